@@ -1,0 +1,145 @@
+"""The contract between a game and everything above it.
+
+Letters: ``B`` rows of a batch, ``P`` seats, ``L`` the game's ``max_length``, ``V`` the vocabulary's size.
+
+A batch of states or of views is a one-dimensional numpy array, one row per game: a structured array for compiled games, an array of
+objects for the OpenSpiel adapter. ``batch[rows]`` picks rows (a copy for structured arrays); calls that change a batch do it in place.
+
+*Actions are tokens*: what a seat does is the one token that its own history gains by it. Every seat has a history of its own; positions in it are
+relative to the observer. What is hidden from a seat never reaches its history, and players see nothing else.
+
+The law between the two views, checked by the conformance suite (``games.conformance``): replaying any seat's real history gives the same turn, legal
+moves and outcome as the true state, and is consistent.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import IntEnum
+
+import numpy as np
+
+from games.outcomes import OutcomeTable
+from games.vocabulary import Vocabulary
+
+
+class Next(IntEnum):
+    """Who or what comes next in a seat's history."""
+
+    OBSERVATION = 0
+    """Somebody or something else: the next token is an observation, the model's to predict."""
+    ACTION = 1
+    """The observer: the next token is its own action, one of ``view_legal``."""
+    END = 2
+    """Nothing that matters: the deal is over, or the history has become impossible. A final ``eos`` may follow."""
+
+
+class Game(ABC):
+    """Rules, observation tokens and outcomes of one game, always in batches."""
+
+    name: str
+    """Registry name, e.g. ``"hearts"``."""
+    options: Mapping[str, bool | int | str]
+    """Every rule option with the value in force; two games with equal name and options are the same game."""
+    rules_version: int
+    """Raised whenever a fix changes what a history means; shards and checkpoints carry it."""
+    num_players: int
+    """Seats, ``P``."""
+    max_length: int
+    """Longest history in tokens, ``eos`` included, ``L``."""
+    vocabulary: Vocabulary
+    outcomes: OutcomeTable
+    cooperative: bool = False
+    """All seats share one outcome: self-play then lets everybody use the newest network (paper 001, section 6.3)."""
+    can_determinize: bool = False
+    """Whether ``determinize`` is offered."""
+
+    # ---- the true state ------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def deal(self, seeds: np.ndarray) -> np.ndarray:
+        """New states, one per seed (``uint64[B]``). Everything that chance ever does in a game follows from its seed."""
+
+    @abstractmethod
+    def to_move(self, states: np.ndarray) -> np.ndarray:
+        """``int8[B]``: the seat to act, -1 when the deal is over."""
+
+    @abstractmethod
+    def legal(self, states: np.ndarray) -> np.ndarray:
+        """``bool[B, V]``: legal actions of the seat to act; nothing is legal once the deal is over."""
+
+    @abstractmethod
+    def play(self, states: np.ndarray, actions: np.ndarray) -> None:
+        """Play one action (token ids ``[B]``) in every row, in place, and write to every seat's history what that seat sees.
+
+        Rows that are over stay as they are, whatever their action says. Raises ``ValueError`` naming row, seat and token for an illegal action; rows
+        before it have been played then.
+        """
+
+    @abstractmethod
+    def outcome(self, states: np.ndarray) -> np.ndarray:
+        """``int32[B, P]``: the outcome label seen from each seat, -1 before the end."""
+
+    @abstractmethod
+    def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What one seat per row has seen: tokens ``[B, L]`` (``eos`` behind the end) and lengths ``int32[B]``; a finished history ends in ``eos``."""
+
+    @abstractmethod
+    def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
+        """Play every row to its end in place, each action uniform over the legal ones, drawn from ``seeds`` (``uint64[B]``)."""
+
+    @abstractmethod
+    def serialize(self, states: np.ndarray) -> bytes:
+        """The batch as bytes; equal batches give equal bytes."""
+
+    @abstractmethod
+    def deserialize(self, data: bytes) -> np.ndarray:
+        """The batch that ``serialize`` wrote."""
+
+    # ---- what one seat knows --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Views rebuilt from histories alone: tokens ``[B, L']``, lengths ``[B]``. Length 0 is the view before anything was seen."""
+
+    @abstractmethod
+    def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
+        """Append one token (``[B]``) to every view, in place. Never fails: a token that makes no sense there ends the history as inconsistent.
+
+        A view at its end stays as it is.
+        """
+
+    @abstractmethod
+    def next(self, views: np.ndarray) -> np.ndarray:
+        """``int8[B]``: a ``Next`` for every view."""
+
+    @abstractmethod
+    def view_legal(self, views: np.ndarray) -> np.ndarray:
+        """``bool[B, V]``: the observer's legal actions where ``next`` is ``ACTION``, nothing elsewhere."""
+
+    @abstractmethod
+    def view_outcome(self, views: np.ndarray) -> np.ndarray:
+        """``int32[B]``: the outcome label, -1 where the deal is not over or the history makes no sense."""
+
+    @abstractmethod
+    def consistent(self, views: np.ndarray) -> np.ndarray:
+        """``bool[B]``: could this history have happened at all, whatever the others hold?"""
+
+    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """States that agree with everything the observer has seen, one per view, sampled from ``seeds`` (``uint64[B]``).
+
+        The state seats the observer at seat 0. Views must be consistent. Raises ``NotImplementedError`` where ``can_determinize`` is False.
+        """
+        raise NotImplementedError(f"{self.name} does not sample hidden hands")
+
+    # ---- for people -----------------------------------------------------------------------------------------------------------------
+
+    def describe(self, tokens: np.ndarray) -> str:
+        """One history as people write it; games override this with their own layout."""
+        return " ".join(self.vocabulary.name(token) for token in tokens)
+
+    def points(self, states: np.ndarray) -> np.ndarray:
+        """``float32[B, P]``: points of every seat, by absolute seat; every row must be over."""
+        labels = self.outcome(states)[:, 0]
+        if (labels < 0).any():
+            raise ValueError(f"points asked of row {int(np.argmax(labels < 0))} before its deal is over")
+        return self.outcomes.points[labels]
