@@ -124,10 +124,11 @@ class Game(ABC):
     def consistent(self, views: np.ndarray) -> np.ndarray:
         """``bool[B]``: could this history have happened at all, whatever the others hold?"""
 
-    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States that agree with everything the observer has seen, one per view, sampled from ``seeds`` (``uint64[B]``).
 
-        The state seats the observer at seat 0. Views must be consistent. Raises ``NotImplementedError`` where ``can_determinize`` is False.
+        Returns the states and the seat the observer has in each (``int8[B]``). Views must be consistent (``ValueError``). Raises
+        ``NotImplementedError`` where ``can_determinize`` is False.
         """
         raise NotImplementedError(f"{self.name} does not sample hidden hands")
 
