@@ -1,7 +1,9 @@
 """One way to compile kernels, and one directory that keeps what was compiled.
 
-Every kernel of the package is decorated with :func:`kernel`. It compiles through numba on first use and keeps the machine code in
-``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``), so that the hundredth actor of a cluster loads it in milliseconds instead of compiling again.
+Every kernel of the package is decorated with :func:`kernel`. It compiles through numba on first use and keeps the
+machine code in
+``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``), so that the hundredth actor of a cluster loads it in milliseconds
+instead of compiling again.
 ``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
 """
 

@@ -2,14 +2,16 @@
 
 Letters: ``B`` rows of a batch, ``P`` seats, ``L`` the game's ``max_length``, ``V`` the vocabulary's size.
 
-A batch of states or of views is a one-dimensional numpy array, one row per game: a structured array for compiled games, an array of
-objects for the OpenSpiel adapter. ``batch[rows]`` picks rows (a copy for structured arrays); calls that change a batch do it in place.
+A batch of states or of views is a one-dimensional numpy array, one row per game: a structured array for compiled
+games, an array of objects for the OpenSpiel adapter. ``batch[rows]`` picks rows (a copy for structured arrays);
+calls that change a batch do it in place.
 
-*Actions are tokens*: what a seat does is the one token that its own history gains by it. Every seat has a history of its own; positions in it are
-relative to the observer. What is hidden from a seat never reaches its history, and players see nothing else.
+*Actions are tokens*: what a seat does is the one token that its own history gains by it. Every seat has a history of
+its own; positions in it are relative to the observer. What is hidden from a seat never reaches its history, and
+players see nothing else.
 
-The law between the two views, checked by the conformance suite (``games.conformance``): replaying any seat's real history gives the same turn, legal
-moves and outcome as the true state, and is consistent.
+The law between the two views, checked by the conformance suite (``games.conformance``): replaying any seat's real
+history gives the same turn, legal moves and outcome as the true state, and is consistent.
 """
 
 from abc import ABC, abstractmethod
@@ -53,11 +55,12 @@ class Game(ABC):
     can_determinize: bool = False
     """Whether ``determinize`` is offered."""
 
-    # ---- the true state ------------------------------------------------------------------------------------------------------------
+    # ---- the true state
 
     @abstractmethod
     def deal(self, seeds: np.ndarray) -> np.ndarray:
-        """New states, one per seed (``uint64[B]``). Everything that chance ever does in a game follows from its seed."""
+        """New states, one per seed (``uint64[B]``). Everything that chance ever does in a game follows from its
+        seed."""
 
     @abstractmethod
     def to_move(self, states: np.ndarray) -> np.ndarray:
@@ -69,10 +72,11 @@ class Game(ABC):
 
     @abstractmethod
     def play(self, states: np.ndarray, actions: np.ndarray) -> None:
-        """Play one action (token ids ``[B]``) in every row, in place, and write to every seat's history what that seat sees.
+        """Play one action (token ids ``[B]``) in every row, in place, and write to every seat's history what that
+        seat sees.
 
-        Rows that are over stay as they are, whatever their action says. Raises ``ValueError`` naming row, seat and token for an illegal action; rows
-        before it have been played then.
+        Rows that are over stay as they are, whatever their action says. Raises ``ValueError`` naming row, seat and
+        token for an illegal action; rows before it have been played then.
         """
 
     @abstractmethod
@@ -81,11 +85,13 @@ class Game(ABC):
 
     @abstractmethod
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What one seat per row has seen: tokens ``[B, L]`` (``eos`` behind the end) and lengths ``int32[B]``; a finished history ends in ``eos``."""
+        """What one seat per row has seen: tokens ``[B, L]`` (``eos`` behind the end) and lengths ``int32[B]``; a
+        finished history ends in ``eos``."""
 
     @abstractmethod
     def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
-        """Play every row to its end in place, each action uniform over the legal ones, drawn from ``seeds`` (``uint64[B]``)."""
+        """Play every row to its end in place, each action uniform over the legal ones, drawn from ``seeds``
+        (``uint64[B]``)."""
 
     @abstractmethod
     def serialize(self, states: np.ndarray) -> bytes:
@@ -95,15 +101,17 @@ class Game(ABC):
     def deserialize(self, data: bytes) -> np.ndarray:
         """The batch that ``serialize`` wrote."""
 
-    # ---- what one seat knows --------------------------------------------------------------------------------------------------------
+    # ---- what one seat knows
 
     @abstractmethod
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Views rebuilt from histories alone: tokens ``[B, L']``, lengths ``[B]``. Length 0 is the view before anything was seen."""
+        """Views rebuilt from histories alone: tokens ``[B, L']``, lengths ``[B]``. Length 0 is the view before
+        anything was seen."""
 
     @abstractmethod
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
-        """Append one token (``[B]``) to every view, in place. Never fails: a token that makes no sense there ends the history as inconsistent.
+        """Append one token (``[B]``) to every view, in place. Never fails: a token that makes no sense there ends
+        the history as inconsistent.
 
         A view at its end stays as it is.
         """
@@ -125,14 +133,16 @@ class Game(ABC):
         """``bool[B]``: could this history have happened at all, whatever the others hold?"""
 
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States that agree with everything the observer has seen, one per view, sampled from ``seeds`` (``uint64[B]``).
+        """States that agree with everything the observer has seen, one per view, sampled from ``seeds``
+        (``uint64[B]``).
 
-        Returns the states and the seat the observer has in each (``int8[B]``). Views must be consistent (``ValueError``). Raises
+        Returns the states and the seat the observer has in each (``int8[B]``). Views must be consistent
+        (``ValueError``). Raises
         ``NotImplementedError`` where ``can_determinize`` is False.
         """
         raise NotImplementedError(f"{self.name} does not sample hidden hands")
 
-    # ---- for people -----------------------------------------------------------------------------------------------------------------
+    # ---- for people
 
     def describe(self, tokens: np.ndarray) -> str:
         """One history as people write it; games override this with their own layout."""

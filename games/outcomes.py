@@ -8,24 +8,29 @@ import numpy as np
 
 @dataclass(frozen=True)
 class OutcomeTable:
-    """The labels the model's outcome head predicts. ``K`` labels, ``P`` seats; seat 0 is the observer, then clockwise."""
+    """The labels the model's outcome head predicts. ``K`` labels, ``P`` seats; seat 0 is the observer, then
+    clockwise."""
 
     points: np.ndarray
     """``float32[K, P]``: points of every seat; whether more is better is the game's matter, the utilities settle it."""
 
     utilities: Mapping[str, np.ndarray]
-    """Name -> ``float32[K]``: the observer's utility v(o) of every label (equations 4 and 5 and variants), more is better."""
+    """Name -> ``float32[K]``: the observer's utility v(o) of every label (equations 4 and 5 and variants), more is
+    better."""
 
     default_utility: str = field(default="")
     """Which utility players use unless told; the first one if not given."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", np.ascontiguousarray(self.points, np.float32))
-        object.__setattr__(self, "utilities", {k: np.ascontiguousarray(v, np.float32) for k, v in self.utilities.items()})
-        object.__setattr__(self, "default_utility", self.default_utility or next(iter(self.utilities)))
-        for name, values in self.utilities.items():
+        utilities = {name: np.ascontiguousarray(values, np.float32) for name, values in self.utilities.items()}
+        object.__setattr__(self, "utilities", utilities)
+        object.__setattr__(self, "default_utility", self.default_utility or next(iter(utilities)))
+        for name, values in utilities.items():
             if values.shape != (self.num_labels,):
-                raise ValueError(f"utility {name!r} has shape {values.shape}; one value for each of the {self.num_labels} labels is needed")
+                raise ValueError(
+                    f"utility {name!r} has shape {values.shape}; one value for each of {self.num_labels} labels is needed"
+                )
 
     @property
     def num_labels(self) -> int:

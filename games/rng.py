@@ -1,7 +1,8 @@
 """Seeds and random numbers: every draw follows from (run seed, iteration, shard, game).
 
-``derive`` names a seed by its path from the run seed. Inside kernels a seed is a splitmix64 counter, so that a draw costs a few instructions, needs no
-state outside the record that holds it, and is the same in compiled and in plain Python.
+``derive`` names a seed by its path from the run seed. Inside kernels a seed is a splitmix64 counter, so that a draw
+costs a few instructions, needs no state outside the record that holds it, and is the same in compiled and in plain
+Python.
 """
 
 import hashlib
@@ -56,7 +57,8 @@ def output(state):
 
 @kernel
 def below(bits, limit):
-    """``int64`` in ``[0, limit)`` from 64 random bits; ``limit`` at most 2**30. Bias below 2**-33 by fixed-point multiplication of the upper 31 bits."""
+    """``int64`` in ``[0, limit)`` from 64 random bits; ``limit`` at most 2**30. Bias below 2**-33 by fixed-point
+    multiplication of the upper 31 bits."""
     return (np.int64(bits >> _S33) * limit) >> 31
 
 

@@ -13,7 +13,8 @@ import numpy as np
 class Vocabulary:
     """The tokens of a game: groups in order, ids counted through from 0, ``eos`` last.
 
-    Example: ``Vocabulary({"Cards": ("2C", ...), "Positions": ("self", ...)})`` gives ids 0..51 to the cards and 52..55 to the positions.
+    Example: ``Vocabulary({"Cards": ("2C", ...), "Positions": ("self", ...)})`` gives ids 0..51 to the cards and
+    52..55 to the positions.
     """
 
     groups: Mapping[str, Sequence[str]]
