@@ -1,0 +1,18 @@
+"""The model's distribution over next tokens, read as a policy over legal actions (paper 001, equation 3)."""
+
+import numpy as np
+
+
+def legal_policy(next_token: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    """``float32[M, V]``: p(token | h) normalised over the legal actions ``bool[M, V]``; uniform where the model gives them no mass."""
+    masked = np.where(legal, next_token, 0.0)
+    mass = masked.sum(1, keepdims=True)
+    return np.where(mass > 0, masked / np.maximum(mass, np.finfo(np.float32).tiny), legal / legal.sum(1, keepdims=True))
+
+
+def admitted(policy: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """``bool[M, V]``: the actions marked ``above`` the threshold, or the most probable one in rows where none is."""
+    none = ~above.any(1)
+    admitted_actions = above.copy()
+    admitted_actions[none, policy[none].argmax(1)] = True
+    return admitted_actions

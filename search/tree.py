@@ -1,0 +1,241 @@
+"""Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3: Tree, Select, Backup).
+
+A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own action is a
+*decision* once expanded: it owns a run of edges, one per child, each with the sum of backed-up values and the visits. Any other
+node may keep the model's next-token distribution, so that a distribution once computed is sampled again without a query.
+
+All trees of a forest share one pool of nodes, edges and distributions; letters: ``B`` trees, ``V`` tokens.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from games.compiling import kernel
+from games.rng import next_state, output, uniform
+
+NONE = np.int64(-1)
+
+
+class Forest:
+    """``B`` trees, each starting as a bare root; node ``b`` is the root of tree ``b``."""
+
+    def __init__(self, num_trees: int, vocabulary_size: int) -> None:
+        self.num_nodes = 0
+        self.num_edges = 0
+        self.num_distributions = 0
+        self.token = np.empty(0, np.int32)
+        self.first_child = np.empty(0, np.int64)
+        self.next_sibling = np.empty(0, np.int64)
+        self.distribution = np.empty(0, np.int64)
+        self.first_edge = np.empty(0, np.int64)
+        self.edge_count = np.empty(0, np.int32)
+        self.edge_token = np.empty(0, np.int32)
+        self.edge_child = np.empty(0, np.int64)
+        self.edge_value = np.empty(0, np.float64)
+        self.edge_visits = np.empty(0, np.int64)
+        self.probabilities = np.empty((0, vocabulary_size), np.float32)
+        self.new_nodes(np.full(num_trees, NONE, np.int64), np.full(num_trees, -1, np.int32))
+
+    def new_nodes(self, parents: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Append one bare node per token, linked in front of its parent's children unless the parent is ``NONE``."""
+        first = self.num_nodes
+        self._reserve_nodes(len(tokens))
+        nodes = np.arange(first, first + len(tokens), dtype=np.int64)
+        self.token[nodes] = tokens
+        for link in (self.first_child, self.next_sibling, self.distribution, self.first_edge):
+            link[nodes] = NONE
+        self.edge_count[nodes] = 0
+        self.num_nodes += len(tokens)
+        linked = parents != NONE
+        self.next_sibling[nodes[linked]] = self.first_child[parents[linked]]
+        self.first_child[parents[linked]] = nodes[linked]
+        return nodes
+
+    def child_nodes(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the node each token leads to, made where there was none; no node may appear twice."""
+        children = np.asarray(_find_children(nodes, tokens, self.first_child, self.next_sibling, self.token))
+        missing = children == NONE
+        if missing.any():
+            children[missing] = self.new_nodes(nodes[missing], tokens[missing])
+        return children
+
+    def store_distributions(self, nodes: np.ndarray, probabilities: np.ndarray) -> None:
+        """Keep the next-token distributions ``float32[M, V]`` of the nodes."""
+        first = self.num_distributions
+        self._reserve_distributions(len(nodes))
+        self.probabilities[first : first + len(nodes)] = probabilities
+        self.distribution[nodes] = np.arange(first, first + len(nodes))
+        self.num_distributions += len(nodes)
+
+    def expand(self, nodes: np.ndarray, children: np.ndarray, values: np.ndarray) -> None:
+        """Turn nodes into decisions with the children ``bool[M, V]``, each starting as (value, 1 visit) from ``values[M, V]``."""
+        rows, tokens = np.nonzero(children)
+        first = self.num_edges
+        self._reserve_edges(len(rows))
+        edges = np.arange(first, first + len(rows))
+        self.edge_token[edges] = tokens
+        self.edge_child[edges] = NONE
+        self.edge_value[edges] = values[rows, tokens]
+        self.edge_visits[edges] = 1
+        self.num_edges += len(rows)
+        counts = children.sum(1)
+        self.edge_count[nodes] = counts
+        self.first_edge[nodes] = first + np.cumsum(counts) - counts
+
+    def select(self, nodes: np.ndarray, exploration: float) -> np.ndarray:
+        """``int64[M]``: the edge with the highest UCT score of each decision, the first one of equals."""
+        edges: np.ndarray = _select(
+            nodes, exploration, self.first_edge, self.edge_count, self.edge_value, self.edge_visits
+        )
+        return edges
+
+    def follow(self, nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the nodes behind edges, made where there were none."""
+        children = self.edge_child[edges]
+        missing = children == NONE
+        if missing.any():
+            unlinked = np.full(int(missing.sum()), NONE, np.int64)
+            children[missing] = self.new_nodes(unlinked, self.edge_token[edges[missing]])
+            self.edge_child[edges[missing]] = children[missing]
+        return children
+
+    def find_edges(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the edge of each decision that plays the token, ``NONE`` where no child does."""
+        edges: np.ndarray = _find_edges(nodes, tokens, self.first_edge, self.edge_count, self.edge_token)
+        return edges
+
+    def backup(self, paths: np.ndarray, depths: np.ndarray, values: np.ndarray, legal: np.ndarray, penalty: float) -> None:
+        """Add each run's value and a visit to the edges ``paths[m, :depths[m]]``; an illegal run costs ``penalty``, no visit."""
+        _backup(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits)
+
+    def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Actions, mean values and visits of a tree's root, in action order."""
+        edges = slice(self.first_edge[tree], self.first_edge[tree] + self.edge_count[tree])
+        return self.edge_token[edges], self.edge_value[edges] / self.edge_visits[edges], self.edge_visits[edges]
+
+    def dump(self, node: int) -> dict[str, Any]:
+        """A node and all below it as plain nested records, for tests and for looking at a search."""
+        edges = range(self.first_edge[node], self.first_edge[node] + self.edge_count[node])
+        observations = {}
+        child = self.first_child[node]
+        while child != NONE:
+            observations[int(self.token[child])] = self.dump(child)
+            child = self.next_sibling[child]
+        return {
+            "children": {
+                int(self.edge_token[e]): {
+                    "value": float(self.edge_value[e]),
+                    "visits": int(self.edge_visits[e]),
+                    "then": self.dump(self.edge_child[e]) if self.edge_child[e] != NONE else None,
+                }
+                for e in edges
+            },
+            "observations": dict(sorted(observations.items())),
+        }
+
+    def _reserve_nodes(self, count: int) -> None:
+        for name in ("token", "first_child", "next_sibling", "distribution", "first_edge", "edge_count"):
+            setattr(self, name, _grown(getattr(self, name), self.num_nodes + count))
+
+    def _reserve_edges(self, count: int) -> None:
+        for name in ("edge_token", "edge_child", "edge_value", "edge_visits"):
+            setattr(self, name, _grown(getattr(self, name), self.num_edges + count))
+
+    def _reserve_distributions(self, count: int) -> None:
+        self.probabilities = _grown(self.probabilities, self.num_distributions + count)
+
+
+def sample_tokens(probabilities: np.ndarray, counters: np.ndarray) -> np.ndarray:
+    """``int32[M]``: one token per row of ``float32[M, V]``, steps the random counters ``uint64[M]`` in place."""
+    tokens = np.empty(len(probabilities), np.int32)
+    with np.errstate(over="ignore"):
+        _sample_rows(probabilities, np.arange(len(probabilities)), counters, tokens)
+    return tokens
+
+
+def sample_stored(forest: Forest, nodes: np.ndarray, counters: np.ndarray) -> np.ndarray:
+    """``int32[M]``: one token per node from its stored distribution, steps the random counters in place."""
+    tokens = np.empty(len(nodes), np.int32)
+    with np.errstate(over="ignore"):
+        _sample_rows(forest.probabilities, forest.distribution[nodes], counters, tokens)
+    return tokens
+
+
+def _grown(array: np.ndarray, needed: int) -> np.ndarray:
+    """The array itself if it has room for ``needed`` rows, else a copy with room for twice as many."""
+    if needed <= len(array):
+        return array
+    larger = np.empty((max(2 * needed, 1024), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@kernel
+def _find_children(nodes, tokens, first_child, next_sibling, token):
+    children = np.empty(len(nodes), np.int64)
+    for i in range(len(nodes)):
+        child = first_child[nodes[i]]
+        while child != NONE and token[child] != tokens[i]:
+            child = next_sibling[child]
+        children[i] = child
+    return children
+
+
+@kernel
+def _find_edges(nodes, tokens, first_edge, edge_count, edge_token):
+    edges = np.full(len(nodes), NONE, np.int64)
+    for i in range(len(nodes)):
+        first = first_edge[nodes[i]]
+        for edge in range(first, first + edge_count[nodes[i]]):
+            if edge_token[edge] == tokens[i]:
+                edges[i] = edge
+    return edges
+
+
+@kernel
+def _select(nodes, exploration, first_edge, edge_count, edge_value, edge_visits):
+    edges = np.empty(len(nodes), np.int64)
+    for i in range(len(nodes)):
+        first = first_edge[nodes[i]]
+        last = first + edge_count[nodes[i]]
+        edges[i] = first
+        total = 0
+        for edge in range(first, last):
+            total += edge_visits[edge]
+        best = -np.inf
+        for edge in range(first, last):
+            visits = edge_visits[edge]
+            score = edge_value[edge] / visits + exploration * np.sqrt(np.log(total) / visits)
+            if score > best:
+                best = score
+                edges[i] = edge
+    return edges
+
+
+@kernel
+def _backup(paths, depths, values, legal, penalty, edge_value, edge_visits):
+    for i in range(len(depths)):
+        for d in range(depths[i]):
+            edge = paths[i, d]
+            if legal[i]:
+                edge_value[edge] += values[i]
+                edge_visits[edge] += 1
+            else:
+                edge_value[edge] -= penalty
+
+
+@kernel
+def _sample_rows(probabilities, rows, counters, tokens):
+    for i in range(len(rows)):
+        p = probabilities[rows[i]]
+        counters[i] = next_state(counters[i])
+        left = uniform(output(counters[i])) * p.sum()
+        chosen = 0
+        for t in range(len(p)):
+            if p[t] > 0.0:
+                chosen = t  # rounding may leave a crumb: then the last possible token takes it
+                left -= p[t]
+                if left < 0.0:
+                    break
+        tokens[i] = chosen
