@@ -127,11 +127,12 @@ def find_shards(directory: Path) -> list[str]:
     """
     text = os.fspath(directory).rstrip("/") or "/"
     filesystem, inner = resolve(text)
-    listing = filesystem.get_file_info(pafs.FileSelector(inner, allow_not_found=True))
+    if filesystem.get_file_info(inner).type != pafs.FileType.Directory:
+        raise ShardError(f"{text}: no such directory")
+    listing = filesystem.get_file_info(pafs.FileSelector(inner))
     names = sorted(info.base_name for info in listing if info.is_file and _is_shard_name(info.base_name))
     if not names:
-        exists = filesystem.get_file_info(inner).type == pafs.FileType.Directory
-        raise ShardError(f"{text}: {'no *.parquet shard in this directory' if exists else 'no such directory'}")
+        raise ShardError(f"{text}: no *.parquet shard in this directory")
     return [f"{text.rstrip('/')}/{name}" for name in names]
 
 
@@ -339,10 +340,9 @@ def _decode(path: str, table: pa.Table, game: Game) -> Sequences:
         raise ShardError(f"{path}: it has no rows")
     player = table["player"].combine_chunks().dictionary_encode()
     sequences = Sequences(
-        np.concatenate([_tokens(chunk, game.max_length, dtype) for chunk in table["tokens"].chunks]),
-        *(table[column].to_numpy() for column in ("outcome", "seat")),
-        np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
-        *(table[column].to_numpy() for column in ("deal_seed", "game")),
+        tokens=np.concatenate([_tokens(chunk, game.max_length, dtype) for chunk in table["tokens"].chunks]),
+        player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
+        **{column: table[column].to_numpy() for column in _COLUMNS if column != "player"},
     )
     problem = _problem_of(sequences, game)
     if problem:
