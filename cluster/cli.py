@@ -1,0 +1,188 @@
+"""The command line of every program: Hydra composes the configuration, a dataclass checks it, the work starts after.
+
+A command is a schema (nested dataclasses, range checks in ``__post_init__``) and a function::
+
+    @dataclass(frozen=True)
+    class TournamentConfig: ...
+
+    def main(config: TournamentConfig) -> None: ...
+
+    if __name__ == "__main__":
+        cli.run("tournament", TournamentConfig, main)
+
+Everything wrong with the configuration ends the command in one line on stderr with exit code 2, before any work and
+before anything is written. ``HYDRA_FULL_ERROR=1`` shows the traceback as well.
+"""
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import hydra
+from hydra.conf import HydraConf, JobConf, RunDir, SweepDir
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from cluster.errors import UserError
+
+T = TypeVar("T")
+
+_FULL_ERROR = "HYDRA_FULL_ERROR"
+_HINT = "--cfg job prints the keys and their values"
+_MAX_JOB_NAME = 120
+"""Longest name of a sweep's job folder, in characters; file systems end at 255."""
+
+
+def run(
+    config_name: str,
+    schema: type[T],
+    work: Callable[[T], int | None],
+    *,
+    config_module: str = "conf",
+    output_key: str = "run.dir",
+) -> None:
+    """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
+
+    Ends the process: exit code 0 when ``work`` returned None, else what it returned; 2 for bad input (any
+    configuration error, or a ``UserError`` from ``work``); 130 for Ctrl-C; 1 with a traceback for any other exception.
+
+    Args:
+        config_name: name of the top-level YAML file, without its ending.
+        schema: dataclass of the whole configuration, registered as ``<config_name>_schema`` for defaults lists. Keys
+            that it does not have and values of other types are errors whether or not the YAML file lists it.
+        work: called with an instance of ``schema``, interpolations resolved, nothing of Hydra left in it.
+        config_module: package that holds the YAML files.
+        output_key: key of the output directory. With ``--multirun`` every job gets its own folder in it, named after
+            the job's overrides; all jobs run, and the worst exit code is returned.
+    """
+    show_traceback = os.environ.get(_FULL_ERROR) == "1"
+    codes: list[int] = []
+
+    def job(composed: DictConfig) -> None:
+        def whole() -> int | None:
+            return work(build(_own_output(composed, output_key), schema))
+
+        codes.append(_guarded(whole, show_traceback, (UserError,)))
+
+    with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir, _own_error_reports(show_traceback):
+        _register(config_name, schema, sweep_dir, output_key)
+        main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
+        try:
+            codes.append(_guarded(main, show_traceback, (HydraException, OmegaConfBaseException, ValueError)))
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            codes.append(130)
+    sys.exit(max(codes))
+
+
+def build(composed: DictConfig, schema: type[T]) -> T:
+    """An instance of ``schema`` holding the values of ``composed``.
+
+    Raises ``UserError`` for unknown keys, wrong types, values left ``???``, interpolations that lead nowhere, and
+    whatever ``__post_init__`` refuses.
+    """
+    try:
+        merged = OmegaConf.merge(_writable(schema), composed)
+        missing = sorted(OmegaConf.missing_keys(merged))
+        if missing:
+            raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
+        return OmegaConf.to_object(merged)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        raise UserError(explain(error)) from error
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"configuration: {error}") from error
+
+
+def explain(error: Exception) -> str:
+    """One line that says what is wrong with a configuration and what to do, from an exception of Hydra or OmegaConf."""
+    unknown = re.match(r"Could not override '(.+?)'", str(error))
+    if unknown:
+        return f"unknown key {unknown[1]!r}; {_HINT}"
+    if isinstance(error, OmegaConfBaseException):
+        message = (error.msg or str(error)).splitlines()[0]
+        if isinstance(error, ConfigKeyError | ConfigAttributeError):
+            return f"unknown key {error.full_key!r}; {_HINT}"
+        return f"{error.full_key}: {message}; {_HINT}" if error.full_key else f"{message}; {_HINT}"
+    message = re.split(r"Config search path:|See https://", str(error))[0]
+    parts = [line.strip() for line in message.splitlines() if line.strip()]
+    if isinstance(error.__cause__, OmegaConfBaseException):
+        parts.append(explain(error.__cause__))
+    return " ".join(parts)
+
+
+def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
+    """Exit code of ``call``, its exceptions reported on stderr: ``bad_input`` in one line, others with a traceback."""
+    try:
+        return call() or 0
+    except bad_input as error:
+        if show_traceback:
+            traceback.print_exc()
+        message = str(error) if isinstance(error, UserError) else explain(error)
+        print("error: " + " ".join(message.split()), file=sys.stderr)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+@contextmanager
+def _own_error_reports(show_traceback: bool) -> Iterator[None]:
+    """Let Hydra raise its exceptions instead of printing them, so that they are reported our way."""
+    os.environ[_FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        os.environ[_FULL_ERROR] = "1" if show_traceback else "0"
+
+
+def _register(config_name: str, schema: type[Any], sweep_dir: str, output_key: str) -> None:
+    """Make the schema known to Hydra, and keep Hydra from writing directories of its own: the run directory is ours."""
+    settings = HydraConf(
+        run=RunDir("."),
+        sweep=SweepDir(dir=sweep_dir, subdir="."),
+        output_subdir=None,
+        job=JobConf(name=config_name),
+    )
+    settings.defaults = [{"job_logging": "stdout"} if "job_logging" in entry else entry for entry in settings.defaults]
+    settings.job.config.override_dirname.exclude_keys = [output_key]
+    store = ConfigStore.instance()
+    store.store(group="hydra", name="config", node=settings, provider="kibitz")
+    store.store(name=f"{config_name}_schema", node=_writable(schema), provider="kibitz")
+
+
+def _writable(schema: type[Any]) -> DictConfig:
+    """The schema as a configuration that values can be merged into; OmegaConf makes frozen dataclasses read-only."""
+    config = OmegaConf.structured(schema)
+    pending = [config]
+    while pending:
+        node = pending.pop()
+        OmegaConf.set_readonly(node, None)
+        held = (node[key] for key in node if not OmegaConf.is_missing(node, key))
+        pending += [child for child in held if isinstance(child, DictConfig)]
+    return config
+
+
+def _own_output(composed: DictConfig, output_key: str) -> DictConfig:
+    """The configuration with an output directory of its own, if this is one of several jobs."""
+    directory = None if OmegaConf.is_missing(composed, output_key) else OmegaConf.select(composed, output_key)
+    if HydraConfig.get().mode != RunMode.MULTIRUN or not directory:
+        return composed
+    name = HydraConfig.get().job.override_dirname
+    safe = re.sub(r"[^\w.,=+-]", "_", name)[:_MAX_JOB_NAME]
+    if safe != name:
+        safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    with open_dict(composed), read_write(composed):
+        OmegaConf.update(composed, output_key, f"{directory}/{safe or 'default'}")
+    return composed
