@@ -1,0 +1,41 @@
+# make train   the main job: the small preset, from random hands to a tournament
+# make test    the test suite
+# Both need nothing but Python 3.11 or newer with pip; the first call installs everything into .venv.
+
+PYTHON ?= python3
+RUN_DIR ?= runs/hearts_demo
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.PHONY: train test check format docs bench install
+
+train: $(READY)
+	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(READY)
+	$(BIN)/python -m games.docs
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.rules
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is missing or older than Python 3.11; name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
