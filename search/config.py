@@ -1,0 +1,66 @@
+"""Settings of the players and of tournaments, checked where they are made."""
+
+from dataclasses import dataclass, field
+
+
+def _check(owner: str, key: str, value: float, holds: bool, wanted: str) -> None:
+    if not holds:
+        raise ValueError(f"{owner}.{key} is {value!r}; it must be {wanted}")
+
+
+@dataclass
+class ArgmaxValConfig:
+    """ArgmaxVal* (paper 001, equations 2 and 3)."""
+
+    threshold: float = 0.05
+    """Lambda: the least probability, normalised over the legal actions, of an action that may be chosen."""
+    utility: str = ""
+    """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
+
+    def __post_init__(self) -> None:
+        _check("argmax_val", "threshold", self.threshold, 0 <= self.threshold <= 1, "between 0 and 1")
+
+
+@dataclass
+class ImitationConfig:
+    """Sampling from the policy head over the legal actions (paper 001, section 6.1)."""
+
+    temperature: float = 1.0
+    """The policy is raised to ``1 / temperature`` before it is sampled; 1 is the policy itself."""
+
+    def __post_init__(self) -> None:
+        _check("imitation", "temperature", self.temperature, 0 < self.temperature <= 100, "above 0 and at most 100")
+
+
+@dataclass
+class GoMctsConfig:
+    """GO-MCTS (paper 001, Algorithm 3; the defaults are section 9.3's for Hearts)."""
+
+    num_runs: int = 100
+    """Runs from the root for every decision, n."""
+    num_steps: int = 2
+    """Own moves of a rollout before the value is taken from the model, N_steps."""
+    exploration: float = 0.4
+    """C of UCT, in units of the utility."""
+    threshold: float = 0.05
+    """The least probability, normalised over the legal actions, of an action that becomes a child."""
+    illegal_penalty: float = 0.01
+    """Mu: what a run that ended in an impossible history takes from every node on its path."""
+    utility: str = ""
+    """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
+
+    def __post_init__(self) -> None:
+        _check("go_mcts", "num_runs", self.num_runs, self.num_runs >= 1, "at least 1")
+        _check("go_mcts", "num_steps", self.num_steps, self.num_steps >= 0, "at least 0")
+        _check("go_mcts", "exploration", self.exploration, self.exploration >= 0, "at least 0")
+        _check("go_mcts", "threshold", self.threshold, 0 <= self.threshold <= 1, "between 0 and 1")
+        _check("go_mcts", "illegal_penalty", self.illegal_penalty, self.illegal_penalty >= 0, "at least 0")
+
+
+@dataclass
+class SearchConfig:
+    """The settings of every player that has some; the group ``search`` of ``conf/``."""
+
+    argmax_val: ArgmaxValConfig = field(default_factory=ArgmaxValConfig)
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)

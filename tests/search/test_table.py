@@ -1,0 +1,131 @@
+"""Tables: legality, seeds, independence of the games, bad input."""
+
+import numpy as np
+import pytest
+
+from games.game import Next
+from games.rng import derive_many, mix
+from search.argmax_val import ArgmaxVal
+from search.config import ArgmaxValConfig, ImitationConfig
+from search.imitation import Imitation
+from search.player import Turns
+from search.random_player import RandomPlayer, choose_uniformly
+from search.table import play_table
+from tests.search.toy import ToyGame, ToyModel
+
+
+class Recorder(RandomPlayer):
+    """A random player that remembers what it was shown."""
+
+    def __init__(self, sees_hidden: bool = False) -> None:
+        super().__init__("recorder")
+        self.sees_hidden = sees_hidden
+        self.seen: list[Turns] = []
+
+    def act(self, turns: Turns) -> np.ndarray:
+        self.seen.append(turns)
+        return super().act(turns)
+
+
+class Stubborn(RandomPlayer):
+    """Always answers the same."""
+
+    def __init__(self, answer: object) -> None:
+        super().__init__("stubborn")
+        self.answer = answer
+
+    def act(self, turns: Turns) -> np.ndarray:
+        return np.full(len(turns.game), self.answer)
+
+
+def both(count: int) -> np.ndarray:
+    return np.tile([0, 1], (count, 1))
+
+
+def test_the_law_between_state_and_view_holds_on_the_toy_game() -> None:
+    game, states = ToyGame(), ToyGame().deal(derive_many(1, 20))
+    for ply in range(5):
+        for seat in (0, 1):
+            views = game.views(*game.histories(states, np.full(20, seat)))
+            mine = game.to_move(states) == seat
+            assert game.consistent(views).all()
+            assert np.array_equal(game.next(views) == Next.ACTION, mine)
+            assert np.array_equal(game.view_legal(views)[mine], game.legal(states)[mine])
+            assert np.array_equal(game.view_outcome(views), game.outcome(states)[:, seat])
+        game.play(states, choose_uniformly(game.legal(states) | (ply == 4), derive_many(ply, 20)))
+
+
+def test_a_table_of_64_games_equals_64_tables_of_one() -> None:
+    game, seeds = ToyGame(), derive_many(7, 64)
+    model = ToyModel({}, {(5, 0, 1, 0): 1.0, (5, 1, 3, 3): 0.5})
+    for make in (
+        lambda: [RandomPlayer(), RandomPlayer()],
+        lambda: [ArgmaxVal(model, ArgmaxValConfig()), Imitation(ToyModel({}, {}), ImitationConfig())],
+    ):
+        together = play_table(game, make(), both(64), seeds)
+        alone = [play_table(game, make(), both(1), seeds[i : i + 1]) for i in range(64)]
+        assert game.serialize(together.states) == b"".join(game.serialize(one.states) for one in alone)
+        assert np.array_equal(together.labels, np.concatenate([one.labels for one in alone]))
+
+
+def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:
+    result = play_table(ToyGame(), [RandomPlayer(), RandomPlayer("other")], both(30), derive_many(3, 30))
+    assert result.decisions.tolist() == [60, 60]
+    assert (result.seconds > 0).all()
+    assert (result.points.sum(axis=1) == 2).all()
+    assert result.points.dtype == np.float32 and result.labels.dtype == np.int32
+
+
+def test_a_player_is_shown_its_own_seats_history_and_a_seed_that_follows_from_the_deal() -> None:
+    game, seeds, player = ToyGame(), derive_many(3, 8), Recorder()
+    play_table(game, [player, RandomPlayer()], np.array([[0, 1], [1, 0]] * 4), seeds)
+    for turns in player.seen:
+        assert np.array_equal(turns.seat, turns.game % 2)
+        assert np.array_equal(turns.tokens[:, 0], 5 + turns.seat)
+        assert np.array_equal(turns.seeds, mix(mix(seeds[turns.game], turns.seat + 1), turns.lengths))
+        assert turns.hidden is None
+
+
+def test_only_players_that_declare_it_see_the_hidden_cards() -> None:
+    peeking, honest = Recorder(sees_hidden=True), Recorder()
+    play_table(ToyGame(), [peeking, honest], both(4), derive_many(3, 4))
+    assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
+    assert all(turns.hidden is None for turns in honest.seen)
+
+
+@pytest.mark.parametrize("token", [4, 7, -1, 1000])
+def test_an_illegal_answer_names_player_game_and_token(token: int) -> None:
+    seeds = derive_many(3, 20)
+    with pytest.raises(ValueError, match=rf"'stubborn' chose token {token} in game \d+, seat \d; legal are"):
+        play_table(ToyGame(), [Stubborn(token)], np.zeros((20, 2), int), seeds)
+
+
+def test_an_answer_that_is_no_token_is_refused() -> None:
+    with pytest.raises(ValueError, match="one token id per turn"):
+        play_table(ToyGame(), [Stubborn(0.5)], np.zeros((2, 2), int), derive_many(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("seating", "message"),
+    [
+        (np.zeros((3, 2), int), "seating has shape"),
+        (np.zeros((2, 3), int), "seating has shape"),
+        (np.ones((2, 2), int), "there are 1"),
+        (np.full((2, 2), -1), "there are 1"),
+    ],
+)
+def test_a_seating_that_does_not_fit_is_refused(seating: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        play_table(ToyGame(), [RandomPlayer()], seating, derive_many(3, 2))
+
+
+def test_a_table_without_deals_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one deal"):
+        play_table(ToyGame(), [RandomPlayer()], np.zeros((0, 2), int), np.zeros(0, np.uint64))
+
+
+def test_the_random_player_is_uniform_over_legal_actions() -> None:
+    legal = np.tile([True, False, True, True, False], (30_000, 1))
+    counts = np.bincount(choose_uniformly(legal, derive_many(5, len(legal))), minlength=5)
+    assert counts[1] == counts[4] == 0
+    assert np.abs(counts[[0, 2, 3]] - 10_000).max() < 400  # nearly five standard deviations
