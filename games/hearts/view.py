@@ -1,0 +1,287 @@
+"""What one seat knows, rebuilt from its history alone, token by token.
+
+Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether a history could have happened is
+judged exactly at every point: each observed play restricts what the rest of that seat's hand may be, and the cards
+never seen must fit into the hands of the others within those restrictions (Hall's condition).
+"""
+
+import numpy as np
+
+from games.bits import count, lowest
+from games.compiling import kernel
+from games.game import Next
+from games.hearts.cards import (
+    ALL_CARDS,
+    BIT,
+    DIRECTIONS,
+    EOS,
+    NUM_CARDS,
+    PASSED_AT,
+    POSITIONS,
+    RECEIVED_AT,
+    ROW,
+    SORTED_CARDS,
+    TWO_OF_CLUBS_SET,
+)
+from games.hearts.rules import PUBLIC, first_place, legal_plays, play_card, rest_after
+
+VIEW = np.dtype(
+    [
+        ("public", PUBLIC),  # seats relative
+        ("hand", np.int64),  # cards the observer holds
+        ("dealt", np.int64),  # cards it was dealt, as far as seen
+        ("passed", np.int64),  # cards it has passed
+        ("received", np.int64),  # cards it has received
+        ("shown", np.int64, 4),  # cards each seat has played
+        ("possible", np.int64, 4),  # cards each other seat may hold, meaningful from the first lead on
+        ("length", np.int64),  # tokens accepted
+        ("ended", np.int64),  # 1 after a token that made no sense
+        ("refuted", np.int64),  # 1 once a play was seen that its seat could not make
+        ("tokens", np.uint8, ROW),  # the tokens accepted, eos behind them
+    ]
+)
+
+_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
+
+# Places of the cards in the order by suit and rank: the cards that come after a card in that order.
+_AFTER = np.zeros(NUM_CARDS, dtype=np.int64)
+for _i, _card in enumerate(SORTED_CARDS):
+    _AFTER[_card] = sum(1 << int(later) for later in SORTED_CARDS[_i + 1 :])
+
+
+def new_views(template: np.ndarray, count: int) -> np.ndarray:
+    """``VIEW[count]`` before anything was seen; ``template`` is a ``PUBLIC[1]`` with the options in force."""
+    first = np.zeros(1, VIEW)
+    first["public"] = template
+    first["public"]["turn"] = -1
+    first["tokens"] = EOS
+    return np.repeat(first, count)
+
+
+@kernel
+def next_of(view):
+    """A ``Next``: what the next token of the history is."""
+    public = view["public"]
+    if view["ended"] != 0 or public["num_played"] == NUM_CARDS:
+        return _END
+    length = view["length"]
+    passing = public["direction"] != 0 and length >= PASSED_AT and length < RECEIVED_AT
+    return _ACTION if passing or public["turn"] == 0 else _OBSERVATION
+
+
+@kernel
+def own_legal(view):
+    """``int64`` set of the observer's legal actions where ``next_of`` is an action, else empty."""
+    if next_of(view) != _ACTION:
+        return np.int64(0)
+    return legal_plays(view["public"], view["hand"]) if view["public"]["turn"] == 0 else view["hand"]
+
+
+@kernel
+def advance(view, token):
+    """Take in one token; one that makes no sense ends the history, at its end a view stays as it is."""
+    if next_of(view) == _END:
+        return
+    length = view["length"]
+    if length == 0:
+        accepted = _see_direction(view, token)
+    elif length < PASSED_AT:
+        accepted = _see_dealt(view, token)
+    elif length == first_place(view["public"]) - 1:
+        accepted = _see_leader(view, token)
+    elif length >= first_place(view["public"]):
+        accepted = _see_play(view, token)
+    elif length < RECEIVED_AT:
+        accepted = _see_own_pass(view, token)
+    else:
+        accepted = _see_received(view, token)
+    if accepted:
+        view["tokens"][length] = token
+        view["length"] = length + 1
+    else:
+        view["ended"] = 1
+
+
+@kernel
+def _see_direction(view, token):
+    direction = token - DIRECTIONS
+    if direction < 0 or direction > 3 or (direction != 0 and view["public"]["pass_cards"] == 0):
+        return False
+    view["public"]["direction"] = direction
+    return True
+
+
+@kernel
+def _sorted_card(token, before, drawable, num_missing):
+    """Whether ``token`` is a card of ``drawable`` that comes after all of ``before`` in the order by suit and rank,
+    and leaves at least ``num_missing`` later ones to be drawn."""
+    if token < 0 or token >= NUM_CARDS or drawable & BIT[token] == 0:
+        return False
+    return _AFTER[token] & before == 0 and count(_AFTER[token] & drawable) >= num_missing
+
+
+@kernel
+def _see_dealt(view, token):
+    dealt = view["dealt"]
+    if not _sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"]):
+        return False
+    view["dealt"] = dealt | BIT[token]
+    view["hand"] = view["dealt"]
+    return True
+
+
+@kernel
+def _see_own_pass(view, token):
+    if token < 0 or token >= NUM_CARDS or view["hand"] & BIT[token] == 0:
+        return False
+    view["hand"] &= ~BIT[token]
+    view["passed"] |= BIT[token]
+    return True
+
+
+@kernel
+def _see_received(view, token):
+    received = view["received"]
+    drawable = ALL_CARDS & ~view["dealt"] & ~received
+    if not _sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"]):
+        return False
+    view["received"] = received | BIT[token]
+    view["hand"] |= BIT[token]
+    return True
+
+
+@kernel
+def _see_leader(view, token):
+    """The leader holds the two of clubs; from here on it is known where every card may be."""
+    leader = token - POSITIONS
+    hand, passed = view["hand"], view["passed"]
+    if leader < 0 or leader > 3 or (leader == 0) != (hand & TWO_OF_CLUBS_SET != 0):
+        return False
+    receiver = view["public"]["direction"]
+    if passed & TWO_OF_CLUBS_SET != 0 and leader != receiver:
+        return False
+    for seat in range(1, 4):
+        possible = ALL_CARDS & ~hand
+        if seat != leader:
+            possible &= ~TWO_OF_CLUBS_SET
+        if seat != receiver:
+            possible &= ~passed
+        view["possible"][seat] = possible
+    view["public"]["turn"] = leader
+    view["public"]["broken"] = 1 - view["public"]["must_break_hearts"]
+    return True
+
+
+@kernel
+def _see_play(view, token):
+    if token < 0 or token >= NUM_CARDS:
+        return False
+    card = BIT[token]
+    shown, public = view["shown"], view["public"]
+    turn = public["turn"]
+    if (shown[0] | shown[1] | shown[2] | shown[3]) & card != 0:
+        return False
+    if turn == 0:
+        if legal_plays(public, view["hand"]) & card == 0:
+            return False
+        view["hand"] &= ~card
+    else:
+        if view["hand"] & card != 0:
+            return False
+        _restrict(view, turn, token)
+    shown[turn] |= card
+    play_card(public, token)
+    return True
+
+
+@kernel
+def _restrict(view, turn, token):
+    possible, card = view["possible"], BIT[token]
+    rest = rest_after(view["public"], token)
+    if rest < 0 or possible[turn] & card == 0:
+        view["refuted"] = 1
+    else:
+        possible[turn] &= rest
+    for seat in range(1, 4):
+        possible[seat] &= ~card
+
+
+@kernel
+def room(view, seat):
+    """Cards another seat still holds, from the first lead on."""
+    return 13 - count(view["shown"][seat])
+
+
+@kernel
+def unseen(view):
+    """``int64`` set of the cards that lie in the hands of the others, from the first lead on."""
+    shown = view["shown"]
+    return ALL_CARDS & ~(view["hand"] | shown[0] | shown[1] | shown[2] | shown[3])
+
+
+@kernel
+def is_consistent(view):
+    """Whether some deal and some legal play of the others give this history.
+
+    Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must
+    be divisible among the other seats: no set of seats may be the only home of more cards than it has room for.
+    """
+    if view["ended"] != 0 or view["refuted"] != 0:
+        return False
+    public = view["public"]
+    if public["turn"] < 0:
+        return True
+    left, across, right = view["possible"][1], view["possible"][2], view["possible"][3]
+    cards = unseen(view)
+    room_left, room_across, room_right = room(view, 1), room(view, 2), room(view, 3)
+    return (
+        cards & ~(left | across | right) == 0
+        and count(cards & ~(across | right)) <= room_left
+        and count(cards & ~(left | right)) <= room_across
+        and count(cards & ~(left | across)) <= room_right
+        and count(cards & ~right) <= room_left + room_across
+        and count(cards & ~across) <= room_left + room_right
+        and count(cards & ~left) <= room_across + room_right
+    )
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def replay_batch(views, tokens, lengths):
+    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
+    for i in range(len(views)):
+        for place in range(lengths[i]):
+            advance(views[i], np.int64(tokens[i, place]))
+
+
+@kernel
+def advance_batch(views, tokens):
+    """``advance`` every row."""
+    for i in range(len(views)):
+        advance(views[i], tokens[i])
+
+
+@kernel
+def next_batch(views, following):
+    """Write ``next_of`` every row into ``int8[B]``."""
+    for i in range(len(views)):
+        following[i] = next_of(views[i])
+
+
+@kernel
+def consistent_batch(views, verdicts):
+    """Write ``is_consistent`` of every row into ``bool[B]``."""
+    for i in range(len(views)):
+        verdicts[i] = is_consistent(views[i])
+
+
+@kernel
+def own_legal_batch(views, legal):
+    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
+    for i in range(len(views)):
+        cards = own_legal(views[i])
+        while cards != 0:
+            legal[i, lowest(cards)] = True
+            cards &= cards - 1
