@@ -1,0 +1,117 @@
+"""What can be set about the model and its training; every value is checked before any work starts.
+
+Plain dataclasses, so that Hydra composes them from ``conf/model`` and ``conf/learner``. They are not frozen: OmegaConf
+refuses to merge a command line into frozen structured configs.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+PRECISIONS = ("fp32", "bf16")
+DEVICES = ("auto", "cpu", "cuda")
+SCHEDULES = ("linear", "constant")
+
+
+@dataclass
+class ModelConfig:
+    """Size and regularisation of the network (paper 001, Table 4); the defaults are the paper's."""
+
+    n_layer: int = 8
+    n_head: int = 8
+    n_embd: int = 256
+    n_inner: int = 0
+    """Width of the feed-forward layer; 0 means 4 * n_embd."""
+    n_positions: int = 0
+    """Longest sequence in tokens; 0 means the game's ``max_length``."""
+    embd_pdrop: float = 0.05
+    resid_pdrop: float = 0.05
+    initializer_range: float = 0.02
+    layer_norm_epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for key in ("n_layer", "n_head", "n_embd"):
+            _at_least("model", self, key, 1)
+        for key in ("n_inner", "n_positions"):
+            _at_least("model", self, key, 0)
+        for key in ("embd_pdrop", "resid_pdrop"):
+            _probability("model", self, key)
+        _positive("model", self, "initializer_range")
+        _positive("model", self, "layer_norm_epsilon")
+        if self.n_embd % self.n_head:
+            raise ValueError(f"model.n_embd={self.n_embd}: must be a multiple of model.n_head={self.n_head}")
+
+
+@dataclass
+class LearnerConfig:
+    """How the network is trained (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives
+    any."""
+
+    learning_rate: float = 1e-4
+    schedule: str = "linear"
+    """``linear``: falls to 0 at the last step; ``constant``: stays."""
+    warmup_steps: int = 0
+    """Steps over which the rate first rises from 0."""
+    num_epochs: int = 3
+    max_steps: int = 0
+    """Optimiser steps at most, 0 for no limit; the schedule ends there."""
+    batch_size: int = 128
+    """Sequences in a step."""
+    weight_decay: float = 0.01
+    betas: tuple[float, float] = (0.9, 0.999)
+    grad_clip: float = 1.0
+    """Largest global norm of the gradient, 0 for no limit."""
+    observation_weight: float = 0.9
+    outcome_weight: float = 0.1
+    outcome_positions: int = 0
+    """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
+    all of them (see ``learner.loss``)."""
+    precision: str = "fp32"
+    device: str = "auto"
+    num_threads: int = 0
+    """Threads of a CPU run, 0 to leave torch's own choice."""
+    checkpoint_every_steps: int = 1000
+    """Steps between resumable checkpoints, 0 for none."""
+    log_every_steps: int = 20
+    min_rows: int = 1
+    """Fewer sequences than this are an error: training on next to nothing is a mistake somewhere else."""
+
+    def __post_init__(self) -> None:
+        for key in ("num_epochs", "batch_size", "log_every_steps", "min_rows"):
+            _at_least("learner", self, key, 1)
+        for key in ("warmup_steps", "max_steps", "outcome_positions", "num_threads", "checkpoint_every_steps"):
+            _at_least("learner", self, key, 0)
+        for key in ("weight_decay", "grad_clip", "observation_weight", "outcome_weight"):
+            _at_least("learner", self, key, 0.0)
+        _positive("learner", self, "learning_rate")
+        self.betas = (float(self.betas[0]), float(self.betas[1]))
+        if not all(0.0 <= beta < 1.0 for beta in self.betas):
+            raise ValueError(f"learner.betas={self.betas}: both must be at least 0 and below 1")
+        if self.observation_weight + self.outcome_weight <= 0.0:
+            raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
+        _one_of("learner", self, "schedule", SCHEDULES)
+        _one_of("learner", self, "precision", PRECISIONS)
+        _one_of("learner", self, "device", DEVICES)
+
+
+def _at_least(group: str, config: object, key: str, low: float) -> None:
+    value = getattr(config, key)
+    if not value >= low:
+        raise ValueError(f"{group}.{key}={value}: must be at least {low}")
+
+
+def _positive(group: str, config: object, key: str) -> None:
+    value = getattr(config, key)
+    if not value > 0:
+        raise ValueError(f"{group}.{key}={value}: must be above 0")
+
+
+def _probability(group: str, config: object, key: str) -> None:
+    value = getattr(config, key)
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"{group}.{key}={value}: must be at least 0 and below 1")
+
+
+def _one_of(group: str, config: object, key: str, choices: Collection[str]) -> None:
+    value = getattr(config, key)
+    if value not in choices:
+        raise ValueError(f"{group}.{key}={value}: must be one of {', '.join(choices)}")
