@@ -1,0 +1,8 @@
+"""The learner as a Ray actor: a thin shell around ``learner.task.Learner``."""
+
+import ray
+
+from learner.task import Learner
+
+LearnerActor = ray.remote(max_concurrency=2)(Learner)
+"""Two calls at once, so that ``progress`` answers while ``train`` runs."""

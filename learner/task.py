@@ -1,0 +1,59 @@
+"""Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from games.config import GameConfig
+from games.registry import make_game
+from learner.config import LearnerConfig, ModelConfig
+from learner.train import train
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """Everything that fixes what is trained. Two equal tasks give the same weights on the same hardware."""
+
+    game: GameConfig
+    model: ModelConfig
+    learner: LearnerConfig
+    shards: tuple[str, ...]
+    """Paths of the shards, in order."""
+    out: str
+    """Local directory of the finished checkpoint; ``<out>.partial`` holds what a killed learner resumes from."""
+    init_from: str | None
+    """Checkpoint whose weights training starts from; None for fresh ones."""
+    seed: int
+
+
+class Learner:
+    """Trains one task at a time and can be asked meanwhile how far it is."""
+
+    def __init__(self) -> None:
+        self._progress: Mapping[str, float] = {}
+
+    def train(self, task: TrainingTask) -> dict[str, float]:
+        """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there; the final metrics."""
+        self._progress = {}
+        game = make_game(task.game.name, task.game.options)
+        return train(
+            game,
+            task.model,
+            task.learner,
+            list(task.shards),
+            task.out,
+            init_from=task.init_from,
+            seed=task.seed,
+            on_progress=self._note,
+        )
+
+    def progress(self) -> Mapping[str, float]:
+        """The latest metrics of the training under way; empty before the first."""
+        return self._progress
+
+    def pid(self) -> int:
+        """Process id, for operators and for tests that kill it."""
+        return os.getpid()
+
+    def _note(self, metrics: dict[str, float]) -> None:
+        self._progress = metrics

@@ -1,0 +1,127 @@
+"""What a self-play run is made of, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from cluster.config import ClusterConfig
+from games.config import GameConfig
+from learner.config import LearnerConfig, ModelConfig
+from search.config import SearchConfig
+
+
+@dataclass
+class RunConfig:
+    """Where a run lives and the seed everything random in it follows from."""
+
+    dir: str = MISSING
+    """Run directory: a path or a URI such as ``s3://bucket/run``. The same command on it resumes."""
+    seed: int = 0
+    """Root of every random number of the run."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"run.seed={self.seed} must lie in 0 .. 2**63 - 1")
+
+
+@dataclass
+class InitialConfig:
+    """Who plays the games of iteration 0 (paper 001, section 5.2: uniform random players or an existing weak policy)."""
+
+    players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
+    """Model-free player -> weight; every seat of every game draws its player from these weights."""
+    keep: list[str] = field(default_factory=list)
+    """Players whose sequences are kept; empty keeps everybody's."""
+
+    def __post_init__(self) -> None:
+        if not self.players or min(self.players.values()) < 0 or sum(self.players.values()) <= 0:
+            raise ValueError(f"selfplay.initial.players={self.players} needs at least one player with a positive weight")
+        foreign = [name for name in self.keep if name not in self.players]
+        if foreign:
+            raise ValueError(
+                f"selfplay.initial.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play"
+            )
+
+
+@dataclass
+class SelfplayConfig:
+    """How much is played in each iteration, and against whom (paper 001, section 6.1; the defaults are the paper's)."""
+
+    initial: InitialConfig = field(default_factory=InitialConfig)
+    """Who plays iteration 0."""
+    initial_games: int = 4_000_000
+    """Deals of iteration 0."""
+    iterations: int = 10
+    """Iterations of self-play and retraining after iteration 0."""
+    games_per_iteration: int = 500_000
+    """Deals of every later iteration."""
+    games_per_shard: int = 10_000
+    """Deals of one Parquet file: the unit of work that a dying actor loses."""
+    games_per_table: int = 512
+    """Deals a generator plays side by side; memory for keys and values grows with it."""
+    pool_size: int = 0
+    """Newest earlier networks that imitations are drawn from; 0 for all of them (Skat in the paper keeps 10)."""
+    replay_iterations: int = 1
+    """Newest iterations whose shards the learner sees."""
+
+    def __post_init__(self) -> None:
+        for name, low in (
+            ("initial_games", 1),
+            ("iterations", 0),
+            ("games_per_iteration", 1),
+            ("games_per_shard", 1),
+            ("games_per_table", 1),
+            ("pool_size", 0),
+            ("replay_iterations", 1),
+        ):
+            if getattr(self, name) < low:
+                raise ValueError(f"selfplay.{name}={getattr(self, name)} must be at least {low}")
+
+
+@dataclass
+class MatchConfig:
+    """One tournament: two players, every deal in every seating."""
+
+    players: list[str] = MISSING
+    """The two entrants, e.g. ``[go_mcts, argmax_val]``."""
+    deals: int = 100
+    """Deals; each is played in all seat permutations."""
+
+    def __post_init__(self) -> None:
+        if self.deals < 1:
+            raise ValueError(f"a tournament's deals={self.deals} must be at least 1")
+
+
+@dataclass
+class EvaluationConfig:
+    """What is measured along the way and at the end."""
+
+    curve: list[MatchConfig] = field(default_factory=list)
+    """Tournaments after every iteration, with its network: the learning curve."""
+    final: list[MatchConfig] = field(default_factory=list)
+    """Tournaments with the last network, printed at the end."""
+    table_size: int = 256
+    """Deals times seatings an evaluator plays side by side."""
+    deals_per_task: int = 10
+    """Deals an evaluator takes at a time."""
+
+    def __post_init__(self) -> None:
+        for name in ("table_size", "deals_per_task"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"evaluation.{name}={getattr(self, name)} must be at least 1")
+
+
+@dataclass
+class TrainConfig:
+    """A whole run: ``python -m selfplay``."""
+
+    run: RunConfig = field(default_factory=RunConfig)
+    game: GameConfig = MISSING
+    model: ModelConfig = field(default_factory=ModelConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    initial_learner: LearnerConfig | None = None
+    """The learner's settings for iteration 0, where the network starts from nothing; None for the same as later."""
+    selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)

@@ -1,0 +1,86 @@
+"""What each iteration plays: a pure function of the configuration, so that a resumed run plans the same shards.
+
+Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later ones by one ArgmaxVal*
+seat with the newest network against imitations of uniformly drawn earlier iterations; in a cooperative game everybody stays ArgmaxVal*
+(paper 001, sections 5.2, 6.1 and 6.3).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from games.rng import derive, derive_many, mix
+from selfplay.config import InitialConfig, SelfplayConfig
+
+
+class Seating(Enum):
+    """Who sits where: INITIAL -> EVERYBODY -> POPULATION as iterations go on."""
+
+    INITIAL = "initial"
+    EVERYBODY = "everybody"
+    POPULATION = "population"
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """The games of one shard. Two equal plans give byte-identical shards."""
+
+    iteration: int
+    """Iteration the shard belongs to."""
+    shard: int
+    """Number of the shard in its iteration."""
+    num_games: int
+    """Deals in it."""
+    seating: Seating
+    """Who sits where."""
+    initial: InitialConfig
+    """The players of iteration 0."""
+    networks: tuple[int, ...]
+    """Iterations whose networks play, oldest first; the last is the newest and plays ArgmaxVal*."""
+    run_seed: int
+    """The run's seed."""
+
+    @property
+    def name(self) -> str:
+        """File name of the shard."""
+        return f"{self.shard:05d}.parquet"
+
+    def deal_seeds(self) -> np.ndarray:
+        """``uint64[num_games]``: the seed of every deal."""
+        return derive_many(derive(self.run_seed, "deal", self.iteration, self.shard), self.num_games)
+
+    def seat_bits(self, num_players: int) -> np.ndarray:
+        """``uint64[num_games, num_players]``: random bits that seat the players, independent of the deals' own."""
+        seeds = derive_many(derive(self.run_seed, "seating", self.iteration, self.shard), self.num_games)
+        return mix(seeds[:, None], np.arange(num_players, dtype=np.uint64)[None])
+
+
+def seating_of(iteration: int, cooperative: bool) -> Seating:
+    """How the seats of an iteration are filled."""
+    if iteration == 0:
+        return Seating.INITIAL
+    if iteration == 1 or cooperative:
+        return Seating.EVERYBODY
+    return Seating.POPULATION
+
+
+def plan_shards(config: SelfplayConfig, iteration: int, run_seed: int, cooperative: bool) -> list[ShardPlan]:
+    """Every shard of an iteration; the last one may be smaller."""
+    total = config.initial_games if iteration == 0 else config.games_per_iteration
+    seating = seating_of(iteration, cooperative)
+    pool = config.pool_size or iteration
+    networks = {
+        Seating.INITIAL: (),
+        Seating.EVERYBODY: (iteration - 1,),
+        Seating.POPULATION: tuple(range(max(0, iteration - pool), iteration)),
+    }[seating]
+    return [
+        ShardPlan(iteration, shard, min(config.games_per_shard, total - first), seating, config.initial, networks, run_seed)
+        for shard, first in enumerate(range(0, total, config.games_per_shard))
+    ]
+
+
+def training_iterations(config: SelfplayConfig, iteration: int) -> range:
+    """The iterations whose shards train the network of ``iteration``."""
+    return range(max(0, iteration - config.replay_iterations + 1), iteration + 1)

@@ -1,0 +1,107 @@
+"""The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
+
+::
+
+    config.yaml                     the configuration; a resuming command must agree with it
+    state.json                      where the run stands, for people and dashboards; replaced atomically
+    iterations/003/shards/*.parquet games of the iteration; a file is there whole or not at all
+    iterations/003/checkpoint/      its network, published by one rename
+    iterations/003/metrics.json     what generating and training took, losses
+    iterations/003/tournament.json  its network against each baseline
+    results/                        the last tournaments and the learning curve
+    metrics.jsonl, tensorboard/     everything measured, over time
+
+A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the learner works in a local scratch directory and the
+finished checkpoint is copied up.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from cluster import storage
+from cluster.errors import UserError
+from selfplay.config import TrainConfig
+
+_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir")
+"""Keys that may differ between the commands of one run: nothing the run learns from depends on them."""
+
+
+class RunDirectory:
+    """Names and small files of one run directory."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+
+    def iteration(self, iteration: int) -> str:
+        """Directory of one iteration."""
+        return f"{self.root}/iterations/{iteration:03d}"
+
+    def shard(self, iteration: int, name: str) -> str:
+        """Path of a shard by its file name."""
+        return f"{self.iteration(iteration)}/shards/{name}"
+
+    def checkpoint(self, iteration: int) -> str:
+        """Directory of an iteration's network."""
+        return f"{self.iteration(iteration)}/checkpoint"
+
+    def metrics(self, iteration: int) -> str:
+        """What generating and training an iteration took."""
+        return f"{self.iteration(iteration)}/metrics.json"
+
+    def tournament(self, iteration: int) -> str:
+        """An iteration's tournaments against the baselines."""
+        return f"{self.iteration(iteration)}/tournament.json"
+
+    def result(self, name: str) -> str:
+        """A file among the results."""
+        return f"{self.root}/results/{name}"
+
+    def has_checkpoint(self, iteration: int) -> bool:
+        """Whether an iteration's network is there; it is there whole or not at all."""
+        return storage.exists(f"{self.checkpoint(iteration)}/model.safetensors")
+
+    # ---- config and state
+
+    def open(self, config: TrainConfig) -> None:
+        """Start the run or join it: write ``config.yaml``, or check that it agrees with ``config``.
+
+        Raises:
+            UserError: the directory belongs to a run with other settings; names the first key that differs.
+        """
+        path = f"{self.root}/config.yaml"
+        mine = OmegaConf.to_container(OmegaConf.structured(config), resolve=True)
+        assert isinstance(mine, dict)
+        if not storage.exists(path):
+            storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(mine)))
+            return
+        theirs = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        assert isinstance(theirs, dict)
+        difference = first_difference(mine, theirs)
+        if difference is not None:
+            key, value, before = difference
+            raise UserError(
+                f"{path}: this run was started with {key}={before}, the command says {value}; "
+                f"use the same settings to resume it, or another run.dir"
+            )
+
+    def write_state(self, iteration: int, stage: str) -> None:
+        """Say where the run stands."""
+        storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
+
+
+def first_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "") -> tuple[str, Any, Any] | None:
+    """The first key, in order, whose value differs between two nested configurations, and both values; None if they agree."""
+    for name in [*mine, *(name for name in theirs if name not in mine)]:
+        key = f"{prefix}{name}"
+        if key in _FREE_TO_CHANGE:
+            continue
+        ours, other = mine.get(name), theirs.get(name)
+        if isinstance(ours, Mapping) and isinstance(other, Mapping):
+            found = first_difference(ours, other, f"{key}.")
+            if found is not None:
+                return found
+        elif ours != other:
+            return key, ours, other
+    return None

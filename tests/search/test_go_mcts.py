@@ -1,0 +1,154 @@
+"""GO-MCTS against a tree computed by hand and against Algorithm 3 written plainly."""
+
+import numpy as np
+import pytest
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from search.config import GoMctsConfig
+from search.go_mcts import GoMcts
+from search.player import Turns
+from tests.search.models import FunctionModel, hash_model, table_model
+from tests.search.reference_go_mcts import ReferenceGoMcts
+from tests.search.toy import LEADS, ToyGame
+
+ROOT = (LEADS, 1, 3)
+"""The search player leads and holds the cards 2 and 4, tokens 1 and 3."""
+
+HAND_MADE = {
+    # Both cards become children; the rollout is as good as sure to go on with token 3.
+    ROOT: ({1: 1e-6, 3: 1 - 1e-6}, 0.0),
+    (*ROOT, 1): ({2: 1.0}, 0.2),
+    (*ROOT, 3): ({4: 1.0}, -0.1),
+    # Run 1 rolls out 3, 4, 2 and is cut short at the search player's next turn.
+    (*ROOT, 3, 4): ({2: 1.0}, 0.0),
+    (*ROOT, 3, 4, 2): ({1: 1.0}, 0.5),
+    # Runs 2 and 3 go through 1, 2, 0; there the model plays token 2 again, which cannot be.
+    (*ROOT, 1, 2): ({0: 1.0}, 0.0),
+    (*ROOT, 1, 2, 0): ({2: 1.0}, 0.0),
+    (*ROOT, 1, 2, 0, 3): ({7: 1.0}, 0.3),
+}
+
+
+def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) -> Turns:
+    tokens = np.full((len(histories), game.max_length), game.vocabulary.eos)
+    for row, history in enumerate(histories):
+        tokens[row, : len(history)] = history
+    lengths = np.array([len(history) for history in histories], np.int32)
+    legal = game.view_legal(game.views(tokens, lengths))
+    rows = np.arange(len(histories))
+    return Turns(rows, np.zeros(len(rows), np.int64), tokens, lengths, legal, seeds)
+
+
+def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turns) -> tuple[GoMcts, np.ndarray]:
+    player = GoMcts(model, config)
+    player.start(game, len(turns.game))
+    return player, player.act(turns)
+
+
+def test_three_runs_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
+    game = ToyGame()
+    config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0, illegal_penalty=0.01)
+    player = GoMcts(FunctionModel(table_model(game.vocabulary.size, HAND_MADE)), config)
+    player.start(game, 1)
+    turns = turns_at(game, [ROOT], np.array([7], np.uint64))
+    search = player.search(turns, np.array([0]))
+    statistics = search.statistics
+    assert (statistics.runs, statistics.illegal_runs) == (3, 1)
+
+    root = search.forest.dump(0)
+    # Run 1: 3 starts at -0.1 and gets the value 0.5 of the history that was cut short.
+    # UCT after run 1, total 3 visits: 1 scores 0.2 + 0.4 sqrt(ln 3) = 0.619, 3 scores 0.4/2 + 0.4 sqrt(ln 3 / 2) = 0.496.
+    # Run 2 expands (1, 2, 0) and ends in an impossible history: 1 loses mu and gains no visit.
+    # Run 3: 1 scores 0.609 and is selected again; 1, 2, 0, 3 takes one trick of two, utility 0, a visit each.
+    assert root["children"][1]["value"] == pytest.approx(0.2 - 0.01 + 0.0)
+    assert root["children"][1]["visits"] == 2
+    assert root["children"][3]["value"] == pytest.approx(-0.1 + 0.5)
+    assert root["children"][3]["visits"] == 2
+    assert root["children"][3]["then"] is None
+    decision = root["children"][1]["then"]["observations"][2]["observations"][0]
+    assert decision["children"] == {3: {"value": pytest.approx(0.3 + 0.0), "visits": 2, "then": decision["children"][3]["then"]}}
+    # Means 0.095 and 0.2: token 3 is played.
+    assert player.act(turns).tolist() == [3]
+
+
+def test_a_distribution_once_computed_is_not_asked_for_again() -> None:
+    game = ToyGame()
+    model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
+    config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0)
+    searched(game, model, config, turns_at(game, [ROOT], np.array([7], np.uint64)))
+    assert len(model.histories_asked) == len(set(model.histories_asked))
+
+
+def test_a_turn_with_one_legal_action_costs_no_query() -> None:
+    game = ToyGame()
+    model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
+    _, actions = searched(game, model, GoMctsConfig(), turns_at(game, [(*ROOT, 1, 2, 0)], np.array([7], np.uint64)))
+    assert actions.tolist() == [3]
+    assert model.histories_asked == []
+
+
+def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_threshold() -> None:
+    game = ToyGame()
+    rows = {**HAND_MADE, ROOT: ({1: 0.45, 3: 0.55}, 0.0)}
+    model = FunctionModel(table_model(game.vocabulary.size, rows))
+    config = GoMctsConfig(num_runs=5, threshold=0.6)
+    _, actions = searched(game, model, config, turns_at(game, [ROOT], np.array([7], np.uint64)))
+    assert actions.tolist() == [3]
+    assert model.histories_asked == [ROOT]
+
+
+@pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
+@pytest.mark.parametrize("num_steps", [0, 1, 3])
+def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(game: Game, num_steps: int) -> None:
+    config = GoMctsConfig(num_runs=25, num_steps=num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02)
+    model = hash_model(game, nonsense=0.02)
+    histories = decision_histories(game, count=8)
+    seeds = derive_many(5, len(histories))
+    player = GoMcts(FunctionModel(model), config)
+    turns = turns_at(game, histories, seeds)
+    player.start(game, len(histories))
+    search = player.search(turns, np.arange(len(histories)))
+    actions = player.act(turns)
+    assert search.statistics.illegal_runs < search.statistics.runs
+    for row, history in enumerate(histories):
+        reference = ReferenceGoMcts(game, model, config, int(seeds[row]))
+        assert actions[row] == reference.search(history)
+        if len(reference.tree[history]) > 1:
+            assert flattened(search.forest.dump(row), history) == reference_children(reference)
+
+
+def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
+    """Histories of the seat to move with a choice, from random play, early and late in the deal."""
+    states = game.deal(derive_many(11, count))
+    histories: list[tuple[int, ...]] = []
+    ply = 0
+    while len(histories) < count:
+        legal = game.legal(states)
+        tokens, lengths = game.histories(states, game.to_move(states))
+        row = len(histories)
+        if ply % 7 == 0 and legal[row].sum() > 1:
+            histories.append(tuple(int(t) for t in tokens[row, : lengths[row]]))
+        over = ~legal.any(1)
+        game.play(states, np.where(over, 0, (legal * (1 + np.arange(legal.shape[1]) * 7 % 13)).argmax(1)))
+        states[over] = game.deal(derive_many(13 + ply, count))[over]
+        ply += 1
+    return histories
+
+
+def flattened(node: dict, history: tuple[int, ...]) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
+    """Every decision of a dumped tree by its history."""
+    found = {}
+    if node["children"]:
+        found[history] = {a: (pytest.approx(c["value"], abs=1e-6), c["visits"]) for a, c in node["children"].items()}
+    for action, child in node["children"].items():
+        if child["then"] is not None:
+            found |= flattened(child["then"], (*history, action))
+    for token, below in node["observations"].items():
+        found |= flattened(below, (*history, token))
+    return found
+
+
+def reference_children(reference: ReferenceGoMcts) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
+    return {h: {a: (v, int(n)) for a, (v, n) in children.items()} for h, children in reference.tree.items()}
