@@ -73,7 +73,7 @@ class HeartsGame(Game):
         row = state.act_batch(states, np.asarray(actions, np.int64))
         if row >= 0:
             seat, token = int(self.to_move(states[row : row + 1])[0]), int(actions[row])
-            legal = " ".join(VOCABULARY.name(t) for t in np.flatnonzero(self.legal(states[row : row + 1])[0]))
+            legal = " ".join(VOCABULARY.names[t] for t in np.flatnonzero(self.legal(states[row : row + 1])[0]))
             name = f" ({VOCABULARY.name(token)})" if 0 <= token < VOCABULARY.size else ""
             raise ValueError(f"row {row}: token {token}{name} is not legal for seat {seat}; legal are {legal}")
 

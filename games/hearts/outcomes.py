@@ -1,6 +1,6 @@
 """Every way a Hearts deal can end: 2,234 allocations of points at the defaults (paper 001, section 6.1)."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -50,19 +50,19 @@ def _shares_of_hearts() -> np.ndarray:
     for cuts in product(range(14), repeat=3):
         edges = (0, *cuts, 13)
         if list(edges) == sorted(edges):
-            shares.append([BIT[_HEARTS_IN_ORDER[a:b]].sum() for a, b in zip(edges, edges[1:], strict=False)])
+            shares.append([BIT[_HEARTS_IN_ORDER[a:b]].sum() for a, b in pairwise(edges)])
     return np.array(shares, np.int64)
 
 
 def _extra_cards(public: np.ndarray) -> np.ndarray:
     """``int64[E, 4]``: owners of the queen and the jack, and whether a seat takes tricks of worthless cards."""
-    jack_owners = range(4) if public["jd_bonus"][0] else range(1)
+    jacks = [(owner, JACK_SET) for owner in range(4)] if public["jd_bonus"][0] else [(0, 0)]
     plain_tricks = list(product((0, 1), repeat=4)) if public["avoid_all_tricks_bonus"][0] else [(1, 1, 1, 1)]
     extras = []
-    for queen, jack, plain in product(range(4), jack_owners, plain_tricks):
+    for queen, (jack_owner, jack), plain in product(range(4), jacks, plain_tricks):
         sets = _PLAIN_CARDS * np.array(plain)
         sets[queen] |= QUEEN_SET
-        sets[jack] |= JACK_SET
+        sets[jack_owner] |= jack
         extras.append(sets)
     return np.array(extras, np.int64)
 

@@ -1,0 +1,282 @@
+"""The laws every game keeps. Run them on a game of your own: ``check_game(MyGame(), num_deals=20, seed=1)``.
+
+One function per law; each takes ``(game, num_deals, seed)``, plays random deals and raises ``AssertionError`` naming
+the deal, the seat and the place in its history where the law is broken. Letters as in ``games.game``.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from games.game import Game, Next
+from games.rng import derive, derive_many, mix
+
+Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""(states ``[B]``, seeds ``uint64[B]``) -> tokens ``[B]``: what a player does for the seat to move in every row."""
+
+
+def check_game(game: Game, num_deals: int, seed: int, players: Sequence[Decide] = ()) -> None:
+    """Run every law on ``num_deals`` random deals; ``players`` must decide the same in worlds they cannot tell
+    apart."""
+    for law in LAWS:
+        law(game, num_deals, seed)
+    check_no_leak(game, num_deals, seed, players)
+
+
+def check_legality(game: Game, num_deals: int, seed: int) -> None:
+    """Somebody always has a legal action until the end; each one is accepted; any other token is refused by a
+    ``ValueError`` that names row, seat and token, and changes nothing."""
+    for step, states in enumerate(_random_play(game, num_deals, seed)):
+        legal, seats = game.legal(states), game.to_move(states)
+        assert legal.dtype == np.bool_ and legal.shape == (num_deals, game.vocabulary.size), "legal is bool[B, V]"
+        for row in np.flatnonzero(seats >= 0):
+            assert legal[row].any(), f"deal {row}, step {step}: seat {seats[row]} is to move but has no legal action"
+        picked = step % num_deals
+        if seats[picked] < 0:
+            continue
+        for token in np.flatnonzero(legal[picked]):
+            game.play(_copy(game, states[picked : picked + 1]), np.array([token]))
+        _check_refused(game, states[picked : picked + 1], ~legal[picked], int(seats[picked]))
+
+
+def _check_refused(game: Game, state: np.ndarray, illegal: np.ndarray, seat: int) -> None:
+    before = game.serialize(state)
+    tokens: list[int] = [*np.flatnonzero(illegal).tolist(), game.vocabulary.size + 7]
+    for token in tokens:
+        tried = _copy(game, state)
+        try:
+            game.play(tried, np.array([token]))
+        except ValueError as error:
+            text = str(error)
+            assert "row 0" in text and f"seat {seat}" in text and str(token) in text, f"unhelpful message: {text}"
+        else:
+            raise AssertionError(f"illegal token {token} of seat {seat} was accepted")
+        assert game.serialize(tried) == before, f"the refused token {token} of seat {seat} changed the state"
+
+
+def check_replay(game: Game, num_deals: int, seed: int) -> None:
+    """Replaying any seat's history gives, at every prefix, the same turn, legal moves and outcome as the true state,
+    and is consistent.
+
+    A view may announce its own action before the seats ahead have made a hidden move (three seats passing cards):
+    what counts is that the next token of the history is then indeed its own action.
+    """
+    replays = [_Replay(game, num_deals, seat) for seat in range(game.num_players)]
+    movers = np.full(num_deals, -1)
+    for states in _random_play(game, num_deals, seed):
+        for replay in replays:
+            replay.catch_up(states, movers)
+            replay.compare(states)
+        movers = game.to_move(states)
+    for replay in replays:
+        replay.compare_rebuilt(states)
+
+
+class _Replay:
+    """The views of one seat over a batch of deals, advanced as its histories grow."""
+
+    def __init__(self, game: Game, num_deals: int, seat: int) -> None:
+        self.game, self.seat = game, seat
+        self.seats = np.full(num_deals, seat)
+        self.views = game.views(np.zeros((num_deals, 1), game.vocabulary.dtype), np.zeros(num_deals, np.int64))
+        self.seen = np.zeros(num_deals, np.int64)
+
+    def catch_up(self, states: np.ndarray, movers: np.ndarray) -> None:
+        """Advance over the tokens that the last action (by ``movers``) has added."""
+        tokens, lengths = self.game.histories(states, self.seats)
+        own = movers == self.seat
+        while (rows := np.flatnonzero(self.seen < lengths)).size:
+            arrived = tokens[rows, self.seen[rows]]
+            wanted = np.where(own[rows], Next.ACTION, Next.OBSERVATION)
+            wanted[arrived == self.game.vocabulary.eos] = Next.END
+            views = self.views[rows]
+            self._agree(rows, self.game.next(views) == wanted, "the kind of the next token")
+            self.game.advance(views, arrived)
+            self.views[rows] = views
+            self.seen[rows] += 1
+            self._agree(rows, self.game.consistent(views), "consistency")
+            own[rows] = False
+        self._agree(np.arange(len(lengths)), self.seen == lengths, "length, which only grows,")
+
+    def compare(self, states: np.ndarray) -> None:
+        """The views against the true states."""
+        everywhere, to_move = np.arange(len(states)), self.game.to_move(states)
+        following, legal = self.game.next(self.views), self.game.view_legal(self.views)
+        own = to_move == self.seat
+        self._agree(everywhere, ~own | (following == Next.ACTION), "own turn")
+        self._agree(everywhere, (following == Next.END) == (to_move < 0), "end")
+        self._agree(everywhere, ~own | (legal == self.game.legal(states)).all(axis=1), "legal moves")
+        self._agree(everywhere, legal.any(axis=1) == (following == Next.ACTION), "legal moves exactly at own turns,")
+        outcome = self.game.outcome(states)[:, self.seat]
+        self._agree(everywhere, self.game.view_outcome(self.views) == outcome, "outcome")
+
+    def compare_rebuilt(self, states: np.ndarray) -> None:
+        """Views rebuilt from whole prefixes against views advanced token by token."""
+        tokens, lengths = self.game.histories(states, self.seats)
+        views = self.game.views(tokens, np.zeros_like(lengths))
+        for place in range(int(lengths.max())):
+            rebuilt = self.game.views(tokens, np.minimum(place, lengths))
+            for name in ("next", "view_legal", "view_outcome", "consistent"):
+                ask = getattr(self.game, name)
+                same = (ask(rebuilt) == ask(views)).reshape(len(tokens), -1).all(axis=1)
+                assert same.all(), f"seat {self.seat}: {name} differs between rebuilt and advanced views at {place}"
+            self.game.advance(views, tokens[:, place])
+
+    def _agree(self, rows: np.ndarray, same: np.ndarray, what: str) -> None:
+        if not same.all():
+            row = rows[int(np.argmin(same))]
+            raise AssertionError(
+                f"deal {row}, seat {self.seat}: {what} of the history differs at token {self.seen[row]}"
+            )
+
+
+def check_histories(game: Game, num_deals: int, seed: int) -> None:
+    """Histories fit ``max_length``, hold tokens of the vocabulary only, and end in one ``eos`` once the deal is
+    over."""
+    eos = game.vocabulary.eos
+    for states in _random_play(game, num_deals, seed):
+        over = game.to_move(states) < 0
+        for seat in range(game.num_players):
+            tokens, lengths = game.histories(states, np.full(num_deals, seat))
+            assert tokens.shape == (num_deals, game.max_length), "histories have max_length columns"
+            assert tokens.dtype == game.vocabulary.dtype, f"tokens are {tokens.dtype}, not {game.vocabulary.dtype}"
+            assert (tokens < game.vocabulary.size).all(), f"seat {seat}: a token outside the vocabulary"
+            inside = np.arange(game.max_length) < (lengths - over)[:, None]
+            assert ((tokens == eos) == ~inside).all(), f"seat {seat}: eos must stand behind the end and only there"
+
+
+def check_terminal(game: Game, num_deals: int, seed: int) -> None:
+    """A finished deal has no turn and no legal move, playing on changes nothing, and all seats agree on how it
+    ended."""
+    states = game.deal(derive_many(seed, num_deals))
+    assert (game.outcome(states) == -1).all(), "a fresh deal already has an outcome"
+    game.playout(states, derive_many(derive(seed, "playout"), num_deals))
+    before = game.serialize(states)
+    assert (game.to_move(states) == -1).all() and not game.legal(states).any(), "something to do after the end"
+    for token in range(game.vocabulary.size):
+        game.play(states, np.full(num_deals, token))
+    game.playout(states, derive_many(seed, num_deals))
+    assert game.serialize(states) == before, "playing on after the end changes the state"
+    labels = game.outcome(states)
+    assert ((labels >= 0) & (labels < game.outcomes.num_labels)).all(), "an outcome label outside the table"
+    for seat in range(game.num_players):
+        rolled = np.roll(game.outcomes.points[labels[:, 0]], -seat, axis=1)
+        assert (game.outcomes.points[labels[:, seat]] == rolled).all(), f"seat {seat} sees other points than seat 0"
+
+
+def check_serialization(game: Game, num_deals: int, seed: int) -> None:
+    """Any state survives the round trip through bytes and goes on to the same end."""
+    seeds = derive_many(derive(seed, "playout"), num_deals)
+    for states in _random_play(game, num_deals, seed):
+        data = game.serialize(states)
+        restored = game.deserialize(data)
+        assert game.serialize(restored) == data, "the round trip through bytes changes a state"
+        original = _copy(game, states)
+        game.playout(original, seeds)
+        game.playout(restored, seeds)
+        assert game.serialize(restored) == game.serialize(original), "a restored state goes on to another end"
+
+
+def check_determinism(game: Game, num_deals: int, seed: int) -> None:
+    """Equal seeds give equal bytes, whatever else is in the batch."""
+    seeds, play_seeds = derive_many(seed, num_deals), derive_many(derive(seed, "playout"), num_deals)
+    together = game.deal(seeds)
+    game.playout(together, play_seeds)
+    for row in range(num_deals):
+        alone = game.deal(seeds[row : row + 1])
+        game.playout(alone, play_seeds[row : row + 1])
+        same = game.serialize(alone) == game.serialize(together[row : row + 1])
+        assert same, f"deal {row} depends on its neighbours or on more than its seed"
+
+
+def check_garbage(game: Game, num_deals: int, seed: int) -> None:
+    """``advance`` takes any token at any point without an error; a view at its end stays as it is."""
+    states = game.deal(derive_many(seed, num_deals))
+    game.playout(states, derive_many(derive(seed, "playout"), num_deals))
+    tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
+    prefix = (mix(derive_many(seed, num_deals), 1) % lengths.astype(np.uint64)).astype(np.int64)
+    views = game.views(tokens, prefix)
+    for step in range(game.max_length):
+        seeds = mix(derive_many(seed, num_deals), 2 + step)
+        ended = game.next(views) == Next.END
+        verdict, label = game.consistent(views), game.view_outcome(views)
+        game.advance(views, (seeds % np.uint64(game.vocabulary.size)).astype(np.int64))
+        following = game.next(views)
+        assert np.isin(following, [int(n) for n in Next]).all(), "next is no Next"
+        assert (following[ended] == Next.END).all(), "a view at its end went on"
+        assert (game.consistent(views) == verdict)[ended].all(), "a view at its end changed its verdict"
+        assert (game.view_outcome(views) == label)[ended].all(), "a view at its end changed its outcome"
+        assert (game.view_legal(views).any(axis=1) == (following == Next.ACTION)).all(), "no legal move at own turn"
+        assert not (~verdict & game.consistent(views)).any(), "an impossible history became possible"
+
+
+def check_no_leak(game: Game, num_deals: int, seed: int, players: Sequence[Decide] = ()) -> None:
+    """What a seat cannot see changes neither its history, nor its legal moves, nor what a player decides for it.
+
+    Games that determinize: other worlds behind the same view. Others: sampled states with equal histories.
+    """
+    if not game.can_determinize:
+        _check_equal_histories(game, num_deals, seed)
+        return
+    for step, states in enumerate(_random_play(game, num_deals, seed)):
+        rows = np.flatnonzero(game.to_move(states) >= 0)
+        if not rows.size:
+            continue
+        states = states[rows]
+        tokens, lengths = game.histories(states, game.to_move(states))
+        decision_seeds = mix(derive_many(seed, len(states)), step)
+        decided = [decide(states, decision_seeds) for decide in players]
+        for world in range(3):
+            others, seats = game.determinize(game.views(tokens, lengths), mix(decision_seeds, world))
+            same_tokens, same_lengths = game.histories(others, seats)
+            assert (same_tokens == tokens).all() and (same_lengths == lengths).all(), f"step {step}: another history"
+            assert (game.to_move(others) == seats).all(), f"step {step}: another seat to move"
+            assert (game.legal(others) == game.legal(states)).all(), f"step {step}: other legal moves"
+            for number, (decide, before) in enumerate(zip(players, decided, strict=True)):
+                same = decide(others, decision_seeds) == before
+                assert same.all(), f"step {step}: player {number} decides by what it cannot see"
+
+
+def _check_equal_histories(game: Game, num_deals: int, seed: int) -> None:
+    legal_after: dict[tuple[int, bytes], np.ndarray] = {}
+    for states in _random_play(game, 10 * num_deals, seed):
+        seats, legal = game.to_move(states), game.legal(states)
+        tokens, lengths = game.histories(states, np.maximum(seats, 0))
+        for row in np.flatnonzero(seats >= 0):
+            key = (int(seats[row]), tokens[row, : lengths[row]].tobytes())
+            known = legal_after.setdefault(key, legal[row])
+            assert (known == legal[row]).all(), f"seat {seats[row]} has other legal moves after the same history"
+
+
+def _random_play(game: Game, num_deals: int, seed: int) -> Iterator[np.ndarray]:
+    """The same batch of deals before every action and at the end, each action uniform over the legal ones."""
+    seeds = derive_many(seed, num_deals)
+    states = game.deal(seeds)
+    step = 0
+    yield states
+    while (game.to_move(states) >= 0).any():
+        game.play(states, _random_actions(game.legal(states), mix(seeds, step)))
+        step += 1
+        yield states
+
+
+def _random_actions(legal: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """``int64[B]``: one legal token per row (0 where none is), from 64 random bits each."""
+    picked = (seeds >> np.uint64(33)).astype(np.int64) * legal.sum(axis=1) >> 31
+    return np.argmax(legal.cumsum(axis=1) > picked[:, None], axis=1)
+
+
+def _copy(game: Game, states: np.ndarray) -> np.ndarray:
+    return game.deserialize(game.serialize(states))
+
+
+LAWS = (
+    check_legality,
+    check_replay,
+    check_histories,
+    check_terminal,
+    check_serialization,
+    check_determinism,
+    check_garbage,
+)
+"""The laws of every game; ``check_no_leak``, which takes players too, comes on top."""
