@@ -102,7 +102,7 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(f"configuration: {error}") from error
+        raise UserError("configuration: " + " ".join(str(error).split())) from error
 
 
 def explain(error: Exception) -> str:
@@ -123,14 +123,13 @@ def explain(error: Exception) -> str:
 
 
 def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
-    """Exit code of ``call``, its exceptions reported on stderr: ``bad_input`` in one line, others with a traceback."""
+    """Exit code of ``call``, its exceptions reported on stderr: ``bad_input`` by message, others with a traceback."""
     try:
         return call() or 0
     except bad_input as error:
         if show_traceback:
             traceback.print_exc()
-        message = str(error) if isinstance(error, UserError) else explain(error)
-        print("error: " + " ".join(message.split()), file=sys.stderr)
+        print(f"error: {error if isinstance(error, UserError) else explain(error)}", file=sys.stderr)
         return 2
     except Exception:
         traceback.print_exc()

@@ -13,7 +13,7 @@ class UserError(ValueError):
 
 @contextmanager
 def blaming_input() -> Iterator[None]:
-    """Turn ``ValueError`` and ``OSError`` raised inside into ``UserError``; wrap only the reading of what users gave."""
+    """Turn ``ValueError`` and ``OSError`` raised inside into ``UserError``; wrap only the reading of users' input."""
     try:
         yield
     except UserError:

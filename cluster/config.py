@@ -1,0 +1,74 @@
+"""What a command asks of the machines it runs on."""
+
+from dataclasses import dataclass, fields
+
+MODES = ("local", "existing", "job")
+_MAX_TEMP_DIR = 40
+"""Ray puts Unix sockets about 65 characters below its temporary directory; their paths may not exceed 107."""
+
+
+@dataclass
+class ClusterConfig:
+    """Where Ray runs, and how many actors of what size this command starts there."""
+
+    mode: str = "local"
+    """``local`` starts a Ray of its own on this machine and ends it; ``existing`` joins the cluster at ``address``;
+    ``job`` joins the cluster that runs this command as a job."""
+    address: str = ""
+    """``host:port`` of a running cluster's head, or ``ray://host:port``; for ``existing`` only."""
+    working_dir: str = ""
+    """Directory of the source code that Ray copies to the workers; for ``existing`` only, empty if it is installed
+    there."""
+    num_cpus: int = 0
+    """CPUs that a local Ray offers; 0 for all of the machine's. ``local`` only."""
+    num_gpus: int = -1
+    """GPUs that a local Ray offers; -1 for all of the machine's. ``local`` only."""
+    object_store_mb: int = 200
+    """Shared memory of a local Ray, in MB. ``local`` only."""
+    temp_dir: str = ""
+    """Ray's temporary directory, at most 40 characters; empty for one of its own that is removed at the end.
+    ``local`` only."""
+    dashboard: bool = False
+    """Whether a local Ray serves its dashboard (0.2 GB of memory more). ``local`` only."""
+    metrics_port: int = 0
+    """Port for Prometheus on a local Ray, outside 10002 .. 19999; 0 for any free one. ``local`` only."""
+    log_to_driver: bool = False
+    """Whether what actors print appears in this terminal; it is in Ray's log files anyway."""
+    check_resources: bool = True
+    """Refuse to start what does not fit; False where an autoscaler adds nodes on demand."""
+    generators: int = 1
+    """Actors that play games."""
+    generator_cpus: float = 1.0
+    generator_gpus: float = 0.0
+    generator_memory_mb: int = 0
+    """Memory that Ray reserves for each, in MB; 0 for none."""
+    evaluators: int = 1
+    """Actors that play tournaments."""
+    evaluator_cpus: float = 1.0
+    evaluator_gpus: float = 0.0
+    learner_cpus: float = 1.0
+    learner_gpus: float = 0.0
+    max_attempts: int = 3
+    """How often a piece of work is tried whose actor died."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"cluster.mode={self.mode!r} must be one of {', '.join(MODES)}")
+        if self.mode == "existing" and not self.address:
+            raise ValueError("cluster.address must be given with cluster.mode=existing, for example 10.0.0.1:6379")
+        if self.mode != "existing":
+            for name in ("address", "working_dir"):
+                if getattr(self, name):
+                    raise ValueError(f"cluster.{name}={getattr(self, name)!r} needs cluster.mode=existing")
+        if len(self.temp_dir) > _MAX_TEMP_DIR:
+            raise ValueError(f"cluster.temp_dir={self.temp_dir!r} must have at most {_MAX_TEMP_DIR} characters")
+        if 10002 <= self.metrics_port <= 19999 or not 0 <= self.metrics_port < 65536:
+            raise ValueError(f"cluster.metrics_port={self.metrics_port} must be 0 or a port outside 10002 .. 19999")
+        self._check_minima()
+
+    def _check_minima(self) -> None:
+        low = {"num_gpus": -1, "object_store_mb": 80, "generators": 1, "evaluators": 1, "max_attempts": 1}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and value < low.get(field.name, 0):
+                raise ValueError(f"cluster.{field.name}={value} must be at least {low.get(field.name, 0)}")

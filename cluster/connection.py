@@ -1,0 +1,159 @@
+"""Connecting to Ray: a local one of our own, a cluster that runs already, or the cluster that runs this job."""
+
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray._private import ray_constants
+
+from cluster.config import ClusterConfig
+from cluster.errors import UserError
+from cluster.preflight import Node
+
+_FORWARDED = ("KIBITZ_CACHE_DIR",)
+"""Environment variables of the driver that its actors on other machines get too."""
+
+_MB = 2**20
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A Ray that is connected."""
+
+    mode: str
+    """One of ``cluster.config.MODES``."""
+    address: str
+    """``host:port`` of the cluster's head."""
+    dashboard_url: str
+    """Empty where there is none."""
+
+
+@contextmanager
+def connect(config: ClusterConfig) -> Iterator[Connection]:
+    """Be connected to Ray inside the ``with`` block, disconnected (a local Ray: ended) after it.
+
+    A local Ray listens on the loopback interface only, asks every client for a token (``RAY_AUTH_TOKEN``, drawn if it
+    is not set), and keeps its files in a directory of its own.
+
+    Raises:
+        UserError: no cluster answers, or it refuses.
+    """
+    with _local_environment(config.mode == "local"), _temp_dir(config) as temp_dir:
+        logging.getLogger("ray._private.worker").setLevel(logging.ERROR)  # "a worker died": the pool says so better
+        try:
+            context = ray.init(**_arguments(config, temp_dir))
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.mode
+            raise UserError(f"cannot connect to Ray ({wanted}): {' '.join(str(error).split())}") from error
+        try:
+            info = getattr(context, "address_info", {})
+            url = info.get("webui_url") or ""
+            yield Connection(config.mode, info.get("gcs_address", config.address), f"http://{url}" if url else "")
+        finally:
+            ray.shutdown()
+
+
+def nodes() -> list[Node]:
+    """What the machines of the connected cluster offer, whether or not it is in use."""
+    return [
+        Node(
+            name=node["NodeManagerAddress"],
+            cpus=node["Resources"].get("CPU", 0.0),
+            gpus=node["Resources"].get("GPU", 0.0),
+            memory_mb=int(node["Resources"].get("memory", 0) // _MB),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[str, Any]:
+    """Arguments of ``Actor.options`` for an actor of this size.
+
+    An actor without a GPU sees none: Ray would show it all of them. It is not restarted by Ray, which would lose its
+    work; ``cluster.pool`` replaces it.
+    """
+    options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
+    if memory_mb:
+        options["memory"] = memory_mb * _MB
+    if not gpus:
+        options["runtime_env"] = {"env_vars": {"CUDA_VISIBLE_DEVICES": ""}}
+    return options
+
+
+def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
+    """Arguments of ``ray.init``."""
+    arguments: dict[str, Any] = {"log_to_driver": config.log_to_driver, "logging_level": logging.WARNING}
+    if config.mode == "local":
+        local: dict[str, Any] = {
+            "address": "local",
+            "num_cpus": config.num_cpus or None,
+            "num_gpus": None if config.num_gpus < 0 else config.num_gpus,
+            "object_store_memory": config.object_store_mb * _MB,
+            "include_dashboard": config.dashboard,
+            "_temp_dir": temp_dir,
+            "_metrics_export_port": config.metrics_port or None,
+        }
+        return arguments | local
+    runtime_env: dict[str, Any] = {}
+    forwarded = {name: os.environ[name] for name in _FORWARDED if name in os.environ}
+    if forwarded:
+        runtime_env["env_vars"] = forwarded
+    if config.working_dir:
+        runtime_env["working_dir"] = config.working_dir
+    address = config.address if config.mode == "existing" else os.environ.get("RAY_ADDRESS", "auto")
+    return arguments | {"address": address, "runtime_env": runtime_env or None}
+
+
+@contextmanager
+def _local_environment(local: bool) -> Iterator[None]:
+    """Environment variables and the one constant by which Ray's processes are told how to behave."""
+    ours = {"RAY_USAGE_STATS_ENABLED": "0"}
+    if local:
+        ours |= {
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the only switch that keeps every socket on the loopback interface
+            "RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token"),
+        }
+        if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+            ours["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    before = {name: os.environ.get(name) for name in ours}
+    listens = ray_constants.ENABLE_RAY_CLUSTER  # read from the environment when ray was imported, which may be long ago
+    os.environ.update(ours)
+    if local:
+        ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = listens
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
+    """The directory of a local Ray; one of our own is removed, unless something went wrong and its logs are needed."""
+    if config.mode != "local" or config.temp_dir:
+        yield config.temp_dir or None
+        return
+    parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
+    directory = tempfile.mkdtemp(prefix="kibitz-", dir=parent if parent.is_dir() else None)
+    try:
+        yield directory
+    except UserError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    except Exception as error:
+        error.add_note(f"Ray's log files: {directory}/session_latest/logs")
+        raise
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,208 @@
+"""A pool of Ray actors that finishes its work though actors die.
+
+Items of work must be idempotent: one whose actor died is done again, elsewhere, from the beginning. Every item's
+result is yielded exactly once.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import ray
+from ray.actor import ActorHandle
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError, WorkerCrashedError
+
+from cluster.errors import UserError
+
+T = TypeVar("T")
+
+_LOST = (RayActorError, ObjectLostError, WorkerCrashedError)
+"""What says that an actor or its machine has gone, and nothing about the item."""
+_SAY_WAITING_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class WorkFailed(RuntimeError):
+    """An item raised, or its actors kept dying; the message names it."""
+
+
+@dataclass
+class _Worker:
+    """One place of the pool and the actor that holds it."""
+
+    index: int
+    actor: ActorHandle
+    ready: Any
+    """Reference that is done once the actor's constructor is; None when that is known."""
+    started: int = 1
+    """Actors that this place has had without finishing an item since."""
+    pending: dict[Any, int] = field(default_factory=dict)
+    """Result reference -> number of the item, oldest first."""
+
+
+class ActorPool(Generic[T]):
+    """``size`` actors that share work; a dead one is replaced and its work handed out again.
+
+    Actors are started at once. Use as a context manager, or call ``close``.
+    """
+
+    def __init__(
+        self, factory: Callable[[int], ActorHandle], size: int, max_attempts: int = 3, in_flight: int = 2
+    ) -> None:
+        """Start the actors.
+
+        Args:
+            factory: makes the actor of a place ``0 .. size - 1``, with ``max_restarts=0`` (Ray's default).
+            size: number of actors, at least 1.
+            max_attempts: how often an item is tried whose actor dies under it, and how many actors in a row may die in
+                a place without finishing anything.
+            in_flight: items given to an actor at a time; 2 keep it busy while the driver handles a result.
+        """
+        if size < 1:
+            raise ValueError(f"a pool needs at least 1 actor, not {size}")
+        self._factory = factory
+        self._max_attempts = max_attempts
+        self._in_flight = in_flight
+        self._workers: list[_Worker] = []
+        for index in range(size):
+            actor = factory(index)
+            self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
+
+    def run(self, items: Iterable[T], call: Callable[[ActorHandle, T], Any]) -> Iterator[tuple[T, Any]]:
+        """Do every item, in any order, and yield each with its result as it comes.
+
+        Args:
+            items: drawn as actors become free.
+            call: starts one item on an actor and returns the reference of its result, e.g.
+                ``lambda actor, item: actor.play.remote(item)``.
+
+        Raises:
+            WorkFailed: an item raised, or its actor died ``max_attempts`` times, or an actor cannot be constructed.
+            UserError: an item raised one.
+        """
+        source = enumerate(items)
+        known: dict[int, T] = {}
+        attempts: dict[int, int] = {}
+        again: deque[int] = deque()
+        try:
+            while True:
+                self._hand_out(source, known, again, call)
+                if not known:
+                    return
+                for worker, reference in self._finished():
+                    number = worker.pending.pop(reference, None)
+                    if number is None:
+                        continue  # its worker has been found dead a moment ago, and the item is back in the queue
+                    item = known[number]
+                    try:
+                        result = ray.get(reference)
+                    except RayTaskError as error:
+                        raise _failure(item, error) from error
+                    except _LOST as error:
+                        attempts[number] = attempts.get(number, 0) + 1
+                        if attempts[number] >= self._max_attempts:
+                            raise WorkFailed(f"{item}: {attempts[number]} actors died over it ({error})") from error
+                        log.warning("%s: its actor died (%s); doing it again", item, _first_line(error))
+                        again.append(number)
+                        again.extend(worker.pending.values())
+                        self._replace(worker, error)
+                        continue
+                    del known[number]
+                    worker.started = 1
+                    yield item, result
+        finally:
+            for worker in self._workers:
+                worker.pending.clear()
+
+    def close(self) -> None:
+        """End the actors."""
+        for worker in self._workers:
+            ray.kill(worker.actor)
+        self._workers.clear()
+
+    def __enter__(self) -> "ActorPool[T]":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _hand_out(
+        self,
+        source: Iterator[tuple[int, T]],
+        known: dict[int, T],
+        again: deque[int],
+        call: Callable[[ActorHandle, T], Any],
+    ) -> None:
+        """Give work to actors that have started, first to those that have least."""
+        for depth in range(self._in_flight):
+            for worker in self._workers:
+                if worker.ready is not None or len(worker.pending) > depth:
+                    continue
+                if again:
+                    number = again.popleft()
+                else:
+                    drawn = next(source, None)
+                    if drawn is None:
+                        return
+                    number, known[drawn[0]] = drawn
+                worker.pending[call(worker.actor, known[number])] = number
+
+    def _finished(self) -> list[tuple[_Worker, Any]]:
+        """Results that have come, waiting for at least one or for an actor to start."""
+        waited = time.monotonic()
+        while True:
+            starting = {worker.ready: worker for worker in self._workers if worker.ready is not None}
+            owners = {reference: worker for worker in self._workers for reference in worker.pending}
+            references = [*owners, *starting]
+            done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+            if not done:
+                done, _ = ray.wait(references, num_returns=1, timeout=_SAY_WAITING_SECONDS)
+            for reference in done:
+                if reference in starting:
+                    self._note_start(starting[reference])
+            if done:
+                return [(owners[reference], reference) for reference in done if reference in owners]
+            if starting and time.monotonic() - waited >= _SAY_WAITING_SECONDS:
+                waited = time.monotonic()
+                log.warning("%d of %d actors wait for room in the cluster", len(starting), len(self._workers))
+
+    def _note_start(self, worker: _Worker) -> None:
+        """An actor has started, or has died in its constructor."""
+        try:
+            ray.get(worker.ready, timeout=0)
+            worker.ready = None
+        except _LOST as error:
+            if isinstance(error, RayActorError) and error.actor_init_failed:
+                raise WorkFailed(f"actor {worker.index} cannot start: {error}") from error
+            self._replace(worker, error)
+        except GetTimeoutError:
+            pass
+
+    def _replace(self, worker: _Worker, error: Exception) -> None:
+        """Put a new actor in the place of a dead one."""
+        if worker.started > self._max_attempts:
+            raise WorkFailed(f"actor {worker.index}: {worker.started} died in a row ({error})") from error
+        ray.kill(worker.actor)  # one that is only out of reach must not go on
+        worker.pending.clear()
+        worker.actor = self._factory(worker.index)
+        worker.ready = worker.actor.__ray_ready__.remote()
+        worker.started += 1
+
+
+def _failure(item: Any, error: RayTaskError) -> Exception:
+    """The exception to raise for an item that raised."""
+    cause = error.cause
+    if isinstance(cause, UserError):
+        return UserError(f"{item}: {cause}")
+    return WorkFailed(f"{item}: {error}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,123 @@
+"""What a command asks against what the machines have, checked before any actor starts.
+
+Ray queues what cannot be placed and waits for ever; this says so in seconds instead.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.errors import UserError
+from cluster.storage import is_remote, resolve
+
+_TINY = 1e-6
+
+
+@dataclass(frozen=True)
+class Request:
+    """Actors of one kind that run at the same time."""
+
+    name: str
+    count: int
+    cpus: float
+    """CPUs of each."""
+    gpus: float = 0.0
+    memory_mb: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one machine of the cluster offers."""
+
+    name: str
+    cpus: float
+    gpus: float
+    memory_mb: int
+
+
+def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
+    """Check that all requests fit on the nodes together, no actor across two nodes.
+
+    Placement is first fit, largest actors first, so it may refuse a set that only a cleverer packing would place.
+
+    Raises:
+        UserError: with a table of what is asked against what there is.
+    """
+    left = [[node.gpus, node.cpus, float(node.memory_mb)] for node in available]
+    actors = [(request, [request.gpus, request.cpus, float(request.memory_mb)]) for request in requests]
+    refused: list[str] = []
+    for request, need in sorted(actors, key=lambda pair: pair[1], reverse=True):
+        for _ in range(request.count):
+            place = next((free for free in left if all(n <= f + _TINY for n, f in zip(need, free, strict=True))), None)
+            if place is None:
+                refused.append(request.name)
+                continue
+            for resource, amount in enumerate(need):
+                place[resource] -= amount
+    if refused:
+        missing = ", ".join(f"{refused.count(name)} {name}" for name in dict.fromkeys(refused))
+        raise UserError(
+            f"the cluster has no room for {missing}; lower the counts or sizes in cluster.*, or add machines\n"
+            + table(requests, available)
+        )
+
+
+def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
+    """Asked against available, as text."""
+    lines = [f"  {'':<24}{'count':>7}{'CPUs':>9}{'GPUs':>7}{'memory MB':>12}"]
+
+    def row(name: str, count: int, cpus: float, gpus: float, memory_mb: int) -> None:
+        lines.append(f"  {name:<24}{count:>7}{cpus:>9g}{gpus:>7g}{memory_mb:>12}")
+
+    for request in requests:
+        row(f"{request.name}, each", request.count, request.cpus, request.gpus, request.memory_mb)
+    row(
+        "asked",
+        sum(request.count for request in requests),
+        sum(request.count * request.cpus for request in requests),
+        sum(request.count * request.gpus for request in requests),
+        sum(request.count * request.memory_mb for request in requests),
+    )
+    for node in available:
+        row(f"node {node.name}", 1, node.cpus, node.gpus, node.memory_mb)
+    row(
+        "available",
+        len(available),
+        sum(node.cpus for node in available),
+        sum(node.gpus for node in available),
+        sum(node.memory_mb for node in available),
+    )
+    return "\n".join(lines)
+
+
+def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
+    """Check that a run directory can be used, before it is made.
+
+    Args:
+        directory: path or URI.
+        in_job: whether this command runs as a Ray job, whose working directory is a copy that vanishes with the
+            cluster and that other jobs share; relative paths are refused there.
+        free_mb: space that must be free on its disk, in MB; not checked behind a URI.
+
+    Raises:
+        UserError: naming the directory and what to do.
+    """
+    if is_remote(directory):
+        return
+    if in_job and not re.match(r"^(/|~|file://)", directory):
+        raise UserError(
+            f"run.dir={directory} is relative to the job's copy of the code, which is lost with the cluster; "
+            "give an absolute path on storage that all machines share, or a URI such as s3://bucket/run"
+        )
+    place = Path(resolve(directory)[1])
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise UserError(f"run.dir={directory}: {place} is a file; give a directory")
+    free = shutil.disk_usage(place).free // 2**20
+    if free < free_mb:
+        raise UserError(
+            f"run.dir={directory} has {free} MB free, {free_mb} MB are needed; free some or take another disk"
+        )

@@ -1,0 +1,174 @@
+"""Small files and directories of a run, on a local disk or behind a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
+
+A reader sees a file or a published directory whole or not at all; a writer killed at any moment leaves at most a
+temporary name behind, which ends in ``.tmp``.
+"""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow.fs
+
+from cluster.errors import UserError
+
+_URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+
+
+def is_remote(path: str | Path) -> bool:
+    """Whether ``path`` is a URI of something else than a local directory."""
+    return bool(_URI.match(str(path))) and not str(path).startswith("file://")
+
+
+def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
+    """The file system of a path or URI, and its name there.
+
+    Raises ``UserError`` for a URI whose scheme is unknown.
+    """
+    text = str(path)
+    if not _URI.match(text):
+        return pyarrow.fs.LocalFileSystem(), str(Path(text).expanduser().absolute())
+    try:
+        filesystem, name = pyarrow.fs.FileSystem.from_uri(text)
+    except (ValueError, OSError) as error:
+        raise UserError(f"{text}: {error}") from error
+    return filesystem, name
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a file or directory is there."""
+    filesystem, name = resolve(path)
+    return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
+
+
+def makedirs(path: str | Path) -> None:
+    """Make a directory and its parents; fine if they exist."""
+    filesystem, name = resolve(path)
+    filesystem.create_dir(name, recursive=True)
+
+
+def list_names(directory: str | Path) -> list[str]:
+    """Names of the files and directories in ``directory``, sorted, temporary ones left out; empty if it is missing."""
+    filesystem, name = resolve(directory)
+    found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
+    return sorted(entry.base_name for entry in found if not entry.base_name.endswith(".tmp"))
+
+
+def read_text(path: str | Path) -> str:
+    """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
+    filesystem, name = resolve(path)
+    with filesystem.open_input_stream(name) as stream:
+        return bytes(stream.read()).decode()
+
+
+def read_json(path: str | Path) -> Any:
+    """A whole JSON file. Raises ``FileNotFoundError``, and ``ValueError`` naming the file if it is not JSON."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON ({error}); remove it to have it written again") from error
+
+
+def write_text_atomic(path: str | Path, text: str) -> None:
+    """Write or replace a small text file, its directory made if need be; readers see the old text or the new."""
+    filesystem, name = resolve(path)
+    filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+    if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+        with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
+            stream.write(text.encode())
+        return
+    temporary = f"{name}.{os.getpid()}.tmp"
+    with Path(temporary).open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(temporary).replace(name)
+
+
+def write_json_atomic(path: str | Path, value: Any) -> None:
+    """Write or replace a JSON file, keys in the order given; see ``write_text_atomic``."""
+    write_text_atomic(path, json.dumps(value, indent=2) + "\n")
+
+
+def publish_directory(source: str | Path, target: str | Path, last: Sequence[str] = ()) -> None:
+    """Move a finished local directory to its place, replacing nothing.
+
+    A local target appears by one rename. To object storage, which has none, files are copied and the source stays;
+    those named in ``last`` (the ones readers look for) are copied at the end, in that order.
+
+    Raises:
+        FileExistsError: ``target`` is there already, and local.
+    """
+    filesystem, name = resolve(target)
+    if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+        if Path(name).exists():
+            raise FileExistsError(f"{target} is there already")
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(source).rename(name)
+        return
+    files = [path for path in sorted(Path(source).rglob("*")) if path.is_file()]
+    files.sort(key=lambda path: last.index(path.name) if path.name in last else -1)
+    for path in files:
+        destination = f"{name}/{path.relative_to(source).as_posix()}"
+        filesystem.create_dir(destination.rpartition("/")[0], recursive=True)
+        pyarrow.fs.copy_files(
+            str(path.absolute()), destination,
+            source_filesystem=pyarrow.fs.LocalFileSystem(), destination_filesystem=filesystem,
+        )  # fmt: skip
+
+
+def fetch_directory(source: str | Path, target: Path) -> Path:
+    """A local directory with the content of ``source``: itself if it is local, else copied to ``target``."""
+    if not is_remote(source):
+        return Path(resolve(source)[1])
+    filesystem, name = resolve(source)
+    target.mkdir(parents=True, exist_ok=True)
+    pyarrow.fs.copy_files(
+        name, str(target.absolute()),
+        source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
+    )  # fmt: skip
+    return target
+
+
+class RunLock:
+    """Keeps two drivers out of one local run directory; the system releases it when its holder dies, however.
+
+    It cannot guard object storage: there it does nothing.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self._directory = directory
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> "RunLock":
+        """Take the lock. Raises ``UserError`` if another process holds it."""
+        if is_remote(self._directory):
+            return self
+        makedirs(self._directory)
+        path = Path(resolve(self._directory)[1]) / ".lock"
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._descriptor)
+            self._descriptor = None
+            raise UserError(
+                f"{self._directory} is in use by another command (process {holder}); wait for it or take another"
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
