@@ -1,9 +1,9 @@
-"""Settings of the players and of tournaments, checked where they are made."""
+"""Settings of the players and of the engines they ask, checked where they are made."""
 
 from dataclasses import dataclass, field
 
 
-def _check(owner: str, key: str, value: float, holds: bool, wanted: str) -> None:
+def _check(owner: str, key: str, value: float | str, holds: bool, wanted: str) -> None:
     if not holds:
         raise ValueError(f"{owner}.{key} is {value!r}; it must be {wanted}")
 
@@ -64,3 +64,20 @@ class SearchConfig:
     argmax_val: ArgmaxValConfig = field(default_factory=ArgmaxValConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)
+
+
+@dataclass
+class EngineConfig:
+    """Where and how networks answer queries."""
+
+    device: str = "auto"
+    """``auto`` (CUDA where there is a device), ``cpu`` or ``cuda``."""
+    precision: str = "fp32"
+    """``fp32`` or ``bf16``."""
+    max_batch: int = 1024
+    """Rows of one forward pass at most."""
+
+    def __post_init__(self) -> None:
+        _check("engine", "device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
+        _check("engine", "precision", self.precision, self.precision in ("fp32", "bf16"), "fp32 or bf16")
+        _check("engine", "max_batch", self.max_batch, self.max_batch >= 1, "at least 1")

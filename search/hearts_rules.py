@@ -169,7 +169,7 @@ def _somebody_shoots(view):
     """Whether one of the others has won every point so far, and many."""
     taken = view["public"]["taken"]
     together = _points_of(taken[0] | taken[1] | taken[2] | taken[3])
+    alone = False
     for seat in range(1, 4):
-        if together >= 9.0 and _points_of(taken[seat]) == together:
-            return True
-    return False
+        alone |= _points_of(taken[seat]) == together
+    return alone and together >= 9.0

@@ -1,0 +1,135 @@
+"""From a player's name to a player: the only module of this package that loads networks.
+
+A name is a kind, e.g. ``argmax_val``; ``argmax_val@DIR`` gives a player the checkpoint in ``DIR`` instead of the one
+that everybody shares.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from games.game import Game
+from search.argmax_val import ArgmaxVal
+from search.config import EngineConfig, SearchConfig
+from search.go_mcts import GoMcts
+from search.imitation import Imitation
+from search.player import Player
+from search.queries import ObservationModel
+from search.random_player import RandomPlayer
+
+
+def _hearts_rules(game: Game) -> Player:
+    if game.name != "hearts":
+        raise ValueError(f"player 'hearts_rules' plays hearts only, not {game.name}; choose {', '.join(names(game))}")
+    from search.hearts_rules import HeartsRules
+
+    return HeartsRules()
+
+
+_MODEL_FREE: Mapping[str, Callable[[Game], Player]] = {
+    "random": lambda game: RandomPlayer(),
+    "hearts_rules": _hearts_rules,
+}
+_WITH_MODEL: Mapping[str, Callable[[ObservationModel, SearchConfig, str], Player]] = {
+    "argmax_val": lambda model, config, name: ArgmaxVal(model, config.argmax_val, name),
+    "imitation": lambda model, config, name: Imitation(model, config.imitation, name),
+    "go_mcts": lambda model, config, name: GoMcts(model, config.go_mcts, name),
+}
+
+
+def names(game: Game) -> tuple[str, ...]:
+    """Every kind of player that can play ``game``."""
+    return tuple(name for name in (*_MODEL_FREE, *_WITH_MODEL) if name != "hearts_rules" or game.name == "hearts")
+
+
+def make_model_free(name: str, game: Game) -> Player:
+    """The player called ``name``, which needs no network; ``ValueError`` for other names and for another's game."""
+    if name not in _MODEL_FREE:
+        raise ValueError(f"no player {name!r} without a network; there are {', '.join(_MODEL_FREE)}")
+    return _MODEL_FREE[name](game)
+
+
+def make_players(
+    players: Sequence[str],
+    game: Game,
+    search: SearchConfig,
+    checkpoint: str = "",
+    engine: EngineConfig | None = None,
+) -> list[Player]:
+    """One player per name, in order; each has an engine of its own, every checkpoint is read once.
+
+    The second player of a name is called ``NAME#2``, and so on.
+
+    Args:
+        checkpoint: directory of the network of all players that name none; may be empty if nobody needs one.
+        engine: where and how the networks run; the default settings if None.
+
+    Raises:
+        ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
+    """
+    for given in players:
+        _check_name(given, game)
+    paths = _paths(players, checkpoint)
+    missing = [given for given, path in zip(players, paths, strict=True) if path is not None and not path]
+    if missing:
+        raise ValueError(
+            f"player {missing[0]!r} needs a network: give checkpoint=DIR, or the player as {missing[0]}@DIR"
+        )
+    models = _models(players, paths, game, search, engine or EngineConfig())
+    made = []
+    for given, model, label in zip(players, models, labels(players), strict=True):
+        kind = given.partition("@")[0]
+        player = make_model_free(kind, game) if model is None else _WITH_MODEL[kind](model, search, label)
+        player.name = label
+        made.append(player)
+    return made
+
+
+def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:
+    """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records."""
+    from learner.checkpoint import checkpoint_id
+
+    paths = zip(labels(players), _paths(players, checkpoint), strict=True)
+    return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths if path}
+
+
+def labels(players: Sequence[str]) -> list[str]:
+    """Distinct names of the players: the given ones, ``#2`` and so on after a repeated one."""
+    seen = [list(players[: i + 1]).count(name) for i, name in enumerate(players)]
+    return [name if count == 1 else f"{name}#{count}" for name, count in zip(players, seen, strict=True)]
+
+
+def _paths(players: Sequence[str], checkpoint: str) -> list[str | None]:
+    """Checkpoint directory of every player, empty where none was given; None for players without a network."""
+    parts = [given.partition("@") for given in players]
+    return [own or checkpoint if kind in _WITH_MODEL else None for kind, _, own in parts]
+
+
+def _check_name(given: str, game: Game) -> None:
+    kind, at, own = given.partition("@")
+    if kind not in _MODEL_FREE and kind not in _WITH_MODEL:
+        raise ValueError(f"no player {given!r}; there are {', '.join(names(game))}")
+    if at and kind in _MODEL_FREE:
+        raise ValueError(f"player {given!r}: {kind} uses no network, so leave out @{own}")
+    if at and not own:
+        raise ValueError(f"player {given!r}: the directory of a checkpoint must follow the @")
+
+
+def _models(
+    players: Sequence[str], paths: Sequence[str | None], game: Game, search: SearchConfig, engine: EngineConfig
+) -> list[ObservationModel | None]:
+    """An engine for every player that needs one."""
+    if not any(paths):
+        return [None] * len(players)
+    from learner.checkpoint import load_weights
+    from learner.engine import QueryEngine
+
+    nets = {path: load_weights(Path(path), game) for path in {path for path in paths if path}}
+    utilities = {"argmax_val": search.argmax_val.utility, "go_mcts": search.go_mcts.utility}
+    models: list[ObservationModel | None] = []
+    for given, path in zip(players, paths, strict=True):
+        if path is None:
+            models.append(None)
+            continue
+        utility = game.outcomes.utility(utilities.get(given.partition("@")[0], ""))
+        models.append(QueryEngine(nets[path], utility, engine.device, engine.precision, engine.max_batch))
+    return models

@@ -1,0 +1,34 @@
+"""The configuration of ``python -m search.tournament``."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from games.config import GameConfig
+from search.config import EngineConfig, SearchConfig
+
+
+@dataclass
+class TournamentConfig:
+    """One tournament."""
+
+    game: GameConfig = MISSING
+    players: list[str] = MISSING
+    """Entrants, A first, e.g. ``[argmax_val,random]``; ``argmax_val@DIR`` brings a checkpoint of its own."""
+    checkpoint: str = ""
+    """Checkpoint directory of all players that name none."""
+    deals: int = 100
+    """Deals; each is played in every seating."""
+    seed: int = 1
+    """Names the deals and everything random in them."""
+    out: str = ""
+    """JSON file of the result; empty to print only."""
+    table_size: int = 256
+    """Matches played side by side; memory for keys and values grows with it."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+
+    def __post_init__(self) -> None:
+        for key, low in (("deals", 1), ("table_size", 1), ("seed", 0)):
+            if getattr(self, key) < low:
+                raise ValueError(f"{key} is {getattr(self, key)}; it must be at least {low}")

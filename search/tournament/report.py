@@ -1,0 +1,44 @@
+"""The printed table of a tournament, laid out as Tables 2 and 3 of paper 001."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from search.tournament.result import TournamentResult
+
+
+def render(result: TournamentResult) -> RenderableType:
+    """The result as rich prints it: points per hand, then differences with interval and p."""
+    table = Table(title=_title(result))
+    table.add_column("points per hand", overflow="fold")
+    for column in result.columns:
+        table.add_column(column.name, justify="right", no_wrap=True)
+    for player, letter in zip(result.players, _letters(result), strict=True):
+        mark = " (sees hidden cards)" if player in result.sees_hidden else ""
+        means = [f"{column.points[player]:.2f}" for column in result.columns]
+        table.add_row(f"{player} ({letter}){mark}", *means, end_section=player == result.players[-1])
+    for k, pair in enumerate(result.columns[0].comparisons):
+        compared = [column.comparisons[k] for column in result.columns]
+        a, b = (_letters(result)[result.players.index(name)] for name in (pair.a, pair.b))
+        table.add_row(f"Δ = {a} - {b}", *(f"{one.delta:+.2f}" for one in compared))
+        table.add_row("95 % interval", *(f"{one.low:+.2f}..{one.high:+.2f}" for one in compared))
+        table.add_row("Wilcoxon p", *(_probability(one.p_value) for one in compared), end_section=True)
+    return Group(table, Text(_times(result)))
+
+
+def _letters(result: TournamentResult) -> str:
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(result.players)]
+
+
+def _title(result: TournamentResult) -> str:
+    better = "fewer points are better" if result.lower_is_better else "more points are better"
+    return f"{result.game}: {result.deals} deals, {result.matches} matches; {better}"
+
+
+def _probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _times(result: TournamentResult) -> str:
+    times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
+    return "time per turn: " + ", ".join(times)

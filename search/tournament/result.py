@@ -1,0 +1,184 @@
+"""What a tournament found out: the paper's tables, with intervals and tests over deals.
+
+Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants.
+
+An entrant's points in a match are the mean over its seats; a column's figures are means over its matches, as in Tables
+2 and 3 of paper 001, whose "All" weighs every match alike. Tests and intervals take the deal as the unit: matches of
+one deal are not independent.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive
+from search.statistics import bootstrap_interval, wilcoxon_p
+from search.tournament.matches import Matches, seatings
+
+FORMAT = 1
+"""Raised whenever the JSON changes its meaning."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two entrants within one column, points per hand and seat."""
+
+    a: str
+    b: str
+    delta: float
+    """Mean of a's points minus b's."""
+    low: float
+    high: float
+    """95 % bootstrap interval of ``delta`` over deals."""
+    p_value: float
+    """Two-sided Wilcoxon signed-rank test over deals."""
+    advantage: float
+    """How much better a is than b: ``delta``, or its negative where fewer points are better."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table: all matches, or those with the same number of seats for each entrant."""
+
+    name: str
+    """``All``, or for two entrants e.g. ``3A/1B``."""
+    matches: int
+    points: dict[str, float]
+    """Entrant -> mean points per hand and seat."""
+    comparisons: tuple[Comparison, ...]
+    """Every pair of entrants, in order."""
+
+
+@dataclass(frozen=True)
+class TournamentResult:
+    """Everything worth keeping of a tournament; ``record`` is what goes to JSON."""
+
+    game: str
+    game_options: dict[str, bool | int | str]
+    players: tuple[str, ...]
+    """Entrants, A first."""
+    sees_hidden: tuple[str, ...]
+    """Those who look at cards that a real player cannot see."""
+    seed: int
+    deals: int
+    matches: int
+    lower_is_better: bool
+    """Whether fewer points are better, see ``lower_is_better``."""
+    columns: tuple[Column, ...]
+    """``All`` first."""
+    decisions: dict[str, int]
+    """Entrant -> turns it decided."""
+    seconds_per_turn: dict[str, float]
+    """Entrant -> mean wall time of a turn, in batches as large as the tables allowed."""
+    settings: dict[str, Any]
+    """Whatever the caller wants to have on record: search settings, checkpoints."""
+
+    def record(self) -> dict[str, Any]:
+        """The result as plain JSON types."""
+        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
+        return record
+
+    def column(self, name: str) -> Column:
+        """A column by its name; ``KeyError`` listing what there is."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"no column {name!r}; there are {', '.join(column.name for column in self.columns)}")
+
+
+def summarize(
+    game: Game,
+    players: Sequence[str],
+    matches: Matches,
+    seed: int,
+    sees_hidden: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> TournamentResult:
+    """The result of all the matches of a tournament between ``players`` (distinct names)."""
+    seats = seatings(len(players), game.num_players)
+    means = _means(matches.points, seats)
+    return TournamentResult(
+        game=game.name,
+        game_options=dict(game.options),
+        players=tuple(players),
+        sees_hidden=tuple(sees_hidden),
+        seed=seed,
+        deals=len(matches.points),
+        matches=means.shape[0] * means.shape[1],
+        lower_is_better=lower_is_better(game),
+        columns=tuple(
+            _column(name, players, means[:, chosen], derive(seed, "bootstrap"), lower_is_better(game))
+            for name, chosen in _groups(seats).items()
+        ),
+        decisions={name: int(n) for name, n in zip(players, matches.decisions, strict=True)},
+        seconds_per_turn={
+            name: float(seconds / max(n, 1))
+            for name, n, seconds in zip(players, matches.decisions, matches.seconds, strict=True)
+        },
+        settings=dict(settings or {}),
+    )
+
+
+def lower_is_better(game: Game) -> bool:
+    """Whether a seat wants few points: over the outcome labels, its own points and the default utility have a negative
+    covariance."""
+    own, utility = game.outcomes.points[:, 0].astype(np.float64), game.outcomes.utility().astype(np.float64)
+    return bool(((own - own.mean()) * (utility - utility.mean())).sum() < 0)
+
+
+def write_json(result: TournamentResult, path: str | Path) -> None:
+    """Write the result to ``path``, whole or not at all."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"{target.name}.tmp")
+    temporary.write_text(json.dumps(result.record(), indent=2) + "\n")
+    os.replace(temporary, target)
+
+
+def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """``float64[D, S, E]``: mean points of every entrant's seats in every match."""
+    share = (seats[:, :, None] == np.arange(seats.max() + 1)).astype(np.float64)
+    share /= share.sum(axis=1, keepdims=True)
+    return np.einsum("dsp,spe->dse", points.astype(np.float64), share)
+
+
+def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
+    """Column name -> which seatings it takes, ``bool[S]``."""
+    everything = np.ones(len(seats), bool)
+    if seats.max() > 1:
+        return {"All": everything}
+    num_seats, held = seats.shape[1], (seats == 0).sum(axis=1)
+    groups = {f"{a}A/{num_seats - a}B": held == a for a in range(num_seats - 1, 0, -1)}
+    return {"All": everything, **groups}
+
+
+def _column(name: str, players: Sequence[str], means: np.ndarray, seed: int, lower_better: bool) -> Column:
+    """One column from the means of its matches, ``float64[D, S', E]``."""
+    by_deal = means.mean(axis=1)
+    pairs = list(combinations(range(len(players)), 2))
+    # Rounded, so that what is equal on paper ties in the test; + 0 makes -0 a plain 0.
+    differences = np.round(np.stack([by_deal[:, i] - by_deal[:, j] for i, j in pairs], axis=1), 9) + 0.0
+    low, high = bootstrap_interval(differences, seed)
+    comparisons = []
+    for k, (i, j) in enumerate(pairs):
+        delta = float(differences[:, k].mean())
+        comparisons.append(
+            Comparison(
+                a=players[i],
+                b=players[j],
+                delta=delta,
+                low=float(low[k]),
+                high=float(high[k]),
+                p_value=wilcoxon_p(differences[:, k]),
+                advantage=-delta if lower_better else delta,
+            )
+        )
+    points = {player: float(by_deal[:, i].mean()) for i, player in enumerate(players)}
+    return Column(name, means.shape[0] * means.shape[1], points, tuple(comparisons))

@@ -1,0 +1,35 @@
+"""A whole tournament in one call, for one process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from games.game import Game
+from search.player import Player
+from search.tournament.matches import play_deals
+from search.tournament.result import TournamentResult, summarize
+
+
+def run_tournament(
+    game: Game,
+    players: Sequence[Player],
+    deals: int,
+    seed: int,
+    table_size: int = 256,
+    settings: Mapping[str, Any] | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> TournamentResult:
+    """Play ``deals`` deals in every seating of the players (distinct names) and sum them up.
+
+    Workers that share the deals call ``play_deals`` on parts of them, and ``summarize`` what ``merge`` gives.
+
+    Args:
+        table_size: matches played side by side.
+        settings: put into the result as they are.
+        on_progress: called now and then with the number of deals finished since the last call.
+    """
+    names = [player.name for player in players]
+    if len(set(names)) != len(names):
+        raise ValueError(f"players of a tournament need distinct names; these have {', '.join(names)}")
+    matches = play_deals(game, players, 0, deals, seed, table_size, on_progress)
+    hidden = [player.name for player in players if player.sees_hidden]
+    return summarize(game, names, matches, seed, hidden, settings)
