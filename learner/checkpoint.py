@@ -115,8 +115,11 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 def checkpoint_id(path: str | Path) -> str:
-    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id."""
-    with (Path(path) / WEIGHTS_FILE).open("rb") as file:
+    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` without one."""
+    weights = Path(path) / WEIGHTS_FILE
+    if not weights.is_file():
+        raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+    with weights.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
 
 

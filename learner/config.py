@@ -1,7 +1,6 @@
 """What can be set about the model and its training; every value is checked before any work starts.
 
-Plain dataclasses, so that Hydra composes them from ``conf/model`` and ``conf/learner``. They are not frozen: OmegaConf
-refuses to merge a command line into frozen structured configs.
+Hydra composes them from ``conf/model`` and ``conf/learner``.
 """
 
 from collections.abc import Collection
@@ -12,7 +11,7 @@ DEVICES = ("auto", "cpu", "cuda")
 SCHEDULES = ("linear", "constant")
 
 
-@dataclass
+@dataclass(frozen=True)
 class ModelConfig:
     """Size and regularisation of the network (paper 001, Table 4); the defaults are the paper's."""
 
@@ -41,7 +40,7 @@ class ModelConfig:
             raise ValueError(f"model.n_embd={self.n_embd}: must be a multiple of model.n_head={self.n_head}")
 
 
-@dataclass
+@dataclass(frozen=True)
 class LearnerConfig:
     """How the network is trained (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives
     any."""
@@ -83,9 +82,9 @@ class LearnerConfig:
         for key in ("weight_decay", "grad_clip", "observation_weight", "outcome_weight"):
             _at_least("learner", self, key, 0.0)
         _positive("learner", self, "learning_rate")
-        self.betas = (float(self.betas[0]), float(self.betas[1]))
-        if not all(0.0 <= beta < 1.0 for beta in self.betas):
-            raise ValueError(f"learner.betas={self.betas}: both must be at least 0 and below 1")
+        object.__setattr__(self, "betas", tuple(float(beta) for beta in self.betas))
+        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+            raise ValueError(f"learner.betas={self.betas}: two numbers are needed, at least 0 and below 1")
         if self.observation_weight + self.outcome_weight <= 0.0:
             raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
         _one_of("learner", self, "schedule", SCHEDULES)

@@ -1,0 +1,118 @@
+"""The training set: all sequences of an iteration resident on the device, one byte a token.
+
+Four million Hearts hands are 300 MB this way, so that a step draws its batch by indexing and nothing is ever loaded,
+shuffled or copied beside the training.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from games.game import Game
+from games.rng import derive, mix
+from games.shards import read_shards, resolve
+
+_VALIDATION_SHARE = 100
+"""One row in so many is held out, but at least a batch; sets of less than ten batches hold none out."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """``N`` sequences of at most ``L`` tokens."""
+
+    tokens: torch.Tensor
+    """``uint8[N, L]`` (``int16`` for more than 256 tokens), ``eos`` behind the end."""
+    outcome: torch.Tensor
+    """``int64[N]`` outcome labels."""
+    lengths: np.ndarray
+    """``int64[N]`` on the host: tokens of each sequence, ``eos`` included."""
+    training: np.ndarray
+    """``int64[...]`` rows to train on."""
+    validation: np.ndarray
+    """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``B`` sequences, on the device, columns cut to the longest."""
+
+    tokens: torch.Tensor
+    """``int64[B, T + 1]``"""
+    lengths: torch.Tensor
+    """``int64[B]``"""
+    outcome: torch.Tensor
+    """``int64[B]``"""
+    num_prefixes: int
+    """Sum of ``lengths - 1``."""
+
+
+def load_data(
+    game: Game, shards: Sequence[str], seed: int, batch_size: int, min_rows: int, device: torch.device
+) -> TrainingData:
+    """Read shards and set validation deals apart. ``ValueError`` naming shards or rows that cannot be trained on."""
+    sequences = read_shards(shards, game)
+    if len(sequences) < min_rows:
+        raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
+    lengths = _lengths(sequences.tokens, game.vocabulary.eos)
+    if (lengths < 2).any():
+        row = int(np.argmax(lengths < 2))
+        raise ValueError(f"sequence {row} of shards {shards[0]}..{shards[-1]} is no finished history of {game.name}")
+    validation = held_out(sequences.deal_seed, derive(seed, "validation"), batch_size)
+    narrow = sequences.tokens if sequences.tokens.dtype == np.uint8 else sequences.tokens.astype(np.int16)
+    return TrainingData(
+        tokens=torch.from_numpy(narrow).to(device),
+        outcome=torch.from_numpy(sequences.outcome.astype(np.int64)).to(device),
+        lengths=lengths,
+        training=np.nonzero(~validation)[0],
+        validation=np.nonzero(validation)[0],
+    )
+
+
+def data_digest(shards: Sequence[str]) -> str:
+    """16 hex digits over the bytes of all shards in their order; a shard's bytes depend on its content alone.
+    ``ValueError`` naming a shard that is not there."""
+    digest = hashlib.blake2b(digest_size=8)
+    for shard in shards:
+        filesystem, path = resolve(shard)
+        if not filesystem.get_file_info(path).is_file:
+            raise ValueError(f"{shard}: no such file")
+        with filesystem.open_input_file(path) as file:
+            digest.update(file.read_buffer())
+    return digest.hexdigest()
+
+
+def held_out(deal_seeds: np.ndarray, salt: int, batch_size: int) -> np.ndarray:
+    """``bool[N]``: the rows of a pseudo-random choice of whole deals, about one row in a hundred."""
+    count = len(deal_seeds)
+    if count < 10 * batch_size:
+        return np.zeros(count, bool)
+    keys = mix(np.uint64(salt), deal_seeds)
+    limit = np.sort(keys)[max(count // _VALIDATION_SHARE, batch_size) - 1]
+    return np.asarray(keys <= limit)
+
+
+def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
+    """``int64[...]``: the training rows in the order of one epoch, a function of seed and epoch alone."""
+    return np.random.default_rng(derive(seed, "epoch", epoch)).permutation(data.training)
+
+
+def make_batch(data: TrainingData, rows: np.ndarray) -> Batch:
+    """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them."""
+    device = data.tokens.device
+    lengths = data.lengths[rows]
+    index = torch.from_numpy(rows).to(device)
+    return Batch(
+        tokens=data.tokens[:, : int(lengths.max())].index_select(0, index).long(),
+        lengths=torch.from_numpy(lengths).to(device),
+        outcome=data.outcome[index],
+        num_prefixes=int(lengths.sum()) - len(rows),
+    )
+
+
+def _lengths(tokens: np.ndarray, eos: int) -> np.ndarray:
+    """``int64[N]``: tokens up to and including the first ``eos``; 0 where there is none."""
+    ends = tokens == eos
+    return np.where(ends.any(1), ends.argmax(1) + 1, 0).astype(np.int64)
