@@ -6,6 +6,7 @@ that everybody shares.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from games.game import Game
 from search.argmax_val import ArgmaxVal
@@ -131,5 +132,6 @@ def _models(
             models.append(None)
             continue
         utility = game.outcomes.utility(utilities.get(given.partition("@")[0], ""))
-        models.append(QueryEngine(nets[path], utility, engine.device, engine.precision, engine.max_batch))
+        model = QueryEngine(nets[path], utility, engine.device, engine.precision, engine.max_batch)
+        models.append(cast(ObservationModel, model))  # met structurally: the learner does not know this package
     return models

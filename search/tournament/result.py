@@ -8,7 +8,6 @@ one deal are not independent.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -139,7 +138,7 @@ def write_json(result: TournamentResult, path: str | Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{target.name}.tmp")
     temporary.write_text(json.dumps(result.record(), indent=2) + "\n")
-    os.replace(temporary, target)
+    temporary.replace(target)
 
 
 def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:

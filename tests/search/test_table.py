@@ -1,5 +1,7 @@
 """Tables: legality, seeds, independence of the games, bad input."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -8,10 +10,11 @@ from games.rng import derive_many, mix
 from search.argmax_val import ArgmaxVal
 from search.config import ArgmaxValConfig, ImitationConfig
 from search.imitation import Imitation
-from search.player import Turns
+from search.player import Player, Turns
 from search.random_player import RandomPlayer, choose_uniformly
 from search.table import play_table
-from tests.search.toy import ToyGame, ToyModel
+from tests.search.models import FunctionModel, hash_model
+from tests.search.toy import ToyGame
 
 
 class Recorder(RandomPlayer):
@@ -55,17 +58,24 @@ def test_the_law_between_state_and_view_holds_on_the_toy_game() -> None:
         game.play(states, choose_uniformly(game.legal(states) | (ply == 4), derive_many(ply, 20)))
 
 
-def test_a_table_of_64_games_equals_64_tables_of_one() -> None:
+def random_players() -> list[Player]:
+    return [RandomPlayer(), RandomPlayer()]
+
+
+def model_players() -> list[Player]:
+    answers = hash_model(ToyGame(), nonsense=0.2)
+    greedy = ArgmaxVal(FunctionModel(answers), ArgmaxValConfig(threshold=0.3))
+    return [greedy, Imitation(FunctionModel(answers), ImitationConfig())]
+
+
+@pytest.mark.parametrize("make", [random_players, model_players])
+def test_a_table_of_64_games_equals_64_tables_of_one(make: Callable[[], list[Player]]) -> None:
     game, seeds = ToyGame(), derive_many(7, 64)
-    model = ToyModel({}, {(5, 0, 1, 0): 1.0, (5, 1, 3, 3): 0.5})
-    for make in (
-        lambda: [RandomPlayer(), RandomPlayer()],
-        lambda: [ArgmaxVal(model, ArgmaxValConfig()), Imitation(ToyModel({}, {}), ImitationConfig())],
-    ):
-        together = play_table(game, make(), both(64), seeds)
-        alone = [play_table(game, make(), both(1), seeds[i : i + 1]) for i in range(64)]
-        assert game.serialize(together.states) == b"".join(game.serialize(one.states) for one in alone)
-        assert np.array_equal(together.labels, np.concatenate([one.labels for one in alone]))
+    seating = np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 16)
+    together = play_table(game, make(), seating, seeds)
+    alone = [play_table(game, make(), seating[i : i + 1], seeds[i : i + 1]) for i in range(64)]
+    assert game.serialize(together.states) == b"".join(game.serialize(one.states) for one in alone)
+    assert np.array_equal(together.labels, np.concatenate([one.labels for one in alone]))
 
 
 def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:

@@ -1,4 +1,4 @@
-"""A game small enough to compute by hand, and a model of it made by hand.
+"""A game small enough to compute by hand.
 
 The deck is the cards 1 to 5. Two seats get two cards each and one card stays aside. Seat 0 leads any card, the other
 seat answers with any card, the higher card takes the trick and its owner leads the second. One point for each trick.
@@ -16,7 +16,6 @@ from games.game import Game, Next
 from games.outcomes import OutcomeTable
 from games.rng import mix
 from games.vocabulary import Vocabulary
-from search.queries import Answer
 
 CARDS, LEADS, FOLLOWS, EOS = 5, 5, 6, 7
 HAND, PLAYS = 2, 4
@@ -182,50 +181,3 @@ class ToyGame(Game):
         if len(hand) < HAND:
             return not hand or hand[0] < token
         return (token in hand) == self._is_own_turn(view)
-
-
-class ToyModel:
-    """A model as two tables: history -> next-token distribution, history -> value; what is not listed is uniform and 0.
-
-    It keeps the lanes as the protocol asks and fails where a query does not continue its lane.
-    """
-
-    def __init__(self, policies: dict[tuple[int, ...], list[float]], values: dict[tuple[int, ...], float]) -> None:
-        self._policies, self._values = policies, values
-        self._lanes: list[tuple[int, ...]] = []
-        self._candidates: dict[int, np.ndarray] = {}
-        self.num_queries = 0
-
-    def reset(self, num_lanes: int) -> None:
-        self._lanes, self._candidates = [()] * num_lanes, {}
-
-    def query(
-        self, lanes: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, candidates: np.ndarray | None = None
-    ) -> Answer:
-        assert len(set(lanes.tolist())) == len(lanes), "a lane came twice"
-        self.num_queries += len(lanes)
-        size = EOS + 1
-        answer = Answer(
-            np.zeros((len(lanes), size), np.float32),
-            np.zeros(len(lanes), np.float32),
-            np.full((len(lanes), size), np.nan, np.float32),
-        )
-        for row, lane in enumerate(lanes):
-            history = tuple(int(token) for token in tokens[row, : lengths[row]])
-            assert history[: len(self._lanes[lane])] == self._lanes[lane], "the query does not continue its lane"
-            self._lanes[lane] = history
-            answer.next_token[row] = self._policies.get(history, [1 / size] * size)
-            answer.value[row] = self._values.get(history, 0.0)
-            self._candidates[lane] = np.zeros(size, bool) if candidates is None else candidates[row]
-            for action in np.flatnonzero(self._candidates[lane]):
-                answer.action_values[row, action] = self._values.get((*history, int(action)), 0.0)
-        return answer
-
-    def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
-        for lane, token in zip(lanes, tokens, strict=True):
-            assert self._candidates[lane][token], "only a candidate of the last query can be kept"
-            self._lanes[lane] = (*self._lanes[lane], int(token))
-
-    def truncate(self, lanes: np.ndarray, lengths: np.ndarray) -> None:
-        for lane, length in zip(lanes, lengths, strict=True):
-            self._lanes[lane] = self._lanes[lane][:length]

@@ -1,0 +1,131 @@
+"""ArgmaxVal* and imitation, decided by hand, and the lanes they keep."""
+
+import numpy as np
+import pytest
+
+from games.rng import derive_many
+from search.argmax_val import ArgmaxVal, argmax_val
+from search.config import ArgmaxValConfig, ImitationConfig
+from search.imitation import Imitation, sample
+from search.lanes import Lanes
+from search.player import Turns
+from search.table import play_table
+from tests.search.models import FunctionModel, hash_model, table_model
+from tests.search.toy import EOS, LEADS, ToyGame
+
+HOLDS_1_4 = (LEADS, 0, 3)
+"""The history of the leader that holds the cards 1 and 4, tokens 0 and 3."""
+
+
+class CountingModel(FunctionModel):
+    """Remembers how many lanes it was asked to provide."""
+
+    def __init__(self) -> None:
+        super().__init__(hash_model(ToyGame(), 0.1))
+        self.provided: list[int] = []
+
+    def reset(self, num_lanes: int) -> None:
+        self.provided.append(num_lanes)
+        super().reset(num_lanes)
+
+
+def turns(histories: list[tuple[int, ...]], legal: list[list[int]]) -> Turns:
+    """Turns of seat 0, one game each."""
+    tokens = np.full((len(histories), 8), EOS, np.uint8)
+    marked = np.zeros((len(histories), EOS + 1), bool)
+    for row, (history, actions) in enumerate(zip(histories, legal, strict=True)):
+        tokens[row, : len(history)] = history
+        marked[row, actions] = True
+    rows = np.arange(len(histories))
+    lengths = np.array([len(history) for history in histories], np.int32)
+    return Turns(rows, np.zeros_like(rows), tokens, lengths, marked, derive_many(1, len(histories)))
+
+
+def decide(policy: dict[int, float], values: dict[int, float], threshold: float) -> int:
+    """What ArgmaxVal* leads from 1 and 4."""
+    rows = {HOLDS_1_4: (policy, 0.0)} | {(*HOLDS_1_4, action): ({}, value) for action, value in values.items()}
+    player = ArgmaxVal(FunctionModel(table_model(EOS + 1, rows)), ArgmaxValConfig(threshold=threshold))
+    player.start(ToyGame(), 1)
+    return int(player.act(turns([HOLDS_1_4], [[0, 3]]))[0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "threshold", "chosen", "why"),
+    [
+        ({0: 0.5, 3: 0.5}, {0: -0.5, 3: 0.5}, 0.05, 3, "the higher value"),
+        ({0: 0.75, 3: 0.25}, {0: -0.5, 3: 0.5}, 0.25, 3, "a probability equal to the threshold passes"),
+        ({0: 0.75, 3: 0.25}, {0: -0.5, 3: 0.5}, 0.26, 0, "a probability below it does not"),
+        ({0: 0.375, 3: 0.125, 1: 0.5}, {0: -0.5, 3: 0.5}, 0.25, 3, "probabilities count among legal actions only"),
+        ({0: 0.25, 3: 0.75}, {0: 0.5, 3: -0.5}, 0.9, 3, "where none passes, the most probable one"),
+        ({0: 0.5, 3: 0.5}, {0: 0.25, 3: 0.25}, 0.05, 0, "of equal values the lowest token"),
+        ({1: 1.0}, {0: -0.5, 3: 0.5}, 0.05, 3, "legal actions without any probability are equally likely"),
+    ],
+)
+def test_argmax_val_decides_as_equations_2_and_3_say(
+    policy: dict[int, float], values: dict[int, float], threshold: float, chosen: int, why: str
+) -> None:
+    assert decide(policy, values, threshold) == chosen, why
+
+
+def test_argmax_val_ignores_values_of_actions_that_are_not_legal() -> None:
+    legal = np.array([[True, False, True]])
+    values = np.array([[0.1, 9.0, np.nan]])
+    assert argmax_val(np.array([[0.9, 0.1, 0.0]]), values, legal, 0.05).tolist() == [0]
+
+
+def test_a_forced_move_asks_the_model_nothing() -> None:
+    for player_of in (ArgmaxVal, Imitation):
+        model = FunctionModel(hash_model(ToyGame(), 0.1))
+        config = ArgmaxValConfig() if player_of is ArgmaxVal else ImitationConfig()
+        player = player_of(model, config)  # type: ignore[arg-type]
+        player.start(ToyGame(), 2)
+        answers = player.act(turns([HOLDS_1_4, HOLDS_1_4], [[3], [0, 3]]))
+        assert answers[0] == 3
+        assert model.histories_asked == [HOLDS_1_4]
+
+
+def test_the_imitation_player_samples_the_policy_over_legal_actions() -> None:
+    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
+    player = Imitation(model, ImitationConfig())
+    player.start(ToyGame(), 20_000)
+    asked = turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000)
+    chosen = player.act(asked)
+    assert set(chosen.tolist()) == {0, 3}
+    assert abs(np.mean(chosen == 0) - 0.25) < 0.015  # nearly five standard deviations
+    player.start(ToyGame(), 20_000)
+    assert np.array_equal(player.act(asked), chosen)
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(0.5, 0.1), (1.0, 0.25), (2.0, 0.366)])
+def test_temperature_sharpens_or_flattens_the_imitation_policy(temperature: float, share: float) -> None:
+    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.25, 3: 0.75}, 0.0)}))
+    player = Imitation(model, ImitationConfig(temperature))
+    player.start(ToyGame(), 20_000)
+    chosen = player.act(turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000))
+    assert abs(np.mean(chosen == 0) - share) < 0.017
+
+
+def test_sampling_never_gives_a_token_of_probability_zero() -> None:
+    policy = np.tile([0.0, 0.1, 0.0, 0.2, 0.7, 0.0], (4, 1))
+    ends = np.array([0, 2**64 - 1, 2**11 - 1, 2**63], np.uint64)
+    assert sample(policy, ends).tolist() == [1, 4, 1, 4]
+
+
+def test_lanes_come_in_blocks_of_one_per_game() -> None:
+    model = CountingModel()
+    lanes = Lanes(model)
+    lanes.start(num_games=3, num_players=2)
+    first = lanes.of(np.array([0, 2]), np.array([0, 1]))
+    assert model.provided == [3]
+    assert lanes.of(np.array([2, 1]), np.array([1, 0])).tolist() == [first[1], 2]
+    assert model.provided == [3]
+    more = lanes.of(np.array([0, 1, 2]), np.array([1, 1, 0]))
+    assert model.provided == [3, 6]
+    assert sorted([*first.tolist(), 2, *more.tolist()]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_player_in_one_seat_of_each_game_has_one_lane_for_each_game() -> None:
+    model = CountingModel()
+    players = [ArgmaxVal(model, ArgmaxValConfig()), Imitation(CountingModel(), ImitationConfig())]
+    play_table(ToyGame(), players, np.array([[0, 1], [1, 0]] * 5), derive_many(1, 10))
+    assert model.provided == [10]
