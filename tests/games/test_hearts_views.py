@@ -1,0 +1,272 @@
+"""Hearts seen from one seat: which histories could have happened, and the deals behind them.
+
+The oracle knows nothing of restrictions: it tries every division of the cards not seen and replays the play by the
+forward rules.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from games.game import Next
+from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
+from games.hearts.game import HeartsGame
+from games.hearts.rules import OPTIONS, PUBLIC
+from games.hearts.state import deal_hands, new_states
+from games.rng import derive_many
+
+SETTINGS = [
+    {},
+    {"can_lead_any_club": True, "can_lead_hearts_instead_of_qs": True},
+    {"no_pts_on_first_trick": False, "qs_breaks_hearts": False},
+    {"must_break_hearts": False, "pass_cards": False},
+]
+
+
+def random_histories(game: HeartsGame, seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    states = game.deal(derive_many(seed, count))
+    game.playout(states, derive_many(seed + 1, count))
+    return game.histories(states, np.arange(count) % 4)
+
+
+def plays_from(tokens: np.ndarray) -> int:
+    return 15 if VOCABULARY.name(tokens[0]) == "hold" else 21
+
+
+def cards_shown(tokens: np.ndarray, length: int) -> list[int]:
+    """The cards each seat (relative) has played, by following who wins the tricks."""
+    start = plays_from(tokens)
+    shown, seat = [0, 0, 0, 0], int(tokens[start - 1]) - 52
+    for first in range(start, length, 4):
+        trick = [int(token) for token in tokens[first : min(first + 4, length)]]
+        for i, card in enumerate(trick):
+            shown[(seat + i) % 4] |= 1 << card
+        following = [i for i, card in enumerate(trick) if card % 4 == trick[0] % 4]
+        seat = (seat + max(following, key=lambda i: trick[i])) % 4
+    return shown
+
+
+def divisions(cards: list[int], rooms: list[int]) -> list[list[int]]:
+    """Every way to divide cards among seats with given rooms, as sets of bits."""
+    if len(rooms) == 1:
+        return [[sum(1 << card for card in cards)]] if len(cards) == rooms[0] else []
+    return [
+        [sum(1 << card for card in hand), *rest]
+        for hand in combinations(cards, rooms[0])
+        for rest in divisions([card for card in cards if card not in hand], rooms[1:])
+    ]
+
+
+def worlds(game: HeartsGame, tokens: np.ndarray, length: int) -> set[tuple[int, ...]]:
+    """The cards the other seats may still hold after a history with all plays in view: one entry per world."""
+    start = plays_from(tokens)
+    own = sum(1 << int(card) for card in tokens[1:14])
+    passed = sum(1 << int(card) for card in tokens[14:17]) if start == 21 else 0
+    received = sum(1 << int(card) for card in tokens[17:20]) if start == 21 else 0
+    own, direction = own & ~passed | received, int(tokens[0]) - 56
+    shown = cards_shown(tokens, length)
+    unseen = [card for card in range(52) if (ALL_CARDS & ~own & ~sum(shown[1:])) >> card & 1]
+    rooms = [13 - bin(cards).count("1") for cards in shown]
+    if shown[0] & ~own or min(rooms) < 0:
+        return set()
+    found = []
+    for hands in divisions(unseen, rooms[1:]):
+        whole = [own, *(shown[seat] | hands[seat - 1] for seat in range(1, 4))]
+        two_of_clubs_leads = whole[int(tokens[start - 1]) - 52] >> card_id("2C") & 1
+        if two_of_clubs_leads and whole[direction] & passed == passed and all(bin(h).count("1") == 13 for h in whole):
+            found.append((hands, whole))
+    possible = replays([whole for _, whole in found], game, tokens[start:length])
+    return {tuple(hands) for (hands, _), fine in zip(found, possible, strict=True) if fine}
+
+
+def replays(deals: list[list[int]], game: HeartsGame, plays: np.ndarray) -> np.ndarray:
+    """For every deal, whether all plays are legal in turn."""
+    template = np.zeros(1, PUBLIC)
+    for name in OPTIONS:
+        template[name] = game.options[name]
+    states = new_states(template, len(deals))
+    for state, hands in zip(states, deals, strict=True):
+        deal_hands(state, 0, np.array(hands, np.int64))
+    fine = np.ones(len(deals), np.bool_)
+    for card in plays:
+        rows = np.flatnonzero(fine)
+        fine[rows] = game.legal(states[rows])[:, card]
+        still = states[rows[fine[rows]]]
+        game.play(still, np.full(len(still), card))
+        states[rows[fine[rows]]] = still
+    return fine
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_consistent_agrees_with_trying_every_division_of_the_unseen_cards(options) -> None:
+    game, random = HeartsGame(**options), np.random.default_rng(3)
+    histories, _ = random_histories(game, 11, 150)
+    verdicts = []
+    for tokens in histories:
+        start = plays_from(tokens)
+        length = int(random.integers(start + 40, start + 53))
+        if random.random() < 0.8:
+            a, b = random.choice(length - start, 2, replace=False) + start
+            tokens[[a, b]] = tokens[[b, a]]
+        view = game.views(tokens[None], np.array([length]))
+        verdict = bool(game.consistent(view)[0])
+        assert verdict == bool(worlds(game, tokens, length)), game.describe(tokens[:length])
+        verdicts.append(verdict)
+    assert 20 < sum(verdicts) < 130
+
+
+def test_cards_that_fit_nowhere_are_noticed_before_they_are_played() -> None:
+    game, random, noticed = HeartsGame(), np.random.default_rng(5), 0
+    histories, _ = random_histories(game, 21, 400)
+    for tokens in histories:
+        start = plays_from(tokens)
+        a, b = random.choice(30, 2, replace=False) + start
+        tokens[[a, b]] = tokens[[b, a]]
+        view = game.views(tokens[None], np.array([start + 40]))
+        noticed += int(not view["ended"][0] and not view["refuted"][0] and not game.consistent(view)[0])
+    assert noticed > 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.fixed_dictionaries({name: st.booleans() for name in OPTIONS}), st.integers(0, 1 << 32))
+def test_no_real_history_is_ever_inconsistent_and_no_impossible_one_recovers(options, seed) -> None:
+    game, random = HeartsGame(**options), np.random.default_rng(seed)
+    real, lengths = random_histories(game, seed, 20)
+    bent = real.copy()
+    for row, length in zip(bent, lengths, strict=True):
+        a, b = random.choice(50, 2, replace=False) + length - 53
+        row[[a, b]] = row[[b, a]]
+    views, bent_views = (game.views(real, np.zeros(20, int)) for _ in range(2))
+    before = np.ones(20, np.bool_)
+    for place in range(75):
+        game.advance(views, real[:, place])
+        assert game.consistent(views).all()
+        game.advance(bent_views, bent[:, place])
+        verdict = game.consistent(bent_views)
+        assert not (verdict & ~before).any()
+        before = verdict
+
+
+PREFIX = "pass left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD"
+RIGHT = PREFIX.replace("left", "right")
+
+
+def names(text: str) -> list[str]:
+    """Token names of a text in which a direction such as ``pass left`` is one name."""
+    return text.replace("pass ", "pass_").split()
+
+
+def view_after(text: str, **options: bool) -> tuple[HeartsGame, np.ndarray]:
+    tokens = np.array([[VOCABULARY.id(name.replace("_", " ")) for name in names(text)]], np.uint8)
+    game = HeartsGame(**options)
+    return game, game.views(tokens, np.array([tokens.shape[1]]))
+
+
+@pytest.mark.parametrize(
+    ("history", "kind", "consistent"),
+    [
+        (PREFIX, Next.ACTION, True),
+        (f"{PREFIX} 2D 3D 4D", Next.OBSERVATION, True),
+        (f"{PREFIX} 2D 2D", Next.END, False),  # passed twice
+        (f"{PREFIX} 2C", Next.END, False),  # passed a card not held
+        (f"{PREFIX} 2D 3D 4D 4D", Next.END, False),  # received what was passed on
+        (f"{PREFIX} 2D 3D 4D 3C 2C", Next.END, False),  # received out of order
+        (f"{PREFIX} 2D 3D 4D KS AS", Next.END, False),  # no room for a third
+        (f"{PREFIX} 2D 3D 4D 2C 3C 4C left", Next.END, False),  # holds the two of clubs itself
+        (f"{PREFIX} 2D 3D 4D 2C 3C 4C self", Next.ACTION, True),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C self", Next.END, False),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C", Next.OBSERVATION, True),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 6C", Next.ACTION, True),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 6C", Next.OBSERVATION, False),  # must lead the two
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2D", Next.OBSERVATION, False),  # lies with the seat on the left
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 3C", Next.END, False),  # in the observer's own hand
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2C", Next.END, False),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2D", Next.ACTION, False),  # lies with the seat on the left
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2H", Next.ACTION, True),  # if it holds hearts and the queen only
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2H 3C 3H", Next.ACTION, False),  # the left holds diamonds
+        (f"{RIGHT} 2D 3D 4D 3C 4C 5C across 2C 2H", Next.ACTION, False),  # holds the diamonds passed to it
+        ("hold 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AS", Next.OBSERVATION, True),
+        ("hold AS", Next.END, False),  # twelve more cards cannot follow
+        ("hold 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD left", Next.END, False),
+        ("eos", Next.END, False),
+        ("2C", Next.END, False),
+        ("left", Next.END, False),
+    ],
+)
+def test_what_comes_next_and_whether_it_could_have_happened(history: str, kind: Next, consistent: bool) -> None:
+    game, views = view_after(history)
+    assert Next(int(game.next(views)[0])) == kind
+    assert bool(game.consistent(views)[0]) == consistent
+    assert game.view_outcome(views)[0] == -1
+
+
+def test_without_passing_only_hold_opens_a_history() -> None:
+    for direction, consistent in [("hold", True), ("pass left", False), ("pass across", False), ("pass right", False)]:
+        game, views = view_after(direction, pass_cards=False)
+        assert bool(game.consistent(views)[0]) == consistent
+
+
+def test_a_final_eos_changes_nothing() -> None:
+    game = HeartsGame()
+    tokens, lengths = random_histories(game, 3, 50)
+    assert (tokens[np.arange(50), lengths - 1] == EOS).all()
+    views = game.views(tokens, lengths - 1)
+    before = views.tobytes()
+    assert (game.next(views) == Next.END).all()
+    game.advance(views, np.full(50, EOS))
+    assert views.tobytes() == before
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_determinized_deals_are_all_those_that_agree_with_the_view_and_equally_likely(options) -> None:
+    game, draws = HeartsGame(**options), 200
+    histories, _ = random_histories(game, 31, 60)
+    for row, tokens in enumerate(histories):
+        length = plays_from(tokens) + 44
+        expected = worlds(game, tokens, length)
+        count = draws * len(expected)
+        views = game.views(np.repeat(tokens[None], count, axis=0), np.full(count, length))
+        states, seats = game.determinize(views, derive_many(row, count))
+        assert (seats == 0).all()
+        hands, times = np.unique(states["hands"][:, 1:], axis=0, return_counts=True)
+        assert {tuple(hand) for hand in hands.tolist()} == expected
+        assert (np.abs(times - draws) < 6 * np.sqrt(draws)).all()
+
+
+def test_a_determinized_deal_keeps_the_history_wherever_a_state_can_stand() -> None:
+    game = HeartsGame()
+    histories, lengths = random_histories(game, 41, 60)
+    for place in range(75):
+        rows = np.flatnonzero(place <= lengths)
+        starts = np.array([plays_from(tokens) for tokens in histories[rows]])
+        stands = (place >= starts) | ((starts == 21) & (place >= 14) & (place <= 17))
+        views = game.views(histories[rows], np.full(len(rows), min(place, 74)))
+        states, seats = game.determinize(views[stands], derive_many(place, int(stands.sum())))
+        tokens, seen = game.histories(states, seats)
+        over = game.to_move(states) < 0
+        np.testing.assert_array_equal(seen, np.full(len(seen), place) + (over & (seen > place)))
+        np.testing.assert_array_equal(tokens[:, :place], histories[rows][stands][:, :place])
+        if not stands.all():
+            with pytest.raises(ValueError, match=f"row {np.argmin(stands)}: a history of {place} tokens stops"):
+                game.determinize(views, derive_many(place, len(views)))
+
+
+def test_every_seat_may_hold_any_card_before_the_first_lead() -> None:
+    game, count = HeartsGame(), 2000
+    histories, _ = random_histories(game, 51, 8)
+    tokens = next(row for row in histories if plays_from(row) == 21)
+    for length in (14, 15, 16, 17):
+        views = game.views(np.repeat(tokens[None], count, axis=0), np.full(count, length))
+        states, _ = game.determinize(views, derive_many(length, count))
+        unseen = ALL_CARDS & ~sum(1 << int(card) for card in tokens[1:14])
+        for seat in (1, 2, 3):
+            assert int(np.bitwise_or.reduce(states["hands"][:, seat])) == unseen
+
+
+def test_impossible_histories_have_no_deal() -> None:
+    game, views = view_after(f"{PREFIX} 2C")
+    with pytest.raises(ValueError, match="row 0: no deal agrees"):
+        game.determinize(views, derive_many(1, 1))
