@@ -6,7 +6,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,11 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
     Raises:
         UserError: no cluster answers, or it refuses.
     """
-    with _local_environment(config.mode == "local"), _temp_dir(config) as temp_dir:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    local = config.mode == "local"
+    if local:
+        _draw_token()
+    with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         logging.getLogger("ray._private.worker").setLevel(logging.ERROR)  # "a worker died": the pool says so better
         try:
             context = ray.init(**_arguments(config, temp_dir))
@@ -114,30 +118,31 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _local_environment(local: bool) -> Iterator[None]:
-    """Environment variables and the one constant by which Ray's processes are told how to behave."""
-    ours = {"RAY_USAGE_STATS_ENABLED": "0"}
-    if local:
-        ours |= {
-            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the only switch that keeps every socket on the loopback interface
-            "RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token"),
-        }
-        if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-            ours["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    before = {name: os.environ.get(name) for name in ours}
-    listens = ray_constants.ENABLE_RAY_CLUSTER  # read from the environment when ray was imported, which may be long ago
-    os.environ.update(ours)
-    if local:
-        ray_constants.ENABLE_RAY_CLUSTER = False
+def _loopback_only() -> Iterator[None]:
+    """Make a local Ray listen on the loopback interface alone; no argument of ``ray.init`` does that."""
+    name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
+    before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[name] = "0"  # for the processes Ray starts
+    ray_constants.ENABLE_RAY_CLUSTER = False  # for this one, which read the variable when it imported ray
     try:
         yield
     finally:
-        ray_constants.ENABLE_RAY_CLUSTER = listens
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        ray_constants.ENABLE_RAY_CLUSTER = before[1]
+        if before[0] is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before[0]
+
+
+def _draw_token() -> None:
+    """Give a local Ray a token of this process's own where the user has none.
+
+    Ray would write one to the home directory. The variable stays set, as Ray keeps the token while the process lives.
+    """
+    logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)  # "token authentication is enabled"
+    token_file = Path.home() / ".ray" / "auth_token"
+    if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys() and not token_file.exists():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 @contextmanager

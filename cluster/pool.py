@@ -27,7 +27,7 @@ _SAY_WAITING_SECONDS = 60.0
 log = logging.getLogger(__name__)
 
 
-class WorkFailed(RuntimeError):
+class WorkFailedError(RuntimeError):
     """An item raised, or its actors kept dying; the message names it."""
 
 
@@ -43,6 +43,38 @@ class _Worker:
     """Actors that this place has had without finishing an item since."""
     pending: dict[Any, int] = field(default_factory=dict)
     """Result reference -> number of the item, oldest first."""
+
+
+class _Work(Generic[T]):
+    """The items of one run: which are under way, which wait to be done again."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._source = enumerate(items)
+        self._again: deque[int] = deque()
+        self._more = True
+        self.items: dict[int, T] = {}
+        """Items drawn and not finished, by number."""
+        self.attempts: dict[int, int] = {}
+
+    def draw(self) -> int | None:
+        """The number of the next item to do, None if there is none now."""
+        if self._again:
+            return self._again.popleft()
+        if self._more:
+            for number, item in self._source:
+                self.items[number] = item
+                return number
+            self._more = False
+        return None
+
+    def give_back(self, numbers: Iterable[int]) -> None:
+        """Do these again."""
+        self._again.extend(numbers)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every item is done; True only after ``draw`` has returned None."""
+        return not self._more and not self.items
 
 
 class ActorPool(Generic[T]):
@@ -68,6 +100,8 @@ class ActorPool(Generic[T]):
         self._factory = factory
         self._max_attempts = max_attempts
         self._in_flight = in_flight
+        self.lost_items = 0
+        """Items done again so far because their actor died."""
         self._workers: list[_Worker] = []
         for index in range(size):
             actor = factory(index)
@@ -82,39 +116,28 @@ class ActorPool(Generic[T]):
                 ``lambda actor, item: actor.play.remote(item)``.
 
         Raises:
-            WorkFailed: an item raised, or its actor died ``max_attempts`` times, or an actor cannot be constructed.
+            WorkFailedError: an item raised, its actor died ``max_attempts`` times, or an actor cannot be constructed.
             UserError: an item raised one.
         """
-        source = enumerate(items)
-        known: dict[int, T] = {}
-        attempts: dict[int, int] = {}
-        again: deque[int] = deque()
+        work = _Work(items)
         try:
             while True:
-                self._hand_out(source, known, again, call)
-                if not known:
+                self._hand_out(work, call)
+                if work.finished:
                     return
                 for worker, reference in self._finished():
                     number = worker.pending.pop(reference, None)
                     if number is None:
-                        continue  # its worker has been found dead a moment ago, and the item is back in the queue
-                    item = known[number]
+                        continue  # its worker has been found dead a moment ago, and the item is to be done again
                     try:
                         result = ray.get(reference)
                     except RayTaskError as error:
-                        raise _failure(item, error) from error
+                        raise _failure(work.items[number], error) from error
                     except _LOST as error:
-                        attempts[number] = attempts.get(number, 0) + 1
-                        if attempts[number] >= self._max_attempts:
-                            raise WorkFailed(f"{item}: {attempts[number]} actors died over it ({error})") from error
-                        log.warning("%s: its actor died (%s); doing it again", item, _first_line(error))
-                        again.append(number)
-                        again.extend(worker.pending.values())
-                        self._replace(worker, error)
+                        self._give_back(work, worker, number, error)
                         continue
-                    del known[number]
                     worker.started = 1
-                    yield item, result
+                    yield work.items.pop(number), result
         finally:
             for worker in self._workers:
                 worker.pending.clear()
@@ -133,26 +156,28 @@ class ActorPool(Generic[T]):
     ) -> None:
         self.close()
 
-    def _hand_out(
-        self,
-        source: Iterator[tuple[int, T]],
-        known: dict[int, T],
-        again: deque[int],
-        call: Callable[[ActorHandle, T], Any],
-    ) -> None:
-        """Give work to actors that have started, first to those that have least."""
+    def _hand_out(self, work: _Work[T], call: Callable[[ActorHandle, T], Any]) -> None:
+        """Give items to actors that have started, first to those that have least."""
+        free = [worker for worker in self._workers if worker.ready is None]
         for depth in range(self._in_flight):
-            for worker in self._workers:
-                if worker.ready is not None or len(worker.pending) > depth:
+            for worker in free:
+                if len(worker.pending) > depth:
                     continue
-                if again:
-                    number = again.popleft()
-                else:
-                    drawn = next(source, None)
-                    if drawn is None:
-                        return
-                    number, known[drawn[0]] = drawn
-                worker.pending[call(worker.actor, known[number])] = number
+                number = work.draw()
+                if number is None:
+                    return
+                worker.pending[call(worker.actor, work.items[number])] = number
+
+    def _give_back(self, work: _Work[T], worker: _Worker, number: int, error: Exception) -> None:
+        """An actor died over an item: replace it, and have its items done again unless this one has used its tries."""
+        item = work.items[number]
+        tries = work.attempts[number] = work.attempts.get(number, 0) + 1
+        if tries >= self._max_attempts:
+            raise WorkFailedError(f"{item}: {tries} actors died over it ({error})") from error
+        log.warning("%s: its actor died (%s); doing it again", item, str(error).partition("\n")[0])
+        self.lost_items += 1
+        work.give_back([number, *worker.pending.values()])
+        self._replace(worker, error)
 
     def _finished(self) -> list[tuple[_Worker, Any]]:
         """Results that have come, waiting for at least one or for an actor to start."""
@@ -180,7 +205,7 @@ class ActorPool(Generic[T]):
             worker.ready = None
         except _LOST as error:
             if isinstance(error, RayActorError) and error.actor_init_failed:
-                raise WorkFailed(f"actor {worker.index} cannot start: {error}") from error
+                raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
             self._replace(worker, error)
         except GetTimeoutError:
             pass
@@ -188,8 +213,8 @@ class ActorPool(Generic[T]):
     def _replace(self, worker: _Worker, error: Exception) -> None:
         """Put a new actor in the place of a dead one."""
         if worker.started > self._max_attempts:
-            raise WorkFailed(f"actor {worker.index}: {worker.started} died in a row ({error})") from error
-        ray.kill(worker.actor)  # one that is only out of reach must not go on
+            raise WorkFailedError(f"actor {worker.index}: {worker.started} died in a row ({error})") from error
+        ray.kill(worker.actor)  # one that is merely out of reach must not go on
         worker.pending.clear()
         worker.actor = self._factory(worker.index)
         worker.ready = worker.actor.__ray_ready__.remote()
@@ -201,8 +226,4 @@ def _failure(item: Any, error: RayTaskError) -> Exception:
     cause = error.cause
     if isinstance(cause, UserError):
         return UserError(f"{item}: {cause}")
-    return WorkFailed(f"{item}: {error}")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return WorkFailedError(f"{item}: {error}")

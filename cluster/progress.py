@@ -1,0 +1,69 @@
+"""How far a long piece of work is, in the terminal: one moving line, or plain lines where output goes to a file."""
+
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+_PLAIN_SECONDS = 10.0
+"""At most one plain line in so many seconds, and one at the end."""
+
+
+class Progress:
+    """Progress of ``total`` units of work; use as a context manager."""
+
+    def __init__(self, title: str, total: float, unit: str, console: Console | None = None) -> None:
+        """Nothing is printed before the ``with`` block.
+
+        Args:
+            title: what is done, e.g. ``"iteration 3: games"``.
+            total: number of units, at least 0.
+            unit: their plural, e.g. ``"games"``.
+            console: where to print; standard error by default, so that results alone are on standard output.
+        """
+        self._title, self._total, self._unit = title, total, unit
+        self._console = console or Console(file=sys.stderr)
+        self._bar: Bar | None = None
+        self._done = 0.0
+        self._text = ""
+        self._started = self._printed = time.monotonic()
+
+    def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
+        """``done`` units in all are finished; ``values`` are shown behind them until the next call."""
+        self._done = done
+        rate = done / max(time.monotonic() - self._started, 1e-9)
+        shown = {f"{self._unit}/s": rate, **(values or {})}
+        self._text = "  ".join(
+            f"{key} {value if isinstance(value, str) else format(value, '.4g')}" for key, value in shown.items()
+        )
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, text=self._text)
+        elif time.monotonic() - self._printed >= _PLAIN_SECONDS:
+            self._print_line()
+
+    def __enter__(self) -> "Progress":
+        self._started = self._printed = time.monotonic()
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
+            self._bar = Bar(*columns, TextColumn("{task.fields[text]}"), console=self._console)
+            self._bar.add_task(self._title, total=self._total, text="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        else:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        self._printed = time.monotonic()
+        seconds = self._printed - self._started
+        line = f"{self._title}: {self._done:g} of {self._total:g} {self._unit}, {seconds:.0f} s  {self._text}"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)

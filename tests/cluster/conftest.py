@@ -1,0 +1,14 @@
+"""One local Ray for the tests that need one, connected the way commands do."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.config import ClusterConfig
+from cluster.connection import Connection, connect
+
+
+@pytest.fixture(scope="package")
+def ray_connection() -> Iterator[Connection]:
+    with connect(ClusterConfig(num_cpus=2, num_gpus=0, object_store_mb=100)) as connection:
+        yield connection
