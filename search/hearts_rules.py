@@ -161,7 +161,7 @@ def _threat(view, card):
         return 0.3 if left & (HEART_CARDS | QUEEN_SET) != 0 else 0.0
     share_below = count(in_suit & (BIT[card] - 1)) / count(in_suit)
     weight = 2.0 if suit == HEARTS else 1.5 if queen_out else 0.8
-    return weight * share_below * share_below + 0.1 / count(hand & SUIT_CARDS[suit])
+    return weight * share_below * share_below + 0.1 / count(hand & SUIT_CARDS[suit]) + 0.001 * (card >> 2)
 
 
 @kernel

@@ -84,9 +84,7 @@ def merge(parts: Sequence[Matches]) -> Matches:
     expected = ordered[0].first
     for part in ordered:
         if part.first != expected:
-            raise ValueError(
-                f"the parts do not fit: deal {expected} is to follow, the next part begins with {part.first}"
-            )
+            raise ValueError(f"the parts do not fit: deal {expected} is to follow, but {part.first} does")
         expected += len(part.points)
     return Matches(
         ordered[0].first,

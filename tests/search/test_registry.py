@@ -1,0 +1,100 @@
+"""Names become players; bad names and checkpoints are refused with what to do."""
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from learner.checkpoint import checkpoint_id, save_weights
+from learner.config import ModelConfig
+from learner.trunk import PolicyValueNet, architecture, initialise
+from search.config import ArgmaxValConfig, EngineConfig, GoMctsConfig, ImitationConfig, SearchConfig
+from search.registry import checkpoint_record, make_model_free, make_players
+from search.tournament.tournament import run_tournament
+from tests.search.toy import ToyGame
+
+CPU = EngineConfig(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny untrained network for Hearts."""
+    game = HeartsGame()
+    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16)))
+    initialise(net, 1)
+    path = tmp_path_factory.mktemp("networks") / "tiny"
+    save_weights(path, net, game)
+    return str(path)
+
+
+def test_every_kind_of_player_plays_hearts_with_a_real_network(checkpoint: str) -> None:
+    game = HeartsGame()
+    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
+    for name in ("argmax_val", "imitation", "go_mcts"):
+        players = make_players([name, "random"], game, search, checkpoint, CPU)
+        result = run_tournament(game, players, deals=1, seed=1)
+        assert result.players == (name, "random") and result.matches == 14
+
+
+def test_players_keep_their_order_and_get_distinct_names(checkpoint: str) -> None:
+    own = f"argmax_val@{checkpoint}"
+    players = make_players(["random", own, "random", "imitation"], HeartsGame(), SearchConfig(), checkpoint, CPU)
+    assert [player.name for player in players] == ["random", own, "random#2", "imitation"]
+
+
+def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
+    record = checkpoint_record(["random", "argmax_val", "argmax_val"], checkpoint)
+    network = {"path": checkpoint, "id": checkpoint_id(checkpoint)}
+    assert record == {"argmax_val": network, "argmax_val#2": network}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("argmaxval", "no player 'argmaxval'; there are random, hearts_rules, argmax_val, imitation, go_mcts"),
+        ("random@x", "uses no network, so leave out @x"),
+        ("argmax_val@", "must follow the @"),
+        ("argmax_val", "player 'argmax_val' needs a network: give checkpoint=DIR, or the player as argmax_val@DIR"),
+        ("argmax_val@/nowhere/at/all", "/nowhere/at/all: no such directory; a checkpoint holds"),
+    ],
+)
+def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_players([name, "random"], HeartsGame(), SearchConfig())
+
+
+def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:
+    with pytest.raises(ValueError, match="plays hearts only, not toy"):
+        make_players(["hearts_rules"], ToyGame(), SearchConfig())
+    with pytest.raises(ValueError, match="there are random, argmax_val, imitation, go_mcts"):
+        make_players(["nobody"], ToyGame(), SearchConfig())
+
+
+def test_a_network_is_no_model_free_player() -> None:
+    with pytest.raises(ValueError, match="there are random, hearts_rules"):
+        make_model_free("argmax_val", HeartsGame())
+
+
+def test_a_utility_that_the_game_does_not_have_is_refused(checkpoint: str) -> None:
+    search = SearchConfig(argmax_val=ArgmaxValConfig(utility="fun"))
+    with pytest.raises(ValueError, match="fun"):
+        make_players(["argmax_val"], HeartsGame(), search, checkpoint, CPU)
+
+
+def test_a_checkpoint_of_another_game_is_refused(checkpoint: str) -> None:
+    with pytest.raises(ValueError, match="game is 'hearts', the game in use has 'toy'"):
+        make_players(["argmax_val"], ToyGame(), SearchConfig(), checkpoint, CPU)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ArgmaxValConfig(threshold=1.5), "argmax_val.threshold is 1.5; it must be between 0 and 1"),
+        (lambda: ImitationConfig(temperature=0.0), "imitation.temperature is 0.0; it must be above 0"),
+        (lambda: GoMctsConfig(num_runs=0), "go_mcts.num_runs is 0; it must be at least 1"),
+        (lambda: GoMctsConfig(exploration=-1.0), "go_mcts.exploration is -1.0"),
+        (lambda: EngineConfig(device="tpu"), "engine.device is 'tpu'; it must be auto, cpu or cuda"),
+        (lambda: EngineConfig(max_batch=0), "engine.max_batch is 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()  # type: ignore[operator]

@@ -1,0 +1,185 @@
+"""Tournaments: seatings, sharing out deals, the paper's tables, JSON and the printed table."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from games.hearts.game import HeartsGame
+from search.config import SearchConfig
+from search.random_player import RandomPlayer
+from search.registry import make_players
+from search.tournament.matches import Matches, merge, play_deals, seatings
+from search.tournament.report import render
+from search.tournament.result import TournamentResult, lower_is_better, summarize, write_json
+from search.tournament.tournament import run_tournament
+from tests.search.toy import ToyGame
+
+
+def by_hand() -> TournamentResult:
+    """Two deals of Hearts. In the first, every seat of A gets as many points as A has seats, every seat of B gets 4;
+    in the second, B's seats get 5."""
+    seats = seatings(2, 4)
+    held = (seats == 0).sum(axis=1, keepdims=True)
+    points = np.stack([np.where(seats == 0, held, 4 + deal) for deal in (0, 1)]).astype(np.float32)
+    matches = Matches(0, points, np.array([700, 800]), np.array([7.0, 0.4]))
+    return summarize(HeartsGame(), ["one", "two"], matches, seed=3, settings={"note": "by hand"})
+
+
+def test_two_entrants_sit_in_every_seating_in_which_both_play() -> None:
+    four = seatings(2, 4)
+    assert four.shape == (14, 4) and seatings(2, 3).shape == (6, 3)
+    assert len(np.unique(four, axis=0)) == 14
+    assert sorted((four == 0).sum(axis=1).tolist()) == [1] * 4 + [2] * 6 + [3] * 4
+    assert ((four == 0).sum(axis=0) == 7).all()
+
+
+def test_as_many_entrants_as_seats_sit_in_every_permutation() -> None:
+    four = seatings(4, 4)
+    assert four.shape == (24, 4)
+    assert all(sorted(seating) == [0, 1, 2, 3] for seating in four.tolist())
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_other_numbers_of_entrants_are_refused(count: int) -> None:
+    with pytest.raises(ValueError, match=f"{count} players for 4 seats: a tournament takes 2 players or 4"):
+        seatings(count, 4)
+
+
+def test_the_columns_are_those_of_the_paper_computed_by_hand() -> None:
+    result = by_hand()
+    assert [column.name for column in result.columns] == ["All", "3A/1B", "2A/2B", "1A/3B"]
+    assert [column.matches for column in result.columns] == [28, 8, 12, 8]
+    assert [column.points["one"] for column in result.columns] == [2.0, 3.0, 2.0, 1.0]
+    assert [column.points["two"] for column in result.columns] == [4.5] * 4
+    assert [column.comparisons[0].delta for column in result.columns] == [-2.5, -1.5, -2.5, -3.5]
+    assert result.seconds_per_turn == {"one": 0.01, "two": 0.0005}
+
+
+def test_all_weighs_every_match_alike_as_in_table_2() -> None:
+    """Table 2's ArgmaxVal* row, 4.46, 3.98, 3.63, gives its "All", 4.02, over 4, 6 and 4 seatings."""
+    seats = seatings(2, 4)
+    points = np.array([0.0, 3.63, 3.98, 4.46])[(seats == 0).sum(axis=1)][None, :, None] * (seats == 0)
+    matches = Matches(0, points.astype(np.float32), np.ones(2, int), np.ones(2))
+    assert round(summarize(HeartsGame(), ["A", "B"], matches, seed=1).columns[0].points["A"], 2) == 4.02
+
+
+def test_the_json_record_is_this() -> None:
+    """Deal differences in "All" are -2 and -3: half of the resamples mix them, a quarter each is all -2 or all -3; two
+    deals of one sign have p = 1/2."""
+    record = by_hand().record()
+    every = record["columns"][0]
+    assert every == {
+        "name": "All",
+        "matches": 28,
+        "points": {"one": 2.0, "two": 4.5},
+        "comparisons": [
+            {"a": "one", "b": "two", "delta": -2.5, "low": -3.0, "high": -2.0, "p_value": 0.5, "advantage": 2.5}
+        ],
+    }
+    del record["columns"]
+    assert record == {
+        "format": 1,
+        "game": "hearts",
+        "game_options": dict(HeartsGame().options),
+        "players": ["one", "two"],
+        "sees_hidden": [],
+        "seed": 3,
+        "deals": 2,
+        "matches": 28,
+        "lower_is_better": True,
+        "decisions": {"one": 700, "two": 800},
+        "seconds_per_turn": {"one": 0.01, "two": 0.0005},
+        "settings": {"note": "by hand"},
+    }
+
+
+def test_the_json_file_appears_whole_and_nothing_else_does(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "result.json"
+    write_json(by_hand(), target)
+    assert json.loads(target.read_text()) == by_hand().record()
+    assert [path.name for path in target.parent.iterdir()] == ["result.json"]
+
+
+def test_the_printed_table_holds_points_differences_intervals_and_times() -> None:
+    console = Console(width=120, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(by_hand()))
+    text = capture.get()
+    for part in ("hearts: 2 deals, 28 matches; fewer points are better", "3A/1B", "one (A)", "-2.50", "-3.00..-2.00"):
+        assert part in text
+    assert "0.500" in text and "one 10 ms, two 0.5 ms" in text
+
+
+def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
+    game = HeartsGame()
+
+    def players() -> list:
+        return make_players(["hearts_rules", "random"], game, SearchConfig())
+
+    whole = play_deals(game, players(), 0, 7, seed=5, table_size=1000)
+    parts = [play_deals(game, players(), first, count, seed=5, table_size=20) for first, count in ((4, 3), (0, 4))]
+    assert np.array_equal(merge(parts).points, whole.points)
+    assert np.array_equal(merge(parts).decisions, whole.decisions)
+    with pytest.raises(ValueError, match="deal 4 is to follow, but 5 does"):
+        merge([parts[1], Matches(5, whole.points[:1], whole.decisions, whole.seconds)])
+
+
+def test_every_hand_of_hearts_shares_out_26_points_or_is_a_moon() -> None:
+    game = HeartsGame()
+    matches = play_deals(game, make_players(["random", "hearts_rules"], game, SearchConfig()), 0, 10, seed=1)
+    assert matches.points.shape == (10, 14, 4)
+    assert set(matches.points.sum(axis=2).ravel().tolist()) <= {26.0, 78.0}
+    assert matches.decisions.sum() >= 10 * 14 * 52
+
+
+@pytest.mark.parametrize("name", ["random", "hearts_rules"])
+def test_a_player_is_exactly_as_good_as_itself(name: str) -> None:
+    game = HeartsGame()
+    result = run_tournament(game, make_players([name, name], game, SearchConfig()), deals=15, seed=1)
+    assert result.players == (name, f"{name}#2")
+    for column in result.columns:
+        one = column.comparisons[0]
+        assert (one.delta, one.low, one.high, one.p_value) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_three_permuted_entrants_are_compared_in_pairs() -> None:
+    game = HeartsGame()
+    names = ["hearts_rules", "random", "random", "random"]
+    result = run_tournament(game, make_players(names, game, SearchConfig()), deals=5, seed=1)
+    assert [column.name for column in result.columns] == ["All"]
+    assert len(result.columns[0].comparisons) == 6 and result.matches == 120
+    assert result.columns[0].comparisons[0].delta < 0
+
+
+def test_equal_seeds_give_equal_results_and_other_seeds_other_deals() -> None:
+    def played(seed: int) -> dict:
+        game = HeartsGame()
+        players = make_players(["hearts_rules", "random"], game, SearchConfig())
+        record = run_tournament(game, players, deals=5, seed=seed).record()
+        return {key: value for key, value in record.items() if key != "seconds_per_turn"}
+
+    assert played(1) == played(1)
+    assert played(1)["columns"] != played(2)["columns"]
+
+
+def test_progress_adds_up_to_the_deals() -> None:
+    seen: list[int] = []
+    run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], 11, 1, table_size=6, on_progress=seen.append)
+    assert sum(seen) == 11 and len(seen) == 4
+
+
+def test_what_is_better_follows_from_the_utility() -> None:
+    assert lower_is_better(HeartsGame()) and not lower_is_better(ToyGame())
+    result = run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=9, seed=1)
+    assert result.columns[0].comparisons[0].advantage == result.columns[0].comparisons[0].delta
+
+
+def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
+    with pytest.raises(ValueError, match="distinct names"):
+        run_tournament(ToyGame(), [RandomPlayer(), RandomPlayer()], deals=1, seed=1)
+    with pytest.raises(ValueError, match="deals=0"):
+        run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=0, seed=1)
