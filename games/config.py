@@ -1,0 +1,18 @@
+"""Which game is played, as commands are told: a registry name and its rule options."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class GameConfig:
+    """Composed from ``conf/game``; ``games.registry.make_game(config.name, config.options)`` makes the game."""
+
+    name: str
+    """Registry name, e.g. ``"hearts"`` or ``"openspiel:leduc_poker"``."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Rule options by name; the game checks them and knows their defaults."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("game.name is empty; use a registry name such as hearts")
