@@ -1,10 +1,13 @@
-"""Which game is played, as commands are told: a registry name and its rule options."""
+"""Which game is played, as commands are told: a registry name and its rule options.
+
+Not frozen, because OmegaConf refuses to merge a command line into frozen classes.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass
 class GameConfig:
     """Composed from ``conf/game``; ``games.registry.make_game(config.name, config.options)`` makes the game."""
 

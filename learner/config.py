@@ -1,6 +1,7 @@
 """What can be set about the model and its training; every value is checked before any work starts.
 
-Hydra composes them from ``conf/model`` and ``conf/learner``.
+Hydra composes them from ``conf/model`` and ``conf/learner``. They are not frozen, because OmegaConf refuses to merge a
+command line into frozen classes.
 """
 
 from collections.abc import Collection
@@ -11,7 +12,7 @@ DEVICES = ("auto", "cpu", "cuda")
 SCHEDULES = ("linear", "constant")
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelConfig:
     """Size and regularisation of the network (paper 001, Table 4); the defaults are the paper's."""
 
@@ -40,7 +41,7 @@ class ModelConfig:
             raise ValueError(f"model.n_embd={self.n_embd}: must be a multiple of model.n_head={self.n_head}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class LearnerConfig:
     """How the network is trained (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives
     any."""
@@ -82,7 +83,7 @@ class LearnerConfig:
         for key in ("weight_decay", "grad_clip", "observation_weight", "outcome_weight"):
             _at_least("learner", self, key, 0.0)
         _positive("learner", self, "learning_rate")
-        object.__setattr__(self, "betas", tuple(float(beta) for beta in self.betas))
+        self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
             raise ValueError(f"learner.betas={self.betas}: two numbers are needed, at least 0 and below 1")
         if self.observation_weight + self.outcome_weight <= 0.0:
