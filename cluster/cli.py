@@ -32,6 +32,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from yaml import YAMLError
 
 from cluster.errors import UserError
 
@@ -78,7 +79,9 @@ def run(
         _register(config_name, schema, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
-            codes.append(_guarded(main, show_traceback, (HydraException, OmegaConfBaseException, ValueError)))
+            codes.append(
+                _guarded(main, show_traceback, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
+            )
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             codes.append(130)

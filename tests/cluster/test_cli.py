@@ -1,0 +1,147 @@
+"""The command line in real processes, with a small program of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+APP = """
+from dataclasses import dataclass, field
+from cluster.cli import run
+from cluster.errors import UserError
+
+@dataclass(frozen=True)
+class Optim:
+    lr: float = 0.1
+    def __post_init__(self):
+        if self.lr <= 0:
+            raise ValueError(f"optim.lr={self.lr} must be above 0")
+
+@dataclass
+class Run:
+    dir: str = "???"
+
+@dataclass(frozen=True)
+class App:
+    optim: Optim = field(default_factory=Optim)
+    run: Run = field(default_factory=Run)
+    count: int = 1
+    players: list[str] = field(default_factory=list)
+
+def work(config):
+    assert isinstance(config.optim, Optim) and type(config.players) is list
+    print(f"lr={config.optim.lr} count={config.count} dir={config.run.dir} players={config.players}")
+    if config.count == 13:
+        raise UserError("count=13 is unlucky; take another")
+    if config.count == 14:
+        raise RuntimeError("a bug")
+    return config.count if config.count < 0 else None
+
+if __name__ == "__main__":
+    run("app", App, work, config_module="app_conf")
+"""
+
+CONF = {
+    "app.yaml": "defaults:\n  - optim: adam\n  - _self_\n  - optional experiment: null\n"
+    "run:\n  dir: ???\ncount: 3\nplayers: [a]\n",
+    "optim/adam.yaml": "lr: 0.5\n",
+    "optim/linked.yaml": "lr: ${count}\n",
+    "optim/stray.yaml": "lr: 1\nmomentum: 2\n",
+    "optim/broken.yaml": "lr: {1\n",
+    "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /optim: linked\n"
+    "count: 7\nrun: {dir: here}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("program")
+    (root / "app.py").write_text(APP)
+    (root / "app_conf").mkdir()
+    (root / "app_conf/__init__.py").touch()
+    for name, text in CONF.items():
+        (root / "app_conf" / name).parent.mkdir(exist_ok=True)
+        (root / "app_conf" / name).write_text(text)
+    return root
+
+
+def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(program), str(Path(__file__).parents[2])])
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved(program: Path, tmp_path: Path) -> None:
+    assert call(program, tmp_path, "run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a']\n"
+    small = call(program, tmp_path, "experiment=small", "players=[b,c]")
+    assert small.stdout == "lr=7.0 count=7 dir=here players=['b', 'c']\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["optim.lrr=2", "run.dir=x"], ["optim.lrr", "--cfg job"]),
+        (["+other=2", "run.dir=x"], ["other", "--cfg job"]),
+        (["optim=stray", "run.dir=x"], ["optim.momentum", "--cfg job"]),
+        (["count=many", "run.dir=x"], ["count", "many", "Integer"]),
+        (["optim=sgd", "run.dir=x"], ["optim/sgd", "adam broken linked stray"]),
+        (["optim=broken", "run.dir=x"], ["optim/broken.yaml"]),
+        (["optim=3", "run.dir=x"], ["string"]),
+        ([], ["run.dir", "must be given"]),
+        (["optim.lr=-1", "run.dir=x"], ["optim.lr=-1.0 must be above 0"]),
+        (["optim.lr=${nowhere}", "run.dir=x"], ["optim.lr", "nowhere"]),
+        (["count=1,2", "run.dir=x"], ["count=1,2", "--multirun"]),
+        (["count"], ["'count'"]),
+        (["run.dir=x", "count=13"], ["count=13 is unlucky; take another"]),
+        (["--multirun", "optim.lrr=1,2"], ["optim.lrr"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_input_ends_in_one_line_with_code_2_and_leaves_nothing(
+    program: Path, tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
+    result = call(program, tmp_path, *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert all(word in result.stderr for word in words), result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bug_shows_its_traceback_and_ends_with_code_1(program: Path, tmp_path: Path) -> None:
+    result = call(program, tmp_path, "run.dir=x", "count=14")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr and "RuntimeError: a bug" in result.stderr
+
+
+def test_bad_input_shows_its_traceback_when_hydra_full_error_is_set(program: Path, tmp_path: Path) -> None:
+    result = call(program, tmp_path, "count=many", "run.dir=x", HYDRA_FULL_ERROR="1")
+    assert result.returncode == 2
+    assert "Traceback" in result.stderr and "error: count" in result.stderr
+
+
+def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_shows(
+    program: Path, tmp_path: Path
+) -> None:
+    result = call(program, tmp_path, "--multirun", "run.dir=out", "count=2,13,4", "players=[a/b]")
+    directories = [line.split("dir=")[1].split()[0] for line in result.stdout.splitlines() if line.startswith("lr=")]
+    assert len(set(directories)) == 3 and all(name.startswith("out/") for name in directories)
+    assert [name.count("/") for name in directories] == [1, 1, 1]
+    assert result.returncode == 2
+    assert call(program, tmp_path, "-m", "run.dir=out", "count=2,4").returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hydra_still_shows_configurations_and_help(program: Path, tmp_path: Path) -> None:
+    shown = call(program, tmp_path, "--cfg", "job", "run.dir=x")
+    assert shown.returncode == 0 and "lr: 0.5" in shown.stdout
+    helped = call(program, tmp_path, "--help")
+    assert helped.returncode == 0 and "adam" in helped.stdout

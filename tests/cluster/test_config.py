@@ -1,0 +1,47 @@
+"""Settings of clusters."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from cluster.cli import build
+from cluster.config import MODES, ClusterConfig
+from cluster.errors import UserError
+
+
+def preset(mode: str, *overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose(f"cluster/{mode}", overrides=list(overrides)).cluster
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_has_a_preset_that_gives_every_setting(mode: str) -> None:
+    composed = preset(mode, *(["cluster.address=10.0.0.1:6379"] if mode == "existing" else []))
+    assert set(composed) == set(asdict(ClusterConfig()))
+    assert build(composed, ClusterConfig).mode == mode
+
+
+def test_joining_a_cluster_needs_its_address() -> None:
+    with pytest.raises(UserError, match=r"cluster\.address must be given"):
+        build(preset("existing"), ClusterConfig)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"mode": "remote"}, "cluster.mode='remote' must be one of local, existing, job"),
+        ({"mode": "existing"}, "cluster.address must be given"),
+        ({"address": "10.0.0.1:6379"}, "needs cluster.mode=existing"),
+        ({"temp_dir": "/" + "x" * 40}, "at most 40 characters"),
+        ({"generators": 0}, "cluster.generators=0 must be at least 1"),
+        ({"learner_gpus": -1}, "cluster.learner_gpus=-1 must be at least 0"),
+        ({"metrics_port": 12000}, "cluster.metrics_port=12000"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_by_name_and_value(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        ClusterConfig(**settings)
+    assert words in str(refusal.value)

@@ -1,0 +1,100 @@
+"""Files that are there whole or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.fs
+import pytest
+
+from cluster import storage
+from cluster.errors import UserError
+
+
+def test_what_is_written_is_read_and_replaced_with_no_temporary_left(tmp_path: Path) -> None:
+    path = tmp_path / "deep/er/state.json"
+    assert not storage.exists(path)
+    for value in ({"iteration": 1}, {"iteration": 2, "stage": "train"}):
+        storage.write_json_atomic(path, value)
+        assert storage.read_json(path) == value
+    assert storage.read_json(f"file://{path}") == value
+    assert [entry.name for entry in path.parent.iterdir()] == ["state.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.json"
+    storage.write_text_atomic(path, "old")
+
+    def fail(descriptor: int) -> None:
+        raise OSError("disk is full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk is full"):
+        storage.write_text_atomic(path, "new")
+    assert storage.read_text(path) == "old"
+    assert storage.list_names(tmp_path) == ["state.json"]
+
+
+def test_a_broken_json_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("{")
+    with pytest.raises(ValueError, match=r"state\.json is not JSON"):
+        storage.read_json(tmp_path / "state.json")
+
+
+def test_a_directory_is_published_once(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model").write_text(name)
+    storage.publish_directory(tmp_path / "first", tmp_path / "it/checkpoint")
+    with pytest.raises(FileExistsError):
+        storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
+    assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
+    assert storage.list_names(tmp_path) == ["it", "second"]
+    assert storage.fetch_directory(tmp_path / "it", tmp_path / "unused") == tmp_path / "it"
+
+
+def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the file system in memory that stands behind pyarrow's own ``mock:`` URIs."""
+    bucket, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
+    real = storage.resolve
+
+    def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
+        return (bucket, str(path).removeprefix("mock://")) if storage.is_remote(path) else real(path)
+
+    monkeypatch.setattr(storage, "resolve", resolve)
+    (tmp_path / "new/sub").mkdir(parents=True)
+    (tmp_path / "new/model").write_text("weights")
+    (tmp_path / "new/sub/config").write_text("c")
+    storage.write_json_atomic("mock://run/state.json", [1])
+    assert storage.read_json("mock://run/state.json") == [1]
+    storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
+    assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
+    assert storage.list_names("mock://nowhere") == []
+    fetched = storage.fetch_directory("mock://run/checkpoint", tmp_path / "copy")
+    assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
+    with storage.RunLock("mock://run"):
+        pass
+
+
+def test_an_unknown_scheme_is_the_users_to_mend() -> None:
+    with pytest.raises(UserError, match="nope://x"):
+        storage.exists("nope://x")
+
+
+def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_path: Path) -> None:
+    hold = (
+        "import time; from cluster.storage import RunLock\n"
+        f"with RunLock({str(tmp_path)!r}): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None and first.stdout.readline() == "held\n"
+        with (
+            pytest.raises(UserError, match=f"in use by another command .process {first.pid}"),
+            storage.RunLock(tmp_path),
+        ):
+            pass
+        first.send_signal(signal.SIGKILL)
+    with storage.RunLock(tmp_path):
+        pass
