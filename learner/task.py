@@ -33,7 +33,10 @@ class Learner:
         self._progress: Mapping[str, float] = {}
 
     def train(self, task: TrainingTask) -> dict[str, float]:
-        """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there; the final metrics."""
+        """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
+
+        Returns the final metrics; see ``learner.train.train``.
+        """
         self._progress = {}
         game = make_game(task.game.name, task.game.options)
         return train(

@@ -1,16 +1,18 @@
 """Generative Observation Monte Carlo Tree Search (paper 001, Algorithm 3), for many decisions side by side.
 
-Every decision has a tree of its own and runs its ``num_runs`` one after the other, exactly as the paper's algorithm does; the searches of
-a batch advance together, so that one model query serves all of them. The game's view tells who moves, what the search player may play
-and how a history ends; the model says everything else: it samples what comes next, initialises the values of new children and judges
-histories that were cut short.
+Every decision has a tree of its own and runs its ``num_runs`` one after the other, exactly as the paper's algorithm
+does; the searches of a batch advance together, so that one model query serves all of them. The game's view tells who
+moves, what the search player may play and how a history ends; the model says everything else: it samples what comes
+next, initialises the values of new children and judges histories that were cut short.
 
 Where Algorithm 3 leaves something open:
-  * Rollout samples the search player's own moves from the model too, illegal ones included; such a history ends as impossible.
-  * Backup reaches the decision that was just expanded. Its edge for the rollout's first move gets the result if that move is among its
-    children, and nothing does otherwise.
+  * Rollout samples the search player's own moves from the model too, illegal ones included; such a history ends as
+    impossible.
+  * Backup reaches the decision that was just expanded. Its edge for the rollout's first move gets the result if that
+    move is among its children, and nothing does otherwise.
   * If no legal action exceeds the threshold, the most probable one becomes the only child.
-  * A decision whose answer cannot depend on the search, one legal action or one child at the root, is answered without runs.
+  * A decision whose answer cannot depend on the search, one legal action or one child at the root, is answered
+    without runs.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +55,8 @@ class GoMcts:
         return actions
 
     def search(self, turns: Turns, rows: np.ndarray) -> "Search":
-        """Run the search of the given turns to its end; the trees stay readable in ``.forest``, tree ``i`` for ``rows[i]``."""
+        """Run the search of the given turns to its end; the trees stay readable in ``.forest``, tree ``i`` for
+        ``rows[i]``."""
         lanes = self._lanes.of(turns.game[rows], turns.seat[rows])
         search = Search(self._game, self._model, self._utility, self.config, lanes, turns, rows)
         search.run()
@@ -179,7 +182,8 @@ class Search:
     # ---- with a query: what the model says at the end of every waiting history
 
     def _answer(self, rows: np.ndarray) -> None:
-        """One query for every waiting run: a new distribution, a new decision, the next rollout token, or a final value."""
+        """One query for every waiting run: a new distribution, a new decision, the next rollout token, or a final
+        value."""
         state = self._state
         turn = self.game.next(state.views[rows])
         in_tree = state.nodes[rows] != NONE
@@ -207,7 +211,8 @@ class Search:
         return self.model.query(self.lanes[rows], state.tokens[rows], state.lengths[rows], candidates)
 
     def _expand(self, rows: np.ndarray, answer: Answer, expanding: np.ndarray) -> None:
-        """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the model."""
+        """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the
+        model."""
         if len(rows) == 0:
             return
         legal = self.game.view_legal(self._state.views[rows])
@@ -218,7 +223,8 @@ class Search:
         self._runs_left[rows[settled]] = 0
 
     def _roll(self, rows: np.ndarray, next_token: np.ndarray, expanded: np.ndarray) -> None:
-        """One rollout token each, sampled from the model; a run that has just expanded a decision leaves the tree with it."""
+        """One rollout token each, sampled from the model; a run that has just expanded a decision leaves the tree
+        with it."""
         state = self._state
         counters = self._counters[rows]
         tokens = sample_tokens(next_token, counters)

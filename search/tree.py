@@ -1,8 +1,9 @@
-"""Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3: Tree, Select, Backup).
+"""Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3).
 
-A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own action is a
-*decision* once expanded: it owns a run of edges, one per child, each with the sum of backed-up values and the visits. Any other
-node may keep the model's next-token distribution, so that a distribution once computed is sampled again without a query.
+A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own
+action is a *decision* once expanded: it owns a run of edges, one per child, each with the sum of backed-up values and
+the visits. Any other node may keep the model's next-token distribution, so that a distribution once computed is sampled
+again without a query.
 
 All trees of a forest share one pool of nodes, edges and distributions; letters: ``B`` trees, ``V`` tokens.
 """
@@ -69,7 +70,8 @@ class Forest:
         self.num_distributions += len(nodes)
 
     def expand(self, nodes: np.ndarray, children: np.ndarray, values: np.ndarray) -> None:
-        """Turn nodes into decisions with the children ``bool[M, V]``, each starting as (value, 1 visit) from ``values[M, V]``."""
+        """Turn nodes into decisions with the children ``bool[M, V]``, each starting as (value, 1 visit) from
+        ``values[M, V]``."""
         rows, tokens = np.nonzero(children)
         first = self.num_edges
         self._reserve_edges(len(rows))
@@ -105,8 +107,11 @@ class Forest:
         edges: np.ndarray = _find_edges(nodes, tokens, self.first_edge, self.edge_count, self.edge_token)
         return edges
 
-    def backup(self, paths: np.ndarray, depths: np.ndarray, values: np.ndarray, legal: np.ndarray, penalty: float) -> None:
-        """Add each run's value and a visit to the edges ``paths[m, :depths[m]]``; an illegal run costs ``penalty``, no visit."""
+    def backup(
+        self, paths: np.ndarray, depths: np.ndarray, values: np.ndarray, legal: np.ndarray, penalty: float
+    ) -> None:
+        """Add each run's value and a visit to the edges ``paths[m, :depths[m]]``; an illegal run costs ``penalty``,
+        no visit."""
         _backup(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits)
 
     def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

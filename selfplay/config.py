@@ -7,7 +7,7 @@ from omegaconf import MISSING
 from cluster.config import ClusterConfig
 from games.config import GameConfig
 from learner.config import LearnerConfig, ModelConfig
-from search.config import SearchConfig
+from search.config import EngineConfig, SearchConfig
 
 
 @dataclass
@@ -26,7 +26,7 @@ class RunConfig:
 
 @dataclass
 class InitialConfig:
-    """Who plays the games of iteration 0 (paper 001, section 5.2: uniform random players or an existing weak policy)."""
+    """Who plays the games of iteration 0 (paper 001, section 5.2): random players or a weak policy."""
 
     players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
     """Model-free player -> weight; every seat of every game draws its player from these weights."""
@@ -35,7 +35,7 @@ class InitialConfig:
 
     def __post_init__(self) -> None:
         if not self.players or min(self.players.values()) < 0 or sum(self.players.values()) <= 0:
-            raise ValueError(f"selfplay.initial.players={self.players} needs at least one player with a positive weight")
+            raise ValueError(f"selfplay.initial.players={self.players} needs a player with a positive weight")
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
             raise ValueError(
@@ -45,7 +45,7 @@ class InitialConfig:
 
 @dataclass
 class SelfplayConfig:
-    """How much is played in each iteration, and against whom (paper 001, section 6.1; the defaults are the paper's)."""
+    """How much is played in each iteration, and against whom; the defaults are the paper's (001, section 6.1)."""
 
     initial: InitialConfig = field(default_factory=InitialConfig)
     """Who plays iteration 0."""
@@ -123,5 +123,6 @@ class TrainConfig:
     """The learner's settings for iteration 0, where the network starts from nothing; None for the same as later."""
     selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)

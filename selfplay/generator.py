@@ -3,27 +3,30 @@
 Letters: ``G`` games of a table, ``P`` seats, ``N`` kept sequences.
 """
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from cluster.storage import local_copy
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, write_shard
 from learner.checkpoint import checkpoint_id, load_weights
 from learner.engine import QueryEngine
-from learner.trunk import PolicyValueNet, device_of
+from learner.trunk import PolicyValueNet
 from search.argmax_val import ArgmaxVal
-from search.config import SearchConfig
+from search.config import EngineConfig, SearchConfig
 from search.imitation import Imitation
 from search.player import Player
 from search.queries import Answer, ObservationModel
 from search.registry import make_model_free
 from search.table import play_table
-from selfplay.plan import Seating, ShardPlan
+from selfplay.plan import Network, Seating, ShardPlan
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,9 @@ class GeneratorSettings:
 
     game: GameConfig
     search: SearchConfig
+    engine: EngineConfig
     games_per_table: int
     """Deals played side by side."""
-    device: str = "cpu"
-    precision: str = "fp32"
-    num_threads: int = 1
-    """Threads of one generator; fixed, because the order of additions in a matrix product depends on it."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,16 @@ class ShardReport:
 class Generator:
     """Plays shards; networks stay loaded between them."""
 
-    def __init__(self, settings: GeneratorSettings, checkpoint_of: Callable[[int], str]) -> None:
-        """``checkpoint_of`` maps an iteration to the directory of its network."""
-        import torch
-
-        torch.set_num_threads(settings.num_threads)
+    def __init__(self, settings: GeneratorSettings) -> None:
         self._settings = settings
-        self._checkpoint_of = checkpoint_of
-        self._nets: dict[int, PolicyValueNet] = {}
-        self._ids: dict[int, str] = {}
+        self._nets: dict[Network, PolicyValueNet] = {}
+        self._ids: dict[Network, str] = {}
         self.game: Game = make_game(settings.game.name, settings.game.options)
 
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         began = time.perf_counter()
-        self._forget_networks_before(min(plan.networks, default=0))
+        self._load(plan.networks)
         seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
         meter = LegalMassMeter()
         parts, decisions = [], 0
@@ -89,6 +84,10 @@ class Generator:
         return ShardReport(
             path, plan.iteration, plan.shard, plan.num_games, len(kept), decisions, seconds, meter.illegal_mass
         )
+
+    def pid(self) -> int:
+        """Process id, for operators and for tests that kill it."""
+        return os.getpid()
 
     def _play(
         self, plan: ShardPlan, seeds: np.ndarray, bits: np.ndarray, meter: "LegalMassMeter", first: int
@@ -123,13 +122,13 @@ class Generator:
     def _seat(
         self, plan: ShardPlan, bits: np.ndarray, meter: "LegalMassMeter"
     ) -> tuple[list[Player], np.ndarray, np.ndarray]:
-        """The players of a table, who of them has which seat (``int[G, P]``) and whose sequences are kept (``bool[G, P]``)."""
+        """The players, who of them has which seat (``int[G, P]``), whose sequences are kept (``bool[G, P]``)."""
         if plan.seating is Seating.INITIAL:
             return self._seat_initial(plan, bits)
         newest = self._argmax_val(plan.networks[-1], meter)
         if plan.seating is Seating.EVERYBODY:
             return [newest], np.zeros(bits.shape, np.int64), np.ones(bits.shape, bool)
-        imitations: list[Player] = [self._imitation(iteration) for iteration in plan.networks]
+        imitations: list[Player] = [self._imitation(network) for network in plan.networks]
         seating = 1 + draw(bits, np.full(len(imitations), 1 / len(imitations)))
         newest_seat = (bits[:, 0] % np.uint64(bits.shape[1])).astype(np.int64)
         keep = np.arange(bits.shape[1]) == newest_seat[:, None]
@@ -143,28 +142,30 @@ class Generator:
         players = [make_model_free(name, self.game) for name in names]
         return players, seating, np.isin(seating, kept)
 
-    def _argmax_val(self, iteration: int, meter: "LegalMassMeter") -> Player:
-        meter.model = self._engine(iteration)
-        return ArgmaxVal(meter, self._settings.search.argmax_val, f"argmax_val@{iteration:03d}")
+    def _argmax_val(self, network: Network, meter: "LegalMassMeter") -> Player:
+        meter.model = self._engine(network)
+        return ArgmaxVal(meter, self._settings.search.argmax_val, f"argmax_val@{network.name}")
 
-    def _imitation(self, iteration: int) -> Player:
-        return Imitation(self._engine(iteration), self._settings.search.imitation, f"imitation@{iteration:03d}")
+    def _imitation(self, network: Network) -> Player:
+        return Imitation(self._engine(network), self._settings.search.imitation, f"imitation@{network.name}")
 
     # ---- networks
 
-    def _engine(self, iteration: int) -> QueryEngine:
-        """An engine with lanes of its own over the network of an iteration; its weights are loaded once."""
-        if iteration not in self._nets:
-            path = self._checkpoint_of(iteration)
-            self._nets[iteration] = load_weights(path, self.game).to(device_of(self._settings.device))
-            self._ids[iteration] = checkpoint_id(path)
-        utility = self.game.outcomes.utility(self._settings.search.argmax_val.utility)
-        return QueryEngine(self._nets[iteration], utility, self._settings.device, self._settings.precision)
+    def _load(self, networks: Sequence[Network]) -> None:
+        """Have these networks in memory and no others; what was there already stays."""
+        self._nets = {network: net for network, net in self._nets.items() if network in networks}
+        for network in networks:
+            if network not in self._nets:
+                path = local_copy(network.path)
+                self._nets[network] = load_weights(path, self.game)
+                self._ids[network] = checkpoint_id(path)
 
-    def _forget_networks_before(self, iteration: int) -> None:
-        """Networks that have left the pool give their memory back."""
-        for old in [known for known in self._nets if known < iteration]:
-            del self._nets[old]
+    def _engine(self, network: Network) -> ObservationModel:
+        """An engine with lanes of its own over a loaded network."""
+        engine = self._settings.engine
+        utility = self.game.outcomes.utility(self._settings.search.argmax_val.utility)
+        model = QueryEngine(self._nets[network], utility, engine.device, engine.precision, engine.max_batch)
+        return cast(ObservationModel, model)  # met structurally: the learner does not know the search package
 
     def _provenance(self, plan: ShardPlan) -> dict[str, str]:
         return {
@@ -172,7 +173,7 @@ class Generator:
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),
             "seating": plan.seating.value,
-            "checkpoints": " ".join(f"{iteration:03d}:{self._ids[iteration]}" for iteration in plan.networks),
+            "checkpoints": " ".join(f"{network.name}:{self._ids[network]}" for network in plan.networks),
         }
 
 

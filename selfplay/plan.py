@@ -1,11 +1,12 @@
 """What each iteration plays: a pure function of the configuration, so that a resumed run plans the same shards.
 
-Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later ones by one ArgmaxVal*
-seat with the newest network against imitations of uniformly drawn earlier iterations; in a cooperative game everybody stays ArgmaxVal*
-(paper 001, sections 5.2, 6.1 and 6.3).
+Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later
+ones by one ArgmaxVal* seat with the newest network against imitations of uniformly drawn earlier iterations; in a
+cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -23,6 +24,16 @@ class Seating(Enum):
 
 
 @dataclass(frozen=True)
+class Network:
+    """A network that plays."""
+
+    name: str
+    """What players and provenance call it, e.g. ``"003"``."""
+    path: str
+    """Directory of its checkpoint."""
+
+
+@dataclass(frozen=True)
 class ShardPlan:
     """The games of one shard. Two equal plans give byte-identical shards."""
 
@@ -36,8 +47,8 @@ class ShardPlan:
     """Who sits where."""
     initial: InitialConfig
     """The players of iteration 0."""
-    networks: tuple[int, ...]
-    """Iterations whose networks play, oldest first; the last is the newest and plays ArgmaxVal*."""
+    networks: tuple[Network, ...]
+    """The networks that play, oldest first; the last is the newest and plays ArgmaxVal*."""
     run_seed: int
     """The run's seed."""
 
@@ -65,20 +76,26 @@ def seating_of(iteration: int, cooperative: bool) -> Seating:
     return Seating.POPULATION
 
 
-def plan_shards(config: SelfplayConfig, iteration: int, run_seed: int, cooperative: bool) -> list[ShardPlan]:
-    """Every shard of an iteration; the last one may be smaller."""
+def plan_shards(
+    config: SelfplayConfig, iteration: int, run_seed: int, cooperative: bool, checkpoint_of: Callable[[int], str]
+) -> list[ShardPlan]:
+    """Every shard of an iteration; the last one may be smaller. ``checkpoint_of`` names an iteration's checkpoint."""
     total = config.initial_games if iteration == 0 else config.games_per_iteration
     seating = seating_of(iteration, cooperative)
-    pool = config.pool_size or iteration
-    networks = {
-        Seating.INITIAL: (),
-        Seating.EVERYBODY: (iteration - 1,),
-        Seating.POPULATION: tuple(range(max(0, iteration - pool), iteration)),
+    oldest = {
+        Seating.INITIAL: iteration,
+        Seating.EVERYBODY: iteration - 1,
+        Seating.POPULATION: max(0, iteration - (config.pool_size or iteration)),
     }[seating]
-    return [
-        ShardPlan(iteration, shard, min(config.games_per_shard, total - first), seating, config.initial, networks, run_seed)
-        for shard, first in enumerate(range(0, total, config.games_per_shard))
-    ]
+    networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in range(oldest, iteration))
+    return split(total, config.games_per_shard, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
+
+
+def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[ShardPlan]:
+    """``num_games`` as shards like ``pattern``, numbered from 0."""
+    firsts = range(0, num_games, games_per_shard)
+    sizes = (min(games_per_shard, num_games - first) for first in firsts)
+    return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes)]
 
 
 def training_iterations(config: SelfplayConfig, iteration: int) -> range:

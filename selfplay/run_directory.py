@@ -11,8 +11,8 @@
     results/                        the last tournaments and the learning curve
     metrics.jsonl, tensorboard/     everything measured, over time
 
-A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the learner works in a local scratch directory and the
-finished checkpoint is copied up.
+A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the learner works in a local scratch
+directory and the finished checkpoint is copied up.
 """
 
 from collections.abc import Mapping
@@ -62,6 +62,11 @@ class RunDirectory:
         """Whether an iteration's network is there; it is there whole or not at all."""
         return storage.exists(f"{self.checkpoint(iteration)}/model.safetensors")
 
+    def finished(self) -> bool:
+        """Whether the run has nothing left to do."""
+        path = f"{self.root}/state.json"
+        return storage.exists(path) and storage.read_json(path)["stage"] == "finished"
+
     # ---- config and state
 
     def open(self, config: TrainConfig) -> None:
@@ -91,8 +96,13 @@ class RunDirectory:
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
 
 
-def first_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "") -> tuple[str, Any, Any] | None:
-    """The first key, in order, whose value differs between two nested configurations, and both values; None if they agree."""
+def first_difference(
+    mine: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = ""
+) -> tuple[str, Any, Any] | None:
+    """The first key, in order, whose value differs between two nested configurations, and both values.
+
+    None if they agree in all that matters.
+    """
     for name in [*mine, *(name for name in theirs if name not in mine)]:
         key = f"{prefix}{name}"
         if key in _FREE_TO_CHANGE:

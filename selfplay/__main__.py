@@ -1,0 +1,76 @@
+"""Play, train and measure, iteration after iteration: ``python -m selfplay experiment=hearts_demo run.dir=DIR``.
+
+The same command resumes a run that was stopped, however, and says ``finished`` when nothing is left to do.
+"""
+
+from rich.console import Console
+
+from cluster import cli, storage
+from cluster.connection import connect
+from cluster.errors import blaming_input
+from cluster.metrics import MetricsLogger
+from cluster.preflight import check_directory
+from games.registry import make_game
+from learner.trunk import architecture
+from search.evaluator import EvaluatorSettings
+from search.registry import check_names
+from selfplay.config import TrainConfig
+from selfplay.generator import GeneratorSettings
+from selfplay.loop import Loop
+from selfplay.report import report
+from selfplay.run_directory import RunDirectory
+from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers
+
+_ROW_BYTES = 120
+"""Disk space of a sequence in a shard, generously."""
+
+
+def main(config: TrainConfig) -> None:
+    """Check everything, then run what is missing and print what came out."""
+    _check(config)
+    run = RunDirectory(config.run.dir)
+    with storage.RunLock(run.root):
+        run.open(config)
+        if run.finished():
+            Console().print(f"{run.root}: finished")
+        else:
+            _work(config, run)
+        report(run, config.selfplay.iterations, Console())
+
+
+def _check(config: TrainConfig) -> None:
+    """Whatever can be known to fail later fails now."""
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        architecture(game, config.model)
+        check_names(list(config.selfplay.initial.players), game, with_model=False)
+        for match in (*config.evaluation.curve, *config.evaluation.final):
+            check_names(match.players, game)
+        for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
+            game.outcomes.utility(utility)
+    kept = config.selfplay.initial_games * game.num_players
+    later = config.selfplay.iterations * config.selfplay.games_per_iteration * game.num_players
+    check_directory(
+        config.run.dir, in_job=config.cluster.mode == "job", free_mb=100 + (kept + later) * _ROW_BYTES // 2**20
+    )
+
+
+def _work(config: TrainConfig, run: RunDirectory) -> None:
+    generator = GeneratorSettings(
+        game=config.game,
+        search=config.search,
+        engine=config.engine,
+        games_per_table=config.selfplay.games_per_table,
+    )
+    evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
+    with (
+        connect(config.cluster),
+        RayWorkers(config.cluster, generator, evaluator) as workers,
+        MetricsLogger(run.root, config.game.name) as metrics,
+    ):
+        workers.check(GENERATE, LEARN, EVALUATE)
+        Loop(config, run, workers, metrics).run()
+
+
+if __name__ == "__main__":
+    cli.run("train", TrainConfig, main, output_key="run.dir")

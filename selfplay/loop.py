@@ -1,0 +1,213 @@
+"""The iterations of a run: generate, train, evaluate, again and again (paper 001, section 6.1).
+
+The loop looks at what lies in the run directory and does what is missing. So the same command starts a run, resumes
+it after any process was killed, and finds nothing to do when all is done.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from cluster import storage
+from cluster.metrics import MetricsLogger
+from cluster.progress import Progress
+from games.game import Game
+from games.registry import make_game
+from games.rng import derive
+from learner.task import TrainingTask
+from search.evaluator import DealsTask
+from search.registry import labels
+from search.tournament.matches import Matches, merge
+from search.tournament.result import TournamentResult, summarize
+from selfplay.config import MatchConfig, TrainConfig
+from selfplay.generator import ShardReport
+from selfplay.plan import ShardPlan, plan_shards, training_iterations
+from selfplay.run_directory import RunDirectory
+
+
+class Workers(Protocol):
+    """Whoever does the work: actors on a cluster, or plain objects in this process."""
+
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+        """Play shards, each to its path, in whatever order they are finished."""
+
+    def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
+        """Train a network, or resume training it; its final metrics."""
+
+    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+        """Play parts of tournaments, each with its matches, in whatever order they are finished."""
+
+
+class Loop:
+    """One run, from whatever its directory holds to its end."""
+
+    def __init__(self, config: TrainConfig, run: RunDirectory, workers: Workers, metrics: MetricsLogger) -> None:
+        self._config = config
+        self._run = run
+        self._workers = workers
+        self._metrics = metrics
+        self._game: Game = make_game(config.game.name, config.game.options)
+        self._totals = {"games_total": 0.0, "decisions_total": 0.0}
+
+    def run(self) -> None:
+        """Do everything that is missing."""
+        for iteration in range(self._config.selfplay.iterations + 1):
+            self._metrics.log(iteration, {"iteration": iteration})
+            if not self._run.has_checkpoint(iteration):
+                figures = self._generate(iteration)
+                figures |= self._train(iteration)
+                storage.write_json_atomic(self._run.metrics(iteration), figures)
+            if not storage.exists(self._run.tournament(iteration)):
+                self._evaluate_iteration(iteration)
+        if not storage.exists(self._run.result("tournament.json")):
+            self._evaluate_final()
+        self._run.write_state(self._config.selfplay.iterations, "finished")
+
+    # ---- generating
+
+    def _generate(self, iteration: int) -> dict[str, float]:
+        """Play the shards that are missing; figures over those played now."""
+        self._run.write_state(iteration, "generate")
+        plans = self._plans(iteration)
+        missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
+        total = sum(plan.num_games for plan, _ in plans)
+        tally = _Tally(done=total - sum(plan.num_games for plan, _ in missing))
+        with Progress(f"iteration {iteration}: playing", total, "games") as progress:
+            for report in self._workers.generate(missing):
+                tally.add(report)
+                self._totals["games_total"] += report.games
+                self._totals["decisions_total"] += report.decisions
+                progress.update(tally.done, {"decisions/s": tally.figures()["decisions_per_second"]})
+                self._metrics.log(iteration, self._totals)
+        if tally.games == 0:
+            return {}
+        self._metrics.log(iteration, tally.figures())
+        return {f"generate/{name}": value for name, value in tally.figures().items()}
+
+    def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
+        """Every shard of an iteration and its path."""
+        config = self._config
+        plans = plan_shards(config.selfplay, iteration, config.run.seed, self._game.cooperative, self._run.checkpoint)
+        return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]
+
+    # ---- training
+
+    def _train(self, iteration: int) -> dict[str, float]:
+        self._run.write_state(iteration, "train")
+        before = self._steps_before(iteration)
+        with Progress(f"iteration {iteration}: training", 1, "") as progress:
+
+            def show(metrics: Mapping[str, float]) -> None:
+                progress.update(metrics["step"] / metrics["num_steps"], _shown(metrics))
+                self._metrics.log(before + int(metrics["step"]), _learning(metrics))
+
+            metrics = dict(self._workers.train(self._task(iteration), show))
+        return {f"train/{name}": value for name, value in metrics.items()}
+
+    def _task(self, iteration: int) -> TrainingTask:
+        config = self._config
+        shards = [path for i in training_iterations(config.selfplay, iteration) for _, path in self._plans(i)]
+        learner = config.initial_learner if iteration == 0 and config.initial_learner else config.learner
+        return TrainingTask(
+            game=config.game,
+            model=config.model,
+            learner=learner,
+            shards=tuple(shards),
+            out=self._run.checkpoint(iteration),
+            init_from=self._run.checkpoint(iteration - 1) if iteration else None,
+            seed=derive(config.run.seed, "train", iteration) % 2**63,
+        )
+
+    def _steps_before(self, iteration: int) -> int:
+        """Optimiser steps of all earlier iterations, so that curves go on where they stopped."""
+        earlier = (self._run.metrics(i) for i in range(iteration))
+        return sum(int(storage.read_json(path).get("train/step", 0)) for path in earlier if storage.exists(path))
+
+    # ---- evaluating
+
+    def _evaluate_iteration(self, iteration: int) -> None:
+        """The learning curve's tournaments with the iteration's network."""
+        self._run.write_state(iteration, "evaluate")
+        results = self._play(self._config.evaluation.curve, iteration, f"iteration {iteration}: ")
+        ahead = {f"points_ahead/{r.players[1]}": r.columns[-1].comparisons[0].advantage for r in results}
+        self._metrics.log(iteration, ahead)
+        storage.write_json_atomic(self._run.tournament(iteration), [result.record() for result in results])
+
+    def _evaluate_final(self) -> None:
+        """The last tournaments, with the last network."""
+        last = self._config.selfplay.iterations
+        self._run.write_state(last, "tournament")
+        results = self._play(self._config.evaluation.final, last, "tournament: ")
+        storage.write_json_atomic(self._run.result("tournament.json"), [result.record() for result in results])
+
+    def _play(self, matches: Sequence[MatchConfig], iteration: int, title: str) -> list[TournamentResult]:
+        """Play tournaments side by side: their deals are shared among all workers."""
+        if not matches:
+            return []
+        tasks = {task: index for index, match in enumerate(matches) for task in self._tasks(match, iteration)}
+        parts: list[list[Matches]] = [[] for _ in matches]
+        with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
+            done = 0
+            for task, played in self._workers.evaluate(tasks):
+                parts[tasks[task]].append(played)
+                done += len(played.points)
+                progress.update(done)
+        return [self._result(match, iteration, merge(part)) for match, part in zip(matches, parts, strict=True)]
+
+    def _tasks(self, match: MatchConfig, iteration: int) -> list[DealsTask]:
+        step = self._config.evaluation.deals_per_task
+        return [
+            DealsTask(
+                players=tuple(match.players),
+                checkpoint=self._run.checkpoint(iteration),
+                first=first,
+                count=min(step, match.deals - first),
+                seed=self._seed(match),
+            )
+            for first in range(0, match.deals, step)
+        ]
+
+    def _seed(self, match: MatchConfig) -> int:
+        """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
+        return derive(self._config.run.seed, "evaluate", *match.players)
+
+    def _result(self, match: MatchConfig, iteration: int, matches: Matches) -> TournamentResult:
+        settings: dict[str, Any] = {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
+        return summarize(self._game, labels(match.players), matches, self._seed(match), settings=settings)
+
+
+class _Tally:
+    """Games generated by this process in one stage."""
+
+    def __init__(self, done: int) -> None:
+        self.done = done
+        self.games = 0
+        self._decisions = 0
+        self._illegal = 0.0
+        self._began = time.monotonic()
+
+    def add(self, report: ShardReport) -> None:
+        self.done += report.games
+        self.games += report.games
+        self._decisions += report.decisions
+        self._illegal += report.illegal_mass * report.games
+
+    def figures(self) -> dict[str, float]:
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        return {
+            "games_per_second": self.games / seconds,
+            "decisions_per_second": self._decisions / seconds,
+            "illegal_mass": self._illegal / max(self.games, 1),
+        }
+
+
+_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second")
+
+
+def _learning(metrics: Mapping[str, float]) -> dict[str, float]:
+    return {name: metrics[name] for name in _LEARNING if name in metrics}
+
+
+def _shown(metrics: Mapping[str, float]) -> dict[str, float | str]:
+    return {"step": metrics["step"], **_learning(metrics)}

@@ -1,0 +1,126 @@
+"""Who does the work of a run: actors on a Ray cluster.
+
+Each stage has actors of its own: generators, the learner, evaluators. Stages take turns, so where the machines
+cannot hold all of them at once the actors of one stage make room for those of the next; where they can, they stay
+and nothing is loaded twice.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from cluster.config import ClusterConfig
+from cluster.connection import actor_options, nodes
+from cluster.errors import UserError
+from cluster.pool import ActorPool
+from cluster.preflight import Request, preflight
+from learner.actor import LearnerActor
+from learner.task import TrainingTask
+from search.actor import EvaluatorActor
+from search.evaluator import DealsTask, EvaluatorSettings
+from search.tournament.matches import Matches
+from selfplay.actor import GeneratorActor
+from selfplay.generator import GeneratorSettings, ShardReport
+from selfplay.plan import ShardPlan
+
+GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
+
+
+def requests(cluster: ClusterConfig) -> dict[str, Request]:
+    """What each stage asks of the machines."""
+    return {
+        GENERATE: Request(
+            GENERATE, cluster.generators, cluster.generator_cpus, cluster.generator_gpus, cluster.generator_memory_mb
+        ),
+        LEARN: Request(LEARN, 1, cluster.learner_cpus, cluster.learner_gpus),
+        EVALUATE: Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus),
+    }
+
+
+class RayWorkers:
+    """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
+    again."""
+
+    def __init__(
+        self, cluster: ClusterConfig, generator: GeneratorSettings, evaluator: EvaluatorSettings | None = None
+    ) -> None:
+        """Start nothing yet. ``evaluator`` may be left out where nothing is evaluated."""
+        self._cluster = cluster
+        self._requests = requests(cluster)
+        self._settings: dict[str, Any] = {GENERATE: generator, EVALUATE: evaluator}
+        self._pools: dict[str, ActorPool[Any]] = {}
+        self._together = not cluster.check_resources or _fits(list(self._requests.values()))
+
+    def check(self, *stages: str) -> None:
+        """Check that each of these stages fits on the machines.
+
+        Raises:
+            UserError: one asks for more than there is; with a table.
+        """
+        if self._cluster.check_resources:
+            for stage in stages:
+                preflight([self._requests[stage]], nodes())
+
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+        """Play shards, each to its path, in whatever order they are finished."""
+        for _, report in self._pool(GENERATE).run(plans, lambda actor, item: actor.generate.remote(*item)):
+            yield report
+
+    def train(self, task: TrainingTask, on_progress: Callable[[dict[str, float]], None]) -> dict[str, float]:
+        """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
+        pool = self._pool(LEARN)
+
+        def ask() -> None:
+            for metrics in pool.ask(lambda actor: actor.progress.remote()):
+                on_progress(metrics)
+
+        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=ask)
+        return dict(metrics)
+
+    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+        """Play parts of tournaments, in whatever order they are finished."""
+        return self._pool(EVALUATE).run(tasks, lambda actor, item: actor.play.remote(item))
+
+    def close(self) -> None:
+        """End all actors."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+    def __enter__(self) -> "RayWorkers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _pool(self, stage: str) -> ActorPool[Any]:
+        if stage not in self._pools:
+            if not self._together:
+                self.close()
+            request = self._requests[stage]
+            options = actor_options(request.cpus, request.gpus, request.memory_mb)
+            self._pools[stage] = ActorPool(
+                lambda _: self._start(stage, options), request.count, self._cluster.max_attempts
+            )
+        return self._pools[stage]
+
+    def _start(self, stage: str, options: dict[str, Any]) -> Any:
+        if stage == LEARN:
+            return LearnerActor.options(**options).remote()
+        device = "cuda" if self._requests[stage].gpus else "cpu"
+        actor = {GENERATE: GeneratorActor, EVALUATE: EvaluatorActor}[stage]
+        settings = self._settings[stage]
+        engine = dataclasses.replace(settings.engine, device=device)
+        return actor.options(**options).remote(dataclasses.replace(settings, engine=engine))
+
+
+def _fits(asked: list[Request]) -> bool:
+    """Whether the machines hold all of these at once."""
+    try:
+        preflight(asked, nodes())
+    except UserError:
+        return False
+    return True
