@@ -4,6 +4,7 @@ Items of work must be idempotent: one whose actor died is done again, elsewhere,
 result is yielded exactly once.
 """
 
+import contextlib
 import logging
 import time
 from collections import deque
@@ -23,6 +24,7 @@ T = TypeVar("T")
 _LOST = (RayActorError, ObjectLostError, WorkerCrashedError)
 """What says that an actor or its machine has gone, and nothing about the item."""
 _SAY_WAITING_SECONDS = 60.0
+_TICK_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -107,13 +109,19 @@ class ActorPool(Generic[T]):
             actor = factory(index)
             self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
 
-    def run(self, items: Iterable[T], call: Callable[[ActorHandle, T], Any]) -> Iterator[tuple[T, Any]]:
+    def run(
+        self,
+        items: Iterable[T],
+        call: Callable[[ActorHandle, T], Any],
+        while_waiting: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[T, Any]]:
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
             items: drawn as actors become free.
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
+            while_waiting: called about once a second while nothing has come.
 
         Raises:
             WorkFailedError: an item raised, its actor died ``max_attempts`` times, or an actor cannot be constructed.
@@ -125,7 +133,7 @@ class ActorPool(Generic[T]):
                 self._hand_out(work, call)
                 if work.finished:
                     return
-                for worker, reference in self._finished():
+                for worker, reference in self._finished(while_waiting):
                     number = worker.pending.pop(reference, None)
                     if number is None:
                         continue  # its worker has been found dead a moment ago, and the item is to be done again
@@ -141,6 +149,21 @@ class ActorPool(Generic[T]):
         finally:
             for worker in self._workers:
                 worker.pending.clear()
+
+    def ask(self, call: Callable[[ActorHandle], Any], timeout_seconds: float = 1.0) -> list[Any]:
+        """Answers to a quick question from the actors that are up and answer in time; the others' are left out.
+
+        An actor answers while it works only if it has more than one thread (``max_concurrency``).
+        """
+        references = [call(worker.actor) for worker in self._workers if worker.ready is None]
+        if not references:
+            return []
+        done, _ = ray.wait(references, num_returns=len(references), timeout=timeout_seconds)
+        answers = []
+        for reference in done:
+            with contextlib.suppress(*_LOST):
+                answers.append(ray.get(reference))
+        return answers
 
     def close(self) -> None:
         """End the actors."""
@@ -179,7 +202,7 @@ class ActorPool(Generic[T]):
         work.give_back([number, *worker.pending.values()])
         self._replace(worker, error)
 
-    def _finished(self) -> list[tuple[_Worker, Any]]:
+    def _finished(self, while_waiting: Callable[[], None] | None) -> list[tuple[_Worker, Any]]:
         """Results that have come, waiting for at least one or for an actor to start."""
         waited = time.monotonic()
         while True:
@@ -188,7 +211,10 @@ class ActorPool(Generic[T]):
             references = [*owners, *starting]
             done, _ = ray.wait(references, num_returns=len(references), timeout=0)
             if not done:
-                done, _ = ray.wait(references, num_returns=1, timeout=_SAY_WAITING_SECONDS)
+                seconds = _SAY_WAITING_SECONDS if while_waiting is None else _TICK_SECONDS
+                done, _ = ray.wait(references, num_returns=1, timeout=seconds)
+            if not done and while_waiting is not None:
+                while_waiting()
             for reference in done:
                 if reference in starting:
                     self._note_start(starting[reference])

@@ -5,9 +5,12 @@ temporary name behind, which ends in ``.tmp``.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -133,6 +136,24 @@ def fetch_directory(source: str | Path, target: Path) -> Path:
         source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
     )  # fmt: skip
     return target
+
+
+def local_copy(source: str | Path) -> Path:
+    """A local directory with the content of a published one: itself if it is local, else a copy kept on this machine.
+
+    What is behind the URI must never change; checkpoints do not. Copies lie in the system's temporary directory.
+    """
+    if not is_remote(source):
+        return Path(resolve(source)[1])
+    digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
+    copy = Path(tempfile.gettempdir()) / "kibitz-copies" / digest
+    if not copy.exists():
+        partial = fetch_directory(source, copy.with_name(f"{digest}.{os.getpid()}.tmp"))
+        try:
+            partial.rename(copy)
+        except OSError:  # another process was faster, and its copy is as good
+            shutil.rmtree(partial)
+    return copy
 
 
 class RunLock:

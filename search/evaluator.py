@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 
+from cluster import storage
 from games.config import GameConfig
 from games.registry import make_game
 from search.config import EngineConfig, SearchConfig
@@ -29,7 +30,7 @@ class DealsTask:
     players: tuple[str, ...]
     """Names of the entrants, as ``search.registry`` reads them."""
     checkpoint: str
-    """Local directory of the network of entrants that name none; empty if nobody needs one."""
+    """Directory, path or URI, of the network of entrants that name none; empty if nobody needs one."""
     first: int
     """Number of the first deal."""
     count: int
@@ -50,8 +51,9 @@ class Evaluator:
         """Play the task's deals in every seating."""
         entrants = (task.players, task.checkpoint)
         if entrants != self._entrants:
+            checkpoint = str(storage.local_copy(task.checkpoint)) if task.checkpoint else ""
             self._players = make_players(
-                task.players, self._game, self._settings.search, task.checkpoint, self._settings.engine
+                task.players, self._game, self._settings.search, checkpoint, self._settings.engine
             )
             self._entrants = entrants
         return play_deals(self._game, self._players, task.first, task.count, task.seed, self._settings.table_size)

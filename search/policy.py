@@ -4,7 +4,10 @@ import numpy as np
 
 
 def legal_policy(next_token: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """``float32[M, V]``: p(token | h) normalised over the legal actions ``bool[M, V]``; uniform where the model gives them no mass."""
+    """``float32[M, V]``: p(token | h) normalised over the legal actions ``bool[M, V]``.
+
+    Uniform where the model gives them no mass.
+    """
     masked = np.where(legal, next_token, 0.0)
     mass = masked.sum(1, keepdims=True)
     return np.where(mass > 0, masked / np.maximum(mass, np.finfo(np.float32).tiny), legal / legal.sum(1, keepdims=True))

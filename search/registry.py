@@ -67,8 +67,7 @@ def make_players(
     Raises:
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
     """
-    for given in players:
-        _check_name(given, game)
+    check_names(players, game)
     paths = _paths(players, checkpoint)
     missing = [given for given, path in zip(players, paths, strict=True) if path is not None and not path]
     if missing:
@@ -83,6 +82,18 @@ def make_players(
         player.name = label
         made.append(player)
     return made
+
+
+def check_names(players: Sequence[str], game: Game, with_model: bool = True) -> None:
+    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, or
+    needs a network where ``with_model`` is False."""
+    for given in players:
+        _check_name(given, game)
+        kind = given.partition("@")[0]
+        if kind in _MODEL_FREE:
+            make_model_free(kind, game)
+        elif not with_model:
+            raise ValueError(f"player {given!r} needs a network; only {', '.join(_MODEL_FREE)} can play here")
 
 
 def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:

@@ -92,6 +92,24 @@ class TournamentResult:
         raise KeyError(f"no column {name!r}; there are {', '.join(column.name for column in self.columns)}")
 
 
+def from_record(record: Mapping[str, Any]) -> TournamentResult:
+    """The result that ``record`` came from. ``ValueError`` for a record of another format."""
+    if record.get("format") != FORMAT:
+        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads {FORMAT}")
+    columns = tuple(
+        Column(
+            name=column["name"],
+            matches=column["matches"],
+            points=column["points"],
+            comparisons=tuple(Comparison(**pair) for pair in column["comparisons"]),
+        )
+        for column in record["columns"]
+    )
+    rest = {key: value for key, value in record.items() if key not in ("format", "columns")}
+    rest |= {key: tuple(record[key]) for key in ("players", "sees_hidden")}
+    return TournamentResult(columns=columns, **rest)
+
+
 def summarize(
     game: Game,
     players: Sequence[str],
