@@ -16,27 +16,30 @@ _PLAIN_SECONDS = 10.0
 class Progress:
     """Progress of ``total`` units of work; use as a context manager."""
 
-    def __init__(self, title: str, total: float, unit: str, console: Console | None = None) -> None:
+    def __init__(
+        self, title: str, total: float, unit: str, *, done: float = 0.0, console: Console | None = None
+    ) -> None:
         """Nothing is printed before the ``with`` block.
 
         Args:
             title: what is done, e.g. ``"iteration 3: games"``.
-            total: number of units, at least 0.
-            unit: their plural, e.g. ``"games"``.
+            total: number of units, at least 0; 1 for parts of a whole.
+            unit: their plural, e.g. ``"games"``; empty for parts of a whole, shown without a rate.
+            done: units finished before, which count for no rate.
             console: where to print; standard error by default, so that results alone are on standard output.
         """
         self._title, self._total, self._unit = title, total, unit
         self._console = console or Console(file=sys.stderr)
         self._bar: Bar | None = None
-        self._done = 0.0
+        self._done = self._before = done
         self._text = ""
         self._started = self._printed = time.monotonic()
 
     def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
         """``done`` units in all are finished; ``values`` are shown behind them until the next call."""
         self._done = done
-        rate = done / max(time.monotonic() - self._started, 1e-9)
-        shown = {f"{self._unit}/s": rate, **(values or {})}
+        rate = (done - self._before) / max(time.monotonic() - self._started, 1e-9)
+        shown = ({f"{self._unit}/s": rate} if self._unit else {}) | dict(values or {})
         self._text = "  ".join(
             f"{key} {value if isinstance(value, str) else format(value, '.4g')}" for key, value in shown.items()
         )
@@ -50,7 +53,8 @@ class Progress:
         if self._console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
             self._bar = Bar(*columns, TextColumn("{task.fields[text]}"), console=self._console)
-            self._bar.add_task(self._title, total=self._total, text="")
+            task = self._bar.add_task(self._title, total=self._total, text="")
+            self._bar.update(task, completed=self._done)
             self._bar.start()
         return self
 
@@ -65,5 +69,6 @@ class Progress:
     def _print_line(self) -> None:
         self._printed = time.monotonic()
         seconds = self._printed - self._started
-        line = f"{self._title}: {self._done:g} of {self._total:g} {self._unit}, {seconds:.0f} s  {self._text}"
+        amount = f"{self._done:g} of {self._total:g} {self._unit}" if self._unit else f"{self._done:.0%}"
+        line = f"{self._title}: {amount}, {seconds:.0f} s  {self._text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -146,7 +146,7 @@ def local_copy(source: str | Path) -> Path:
     if not is_remote(source):
         return Path(resolve(source)[1])
     digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
-    copy = Path(tempfile.gettempdir()) / "kibitz-copies" / digest
+    copy = Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
     if not copy.exists():
         partial = fetch_directory(source, copy.with_name(f"{digest}.{os.getpid()}.tmp"))
         try:

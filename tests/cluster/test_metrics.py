@@ -70,15 +70,22 @@ def _pause() -> None:
 
 def test_progress_into_a_file_is_plain_lines_and_always_a_last_one() -> None:
     out = io.StringIO()
-    with Progress("iteration 3", 10, "games", Console(file=out, width=40)) as progress:
+    with Progress("iteration 3", 10, "games", console=Console(file=out, width=40)) as progress:
         for done in range(11):
             progress.update(done, {"loss": 0.123456, "who": "random"})
     assert out.getvalue().startswith("iteration 3: 10 of 10 games, 0 s")
     assert out.getvalue().endswith("loss 0.1235  who random\n") and out.getvalue().count("\n") == 1
 
 
+def test_progress_of_a_whole_is_a_percentage() -> None:
+    out = io.StringIO()
+    with Progress("training", 1, "", console=Console(file=out)) as progress:
+        progress.update(0.25, {"loss": 1})
+    assert out.getvalue() == "training: 25%, 0 s  loss 1\n"
+
+
 def test_progress_in_a_terminal_shows_a_bar() -> None:
     out = io.StringIO()
-    with Progress("iteration 3", 10, "games", Console(file=out, force_terminal=True, width=100)) as progress:
+    with Progress("iteration 3", 10, "games", console=Console(file=out, force_terminal=True, width=100)) as progress:
         progress.update(5)
     assert "50%" in out.getvalue()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,32 @@ def test_a_pool_is_used_again_after_work_was_left_unfinished(tmp_path: Path) -> 
         first = next(iter(workers.run(range(10), square)))
         assert first[1] == first[0] ** 2
         assert sorted(workers.run([20, 21], square)) == [(20, 400), (21, 441)]
+
+
+def test_actors_that_take_two_calls_answer_while_they_work() -> None:
+    @ray.remote(max_concurrency=2)
+    class Slow:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def work(self, number: int) -> int:
+            while self.asked < number:
+                time.sleep(0.05)
+            return self.asked
+
+        def ask(self) -> int:
+            self.asked += 1
+            return self.asked
+
+    answers: list[int] = []
+    with ActorPool[int](lambda _: Slow.options(**actor_options(cpus=0.5)).remote(), 1) as workers:
+        results = workers.run(
+            [2],
+            lambda actor, item: actor.work.remote(item),
+            lambda: answers.extend(workers.ask(lambda a: a.ask.remote())),
+        )
+        assert list(results) == [(2, 2)]
+    assert answers == [1, 2]
 
 
 def test_no_work_gives_no_results(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pyarrow.fs
@@ -52,7 +53,7 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
         storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
     assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
     assert storage.list_names(tmp_path) == ["it", "second"]
-    assert storage.fetch_directory(tmp_path / "it", tmp_path / "unused") == tmp_path / "it"
+    assert storage.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
 def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,9 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monke
     storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
     assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
     assert storage.list_names("mock://nowhere") == []
-    fetched = storage.fetch_directory("mock://run/checkpoint", tmp_path / "copy")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    fetched = storage.local_copy("mock://run/checkpoint")
+    assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
     assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
     with storage.RunLock("mock://run"):
         pass

@@ -1,0 +1,181 @@
+"""Imports only go down: games <- learner <- search <- selfplay, with cluster beside them; and who may import what."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BELOW = {
+    "games": {"games"},
+    "learner": {"games", "learner", "cluster"},
+    "search": {"games", "learner", "search", "cluster"},
+    "selfplay": {"games", "learner", "search", "selfplay", "cluster"},
+    "benchmarks": {"games", "learner", "search", "selfplay", "cluster", "benchmarks"},
+    "cluster": {"cluster"},
+    "conf": {"conf"},
+}
+"""Package -> packages of ours that it may import."""
+
+COMMANDS = ("learner.__main__", "search.tournament.__main__", "selfplay.__main__", "selfplay.generate")
+"""Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
+
+ONLY_IN = {
+    "hydra": ("cluster.cli",),
+    "cluster.cli": (*COMMANDS, "cluster.*"),
+    "cluster": (
+        "cluster.*",
+        "learner.__main__",
+        "search.tournament.__main__",
+        "selfplay.*",
+        "learner.task",
+        "benchmarks.*",
+    ),
+    "omegaconf": ("cluster.cli", "*.config", "selfplay.run_directory", *COMMANDS),
+    "ray": ("cluster.*", "*.actor"),
+    "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
+    "transformers": ("learner.model",),
+    "safetensors": ("learner.*",),
+    "pyspiel": ("games.openspiel", "games.openspiel.*", "search.openspiel_bot", "benchmarks.*"),
+    "pyarrow": ("games.shards", "games.show", "cluster.storage", "benchmarks.*"),
+    "learner": ("learner.*", "selfplay.*", "benchmarks.*", "search.registry", "search.evaluator", "search.actor"),
+    "matplotlib": ("selfplay.report", "benchmarks.*"),
+    "tensorboard": ("cluster.metrics",),
+    "pickle": (),
+    "cloudpickle": (),
+    "joblib": (),
+    "dill": (),
+}
+"""Module -> the modules that may import it or anything below it."""
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    module: str
+    """What is imported, names taken out of modules included: ``from games.rng import mix`` is ``games.rng.mix``."""
+
+
+def imports(tree: ast.Module, importer: str) -> Iterator[Import]:
+    """Every import of a module, inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = importer.split(".")[: -node.level] if node.level else []
+            prefix = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (Import(node.lineno, f"{prefix}.{alias.name}") for alias in node.names)
+
+
+def violations(importer: str, source: str) -> list[str]:
+    """What the source of module ``importer`` does against the rules."""
+    tree = ast.parse(source)
+    package = importer.split(".")[0]
+    found = []
+    for item in imports(tree, importer):
+        parts = item.module.split(".")
+        where = f"{importer}:{item.line} imports {item.module}"
+        if parts[0] in BELOW and parts[0] not in BELOW[package]:
+            found.append(f"{where}: imports only go down")
+        if parts[0] in BELOW and parts[0] != package and any(_private(part) for part in parts):
+            found.append(f"{where}: a private name of another package")
+        for module, allowed in ONLY_IN.items():
+            inside = item.module == module or item.module.startswith(f"{module}.")
+            if inside and not any(fnmatch(importer, pattern) for pattern in allowed):
+                found.append(f"{where}: only {', '.join(allowed) or 'nobody'} may")
+    found += [f"{importer}:{line} {what}" for line, what in _dangerous_calls(tree)]
+    return found
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Calls that would unpickle, or draw from a global random state."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name in ("torch.load", "np.random.seed", "random.seed", "torch.manual_seed"):
+            yield node.lineno, f"calls {name}"
+        if any(keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False" for keyword in node.keywords):
+            yield node.lineno, "allows pickle"
+
+
+def modules() -> list[str]:
+    """Every module of the packages, by its dotted name."""
+    paths = [path for package in BELOW for path in sorted((ROOT / package).rglob("*.py"))]
+    names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths)
+    return [name.removesuffix(".__init__") if name.endswith("__init__") else name for name in names]
+
+
+def source_of(module: str) -> str:
+    path = ROOT / module.replace(".", "/")
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_imports_only_what_its_floor_allows(module: str) -> None:
+    assert violations(module, source_of(module)) == []
+
+
+def test_games_need_nothing_but_numpy_and_numba() -> None:
+    extra = {"games.shards": {"pyarrow"}, "games.show": {"pyarrow"}, "games.openspiel": {"pyspiel"}}
+    for module in modules():
+        if module.startswith("games"):
+            outside = {item.module.split(".")[0] for item in imports(ast.parse(source_of(module)), module)}
+            outside -= set(sys.stdlib_module_names)
+            allowed = {
+                "games",
+                "numpy",
+                "numba",
+                *extra.get(module, set()),
+                *extra.get(module.rpartition(".")[0], set()),
+            }
+            assert outside <= allowed, f"{module} imports {outside - allowed}"
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("games.hearts.rules", "import torch"),
+        ("games.hearts.rules", "def f():\n    from learner.model import PolicyValueModel"),
+        ("games.docs", "from cluster import errors"),
+        ("learner.train", "import search.player"),
+        ("search.go_mcts", "import ray"),
+        ("search.go_mcts", "from torch import nn"),
+        ("search.go_mcts", "from learner.engine import QueryEngine"),
+        ("search.go_mcts", "from cluster import cli"),
+        ("search.table", "from games.hearts.rules import _deal"),
+        ("search.table", "from games._private import deal"),
+        ("cluster.pool", "from games import rng"),
+        ("learner.engine", "from transformers import GPT2Model"),
+        ("learner.engine", "import pickle"),
+        ("learner.engine", "import torch\ntorch.load('x')"),
+        ("learner.engine", "import torch\ntorch.manual_seed(1)"),
+        ("games.shards", "import numpy as np\nnp.load('x', allow_pickle=True)"),
+        ("selfplay.loop", "import hydra"),
+        ("games.hearts.state", "from ...learner import model"),
+    ],
+)
+def test_a_broken_rule_is_found(importer: str, source: str) -> None:
+    assert len(violations(importer, source)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("games.hearts.state", "from .rules import _deal\nfrom games.rng import mix"),
+        ("search.actor", "import ray\nfrom learner.engine import QueryEngine"),
+        ("selfplay.loop", "from cluster.pool import ActorPool\nfrom search.table import Table"),
+        ("selfplay.__main__", "from cluster import cli"),
+        ("games.shards", "import pyarrow.parquet as pq"),
+    ],
+)
+def test_what_is_allowed_passes(importer: str, source: str) -> None:
+    assert violations(importer, source) == []

@@ -1,0 +1,73 @@
+"""The shape of the repository: sizes, presets that compose, dependencies that are explained."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_module
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("benchmarks", "cluster", "conf", "games", "learner", "search", "selfplay", "tests")
+SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+REQUIREMENTS = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+NAMES = [re.split(r"[\[<>=]", requirement)[0] for requirement in REQUIREMENTS]
+
+
+def test_no_file_is_longer_than_450_lines_and_no_function_than_90() -> None:
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 450, f"{path} has {text.count(chr(10))} lines; split it"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                length = node.end_lineno - node.lineno + 1
+                assert length <= 90, f"{path}:{node.lineno} {node.name} has {length} lines; split it"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "conf").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_configuration_file_is_yaml(path: Path) -> None:
+    assert isinstance(yaml.safe_load(path.read_text()), dict)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf").glob("*.yaml")))
+def test_every_commands_configuration_composes(name: str) -> None:
+    with initialize_config_module("conf", version_base="1.3"):
+        assert len(compose(name)) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_dependency_is_explained_and_pinned_within_its_range(name: str) -> None:
+    assert re.search(rf"^\| `{re.escape(name)}` \|", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE)
+    wanted = name.lower().replace("_", "-")
+    assert re.search(rf"^{re.escape(wanted)}==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+
+
+def test_everything_imported_is_declared() -> None:
+    provided = {"hydra": "hydra-core", "pyspiel": "open_spiel", "yaml": "pyyaml"}
+    own = {*PACKAGES, *sys.stdlib_module_names}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            for module in {name.split(".")[0] for name in names} - own:
+                assert provided.get(module, module) in NAMES, f"{path} imports {module}, which pyproject.toml lacks"
+
+
+def test_no_command_of_the_repository_touches_processes_it_did_not_start() -> None:
+    scripts = [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "cluster").rglob("*")]
+    for path in scripts:
+        if path.is_file() and path.suffix != ".pyc":
+            assert not re.search(r"\bray stop\b|\bpkill\b|\bkillall\b", path.read_text(encoding="utf-8")), path
+
+
+def test_what_is_built_or_run_is_ignored_by_git() -> None:
+    made = ["runs/x/metrics.jsonl", "a.parquet", "x/model.safetensors", ".venv/bin/python", "state.json.12.tmp"]
+    result = subprocess.run(["git", "check-ignore", *made], cwd=ROOT, capture_output=True, text=True)
+    if result.returncode == 128:
+        pytest.skip("not a git checkout")
+    assert result.stdout.split() == made
