@@ -1,12 +1,12 @@
 """One way to compile kernels, and one directory that keeps what was compiled.
 
 Every kernel of the package is decorated with :func:`kernel`. It compiles through numba on first use and keeps the
-machine code in
-``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``), so that the hundredth actor of a cluster loads it in milliseconds
-instead of compiling again.
+machine code in ``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``), so that the hundredth actor of a cluster loads it in
+milliseconds instead of compiling again.
 ``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
 """
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,10 +22,23 @@ def cache_directory() -> Path:
     return Path(os.environ.get("KIBITZ_CACHE_DIR", "~/.cache/kibitz")).expanduser()
 
 
+def _sources_fingerprint() -> str:
+    """16 hex digits that change with any source of the games, or any file of ours above them that holds kernels.
+
+    numba compiles kernels into the kernels that call them, but looks only at the caller's own file to tell whether its
+    machine code is still good: after a change of the rules, players would go on with the old ones.
+    """
+    games = Path(__file__).parent
+    sources = [file.read_bytes() for file in sorted(games.rglob("*.py"))]
+    above = (file.read_bytes() for file in sorted((games.parent / "search").rglob("*.py")))
+    sources += [source for source in above if b"@kernel" in source]
+    return hashlib.blake2b(b"".join(sources), digest_size=8).hexdigest()
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(cache_directory() / "numba")
+    numba.config.CACHE_DIR = str(cache_directory() / "numba" / _sources_fingerprint())  # type: ignore[attr-defined]
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs."""
-    return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(cache=True, nogil=True)(function)  # type: ignore[return-value]
