@@ -116,13 +116,12 @@ def play_card(public, card):
     """The seat to play plays ``card``: trick, taken cards, broken hearts and turn follow. Legality is not checked."""
     suit = card & 3
     turn = public["turn"]
-    if public["trick"] == 0:
-        public["led"] = suit
-        public["high"] = card
-        public["winner"] = turn
-    elif suit == public["led"] and card > public["high"]:
-        public["high"] = card
-        public["winner"] = turn
+    high = public["high"]
+    # Not "or" and "and": which card wins cannot be predicted, so this is faster without branches.
+    beats = (public["trick"] == 0) | ((suit == public["led"]) & (card > high))
+    public["led"] = suit if beats else public["led"]
+    public["high"] = card if beats else high
+    public["winner"] = turn if beats else public["winner"]
     if suit == HEARTS or (card == QUEEN_OF_SPADES and public["qs_breaks_hearts"] != 0):
         public["broken"] = 1
     trick = public["trick"] | BIT[card]

@@ -122,12 +122,16 @@ def start(state, direction):
 @kernel
 def act(state, card):
     """The seat to act passes or plays ``card``; every history gains what its seat sees. Legality is not checked."""
-    public = state["public"]
-    turn = public["turn"]
-    if turn < 0:
+    if state["public"]["turn"] < 0:
         _pass_card(state, card)
-        return
-    state["hands"][turn] &= ~BIT[card]
+    else:
+        _play_card(state, card)
+
+
+@kernel
+def _play_card(state, card):
+    public = state["public"]
+    state["hands"][public["turn"]] &= ~BIT[card]
     place = first_place(public) + public["num_played"]
     for seat in range(4):
         state["tokens"][seat, place] = card
@@ -174,11 +178,18 @@ def _write_sorted(state, seat, place, cards):
 @kernel
 def play_out(state, seed):
     """Play on to the end, each action uniform over the legal ones, drawn from ``seed`` (``uint64``)."""
-    counter = seed
-    while to_move(state) >= 0:
-        legal = legal_actions(state)
+    counter, public = seed, state["public"]
+    while public["turn"] < 0 and to_move(state) >= 0:
         counter = next_state(counter)
-        act(state, nth(legal, below(output(counter), count(legal))))
+        _pass_card(state, _any_of(state["hands"][to_move(state)], counter))
+    while public["turn"] >= 0:
+        counter = next_state(counter)
+        _play_card(state, _any_of(legal_plays(public, state["hands"][public["turn"]]), counter))
+
+
+@kernel
+def _any_of(cards, counter):
+    return nth(cards, below(output(counter), count(cards)))
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------
