@@ -72,7 +72,7 @@ class RayWorkers:
         pool = self._pool(LEARN)
 
         def ask() -> None:
-            for metrics in pool.ask(lambda actor: actor.progress.remote()):
+            for metrics in filter(None, pool.ask(lambda actor: actor.progress.remote())):
                 on_progress(metrics)
 
         ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=ask)
