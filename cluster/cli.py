@@ -63,8 +63,9 @@ def run(
             that it does not have and values of other types are errors whether or not the YAML file lists it.
         work: called with an instance of ``schema``, interpolations resolved, nothing of Hydra left in it.
         config_module: package that holds the YAML files.
-        output_key: key of the output directory. With ``--multirun`` every job gets its own folder in it, named after
-            the job's overrides; all jobs run, and the worst exit code is returned.
+        output_key: key of the output. With ``--multirun`` every job gets its own: a folder in the directory given,
+            named after the job's overrides; ``out/<overrides>.json`` for a file ``out.json``. All jobs run, and the
+            highest exit code is returned.
     """
     show_traceback = os.environ.get(_FULL_ERROR) == "1"
     codes: list[int] = []
@@ -76,7 +77,8 @@ def run(
         codes.append(_guarded(whole, show_traceback, (UserError,)))
 
     with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir, _own_error_reports(show_traceback):
-        _register(config_name, schema, sweep_dir, output_key)
+        register(config_name, schema)
+        _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
             codes.append(
@@ -86,6 +88,11 @@ def run(
             print("interrupted", file=sys.stderr)
             codes.append(130)
     sys.exit(max(codes))
+
+
+def register(config_name: str, schema: type[Any]) -> None:
+    """Make a schema known to Hydra as ``<config_name>_schema``; ``run`` does it, and tests that compose do."""
+    ConfigStore.instance().store(name=f"{config_name}_schema", node=_writable(schema), provider="kibitz")
 
 
 def build(composed: DictConfig, schema: type[T]) -> T:
@@ -149,19 +156,17 @@ def _own_error_reports(show_traceback: bool) -> Iterator[None]:
         os.environ[_FULL_ERROR] = "1" if show_traceback else "0"
 
 
-def _register(config_name: str, schema: type[Any], sweep_dir: str, output_key: str) -> None:
-    """Make the schema known to Hydra, and keep Hydra from writing directories of its own: the run directory is ours."""
+def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
+    """Keep Hydra from writing directories of its own; the run directory is ours."""
     settings = HydraConf(
         run=RunDir("."),
         sweep=SweepDir(dir=sweep_dir, subdir="."),
         output_subdir=None,
-        job=JobConf(name=config_name),
+        job=JobConf(name=job_name),
     )
     settings.defaults = [{"job_logging": "stdout"} if "job_logging" in entry else entry for entry in settings.defaults]
     settings.job.config.override_dirname.exclude_keys = [output_key]
-    store = ConfigStore.instance()
-    store.store(group="hydra", name="config", node=settings, provider="kibitz")
-    store.store(name=f"{config_name}_schema", node=_writable(schema), provider="kibitz")
+    ConfigStore.instance().store(group="hydra", name="config", node=settings, provider="kibitz")
 
 
 def _writable(schema: type[Any]) -> DictConfig:
@@ -177,14 +182,16 @@ def _writable(schema: type[Any]) -> DictConfig:
 
 
 def _own_output(composed: DictConfig, output_key: str) -> DictConfig:
-    """The configuration with an output directory of its own, if this is one of several jobs."""
-    directory = None if OmegaConf.is_missing(composed, output_key) else OmegaConf.select(composed, output_key)
-    if HydraConfig.get().mode != RunMode.MULTIRUN or not directory:
+    """The configuration with an output directory or file of its own, if this is one of several jobs."""
+    output = None if OmegaConf.is_missing(composed, output_key) else OmegaConf.select(composed, output_key)
+    if HydraConfig.get().mode != RunMode.MULTIRUN or not output:
         return composed
     name = HydraConfig.get().job.override_dirname
     safe = re.sub(r"[^\w.,=+-]", "_", name)[:_MAX_JOB_NAME]
     if safe != name:
         safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    file = re.fullmatch(r"(.*[^/])(\.[a-z]+)", output)  # results.json becomes results/<job>.json
     with open_dict(composed), read_write(composed):
-        OmegaConf.update(composed, output_key, f"{directory}/{safe or 'default'}")
+        directory, ending = file.groups() if file else (output, "")
+        OmegaConf.update(composed, output_key, f"{directory}/{safe or 'default'}{ending}")
     return composed

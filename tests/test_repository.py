@@ -1,17 +1,29 @@
 """The shape of the repository: sizes, presets that compose, dependencies that are explained."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hydra import compose, initialize_config_module
 
+from cluster import cli
+
 ROOT = Path(__file__).parents[1]
+CONF = ROOT / "conf"
+COMMANDS = {
+    "generate": ("selfplay.generate", "GenerateConfig", ["out=x"]),
+    "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
+    "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
+    "train": ("selfplay.config", "TrainConfig", ["run.dir=x"]),
+}
+"""Top-level configuration -> the module and name of its schema, and what must be given."""
 PACKAGES = ("benchmarks", "cluster", "conf", "games", "learner", "search", "selfplay", "tests")
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -29,15 +41,34 @@ def test_no_file_is_longer_than_450_lines_and_no_function_than_90() -> None:
                 assert length <= 90, f"{path}:{node.lineno} {node.name} has {length} lines; split it"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "conf").rglob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_every_configuration_file_is_yaml(path: Path) -> None:
     assert isinstance(yaml.safe_load(path.read_text()), dict)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf").glob("*.yaml")))
-def test_every_commands_configuration_composes(name: str) -> None:
+def build_command(name: str, *overrides: str) -> Any:
+    """The configuration of a command, checked as the command line checks it."""
+    module, schema_name, required = COMMANDS[name]
+    schema = getattr(importlib.import_module(module), schema_name)
+    cli.register(name, schema)
     with initialize_config_module("conf", version_base="1.3"):
-        assert len(compose(name)) > 0
+        return cli.build(compose(name, overrides=[*required, *overrides]), schema)
+
+
+def test_every_configuration_belongs_to_a_command() -> None:
+    assert {path.stem for path in CONF.glob("*.yaml")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_commands_defaults_fit_its_schema(name: str) -> None:
+    build_command(name)
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}")
+def test_every_preset_fits_the_schema(path: Path) -> None:
+    group, option = path.parent.name, path.stem
+    more = ["cluster.address=10.0.0.1:6379"] if (group, option) == ("cluster", "existing") else []
+    build_command("train", f"{group}={option}", *more)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -136,7 +136,9 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert len(set(directories)) == 3 and all(name.startswith("out/") for name in directories)
     assert [name.count("/") for name in directories] == [1, 1, 1]
     assert result.returncode == 2
-    assert call(program, tmp_path, "-m", "run.dir=out", "count=2,4").returncode == 0
+    files = call(program, tmp_path, "-m", "run.dir=out.json", "count=2,4")
+    assert files.returncode == 0
+    assert "dir=out/count=2.json" in files.stdout and "dir=out/count=4.json" in files.stdout
     assert list(tmp_path.iterdir()) == []
 
 
