@@ -149,6 +149,7 @@ class QueryEngine:
         self._remember(lanes, tokens, lengths, marked)
         return answer
 
+    @torch.inference_mode()
     def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
         """Append to each lane one candidate of its last query; ``ValueError`` naming lane and token if it was none."""
         lanes, tokens = np.asarray(lanes, np.int64), np.asarray(tokens, np.int64)

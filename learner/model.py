@@ -5,13 +5,12 @@ This is the reference path: the trunk is transformers' own ``GPT2Model``. Traini
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
-from transformers.utils import ModelOutput
+from transformers.utils.generic import ModelOutput
 
 from learner.checkpoint import MODEL_TYPE
 
@@ -48,7 +47,6 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
     """GPT-2 trunk with a two-layer head for the next token and one for the outcome; no biases in the heads."""
 
     config_class = PolicyValueConfig
-    _tied_weights_keys: ClassVar[dict[str, str]] = {}
 
     def __init__(self, config: PolicyValueConfig) -> None:
         super().__init__(config)

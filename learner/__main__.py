@@ -1,0 +1,75 @@
+"""Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omegaconf import MISSING
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cluster import cli
+from cluster.errors import UserError
+from games.config import GameConfig
+from games.registry import make_game
+from games.shards import find_shards
+from learner.config import LearnerConfig, ModelConfig
+from learner.train import train
+
+_LOSSES = "{task.fields[losses]}"
+
+
+@dataclass
+class LearnConfig:
+    """The whole configuration of this command."""
+
+    data: str = MISSING
+    """Directory or URI that holds the shards."""
+    out: str = MISSING
+    """Directory of the finished checkpoint; the same command again resumes a killed run."""
+    game: GameConfig = MISSING
+    model: ModelConfig = field(default_factory=ModelConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    init_from: str | None = None
+    """Checkpoint to start from; null for fresh weights."""
+    seed: int = 0
+
+
+def main(config: LearnConfig) -> None:
+    """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
+    finished = Path(config.out).exists()
+    bar = Progress(
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(_LOSSES),
+        TimeRemainingColumn(),
+    )
+    with bar:
+        task = bar.add_task("training", total=None, losses="reading shards")
+
+        def show(metrics: dict[str, float]) -> None:
+            losses = "next token {observation_loss:.3f}  outcome {outcome_loss:.3f}  {tokens_per_second:,.0f} tokens/s"
+            bar.update(task, total=metrics["num_steps"], completed=metrics["step"], losses=losses.format_map(metrics))
+
+        try:
+            game = make_game(config.game.name, config.game.options)
+            metrics = train(
+                game,
+                config.model,
+                config.learner,
+                find_shards(config.data),
+                config.out,
+                init_from=config.init_from,
+                seed=config.seed,
+                on_progress=show,
+            )
+        except ValueError as error:
+            raise UserError(str(error)) from error
+        if finished:
+            show(metrics)
+    print(f"{config.out}: {'already finished' if finished else 'finished'}")
+    for key, value in metrics.items():
+        print(f"  {key:28} {value:.6g}")
+
+
+if __name__ == "__main__":
+    cli.run("learn", LearnConfig, main, output_key="out")

@@ -1,0 +1,104 @@
+"""What is wrong with a checkpoint is said in one message that names the file."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from games.hearts.game import HeartsGame
+from learner.checkpoint import checkpoint_id, load_weights, save_weights
+from tests.learner.material import tiny_net
+
+GAME = HeartsGame()
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    save_weights(tmp_path / "checkpoint", tiny_net(GAME), GAME)
+    return tmp_path / "checkpoint"
+
+
+def change_config(checkpoint, **values):
+    file = checkpoint / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+def change_weights(checkpoint, change):
+    file = checkpoint / "model.safetensors"
+    tensors = {name: tensor.clone() for name, tensor in load_file(file).items()}
+    change(tensors)
+    save_file(tensors, file)
+
+
+def test_weights_come_back_bit_for_bit(checkpoint):
+    loaded = load_weights(checkpoint, GAME).state_dict()
+    for name, tensor in tiny_net(GAME).state_dict().items():
+        assert torch.equal(tensor, loaded[name])
+
+
+def test_missing_parts_are_named(checkpoint, tmp_path):
+    with pytest.raises(ValueError, match=r"nowhere: no such directory; a checkpoint holds config.json and model"):
+        load_weights(tmp_path / "nowhere", GAME)
+    (checkpoint / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
+        load_weights(checkpoint, GAME)
+    with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
+        checkpoint_id(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("game", "skat"),
+        ("game_options", {}),
+        ("rules_version", 99),
+        ("vocabulary_fingerprint", "0" * 16),
+        ("vocab_size", 60),
+        ("num_outcomes", 2),
+        ("n_positions", 10),
+        ("model_type", "gpt2"),
+    ],
+)
+def test_checkpoints_of_another_game_are_refused_by_key(checkpoint, key, value):
+    change_config(checkpoint, **{key: value})
+    with pytest.raises(ValueError, match=rf"config\.json: {key} is"):
+        load_weights(checkpoint, GAME)
+
+
+def test_a_checkpoint_is_refused_for_other_rule_options(checkpoint):
+    with pytest.raises(ValueError, match="game_options is"):
+        load_weights(checkpoint, HeartsGame(jd_bonus=True))
+
+
+def test_broken_files_are_named(checkpoint):
+    whole = (checkpoint / "model.safetensors").read_bytes()
+    (checkpoint / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
+        load_weights(checkpoint, GAME)
+    (checkpoint / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json: is not JSON"):
+        load_weights(checkpoint, GAME)
+
+
+def test_weights_that_do_not_fit_the_configuration_are_named(checkpoint):
+    def shrink(tensors):
+        tensors["lm_head.weight"] = tensors["lm_head.weight"][:5].clone()
+
+    change_weights(checkpoint, shrink)
+    with pytest.raises(ValueError, match=r"lm_head\.weight has shape \(5, 16\), config\.json asks for \(61, 16\)"):
+        load_weights(checkpoint, GAME)
+    change_weights(checkpoint, lambda tensors: tensors.pop("lm_head.weight"))
+    with pytest.raises(ValueError, match=r"missing \['lm_head\.weight'\]"):
+        load_weights(checkpoint, GAME)
+
+
+def test_an_existing_directory_is_not_overwritten(checkpoint):
+    with pytest.raises(ValueError, match="exists already"):
+        save_weights(checkpoint, tiny_net(GAME), GAME)
+
+
+def test_equal_weights_have_equal_ids(checkpoint, tmp_path):
+    for name, seed in (("same", 0), ("other", 1)):
+        save_weights(tmp_path / name, tiny_net(GAME, seed), GAME)
+    assert checkpoint_id(checkpoint) == checkpoint_id(tmp_path / "same") != checkpoint_id(tmp_path / "other")

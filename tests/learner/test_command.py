@@ -1,0 +1,43 @@
+"""``python -m learner`` as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from learner.checkpoint import load_weights
+from tests.learner.material import shard_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def learner(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "learner", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_command_trains_then_says_finished(tmp_path):
+    shard_of(HeartsGame(), tmp_path / "data", 8)
+    arguments = (f"data={tmp_path}/data", f"out={tmp_path}/out", "learner.max_steps=2", "learner.batch_size=4")
+    first = learner(*arguments)
+    assert first.returncode == 0, first.stderr
+    assert "outcome_loss" in first.stdout
+    assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 64
+    again = learner(*arguments)
+    assert again.returncode == 0 and "already finished" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["out=x"], "data must be given"),
+        (["data=nowhere", "out=x"], "nowhere: no such directory"),
+        (["data=nowhere", "out=x", "learner.batch_size=0"], "learner.batch_size=0: must be at least 1"),
+    ],
+)
+def test_bad_input_ends_in_one_line(arguments, message):
+    result = learner(*arguments)
+    assert result.returncode == 2
+    assert message in result.stderr and len(result.stderr.strip().splitlines()) == 1

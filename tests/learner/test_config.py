@@ -1,0 +1,56 @@
+"""Values out of range are refused by key, value and range; presets and defaults are good."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from games.hearts.game import HeartsGame
+from learner.config import LearnerConfig, ModelConfig
+from learner.trunk import architecture
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (ModelConfig, {"n_layer": 0}, "model.n_layer=0: must be at least 1"),
+        (ModelConfig, {"n_embd": 30, "n_head": 4}, "model.n_embd=30: must be a multiple of model.n_head=4"),
+        (ModelConfig, {"embd_pdrop": 1.0}, "model.embd_pdrop=1.0: must be at least 0 and below 1"),
+        (ModelConfig, {"layer_norm_epsilon": 0.0}, "model.layer_norm_epsilon=0.0: must be above 0"),
+        (LearnerConfig, {"batch_size": 0}, "learner.batch_size=0: must be at least 1"),
+        (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be above 0"),
+        (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of fp32, bf16"),
+        (LearnerConfig, {"betas": (0.9, 1.0)}, "learner.betas="),
+        (LearnerConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
+        (LearnerConfig, {"outcome_positions": -1}, "learner.outcome_positions=-1: must be at least 0"),
+    ],
+)
+def test_values_out_of_range_are_named(kind, values, message):
+    with pytest.raises(ValueError) as error:
+        kind(**values)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("group", "kind"), [("model", ModelConfig), ("learner", LearnerConfig)])
+def test_every_preset_gives_every_key_and_passes_the_checks(group, kind):
+    presets = sorted((CONF / group).glob("*.yaml"))
+    assert presets
+    for preset in presets:
+        values = yaml.safe_load(preset.read_text())
+        assert set(values) == set(kind.__dataclass_fields__), preset
+        merged = OmegaConf.merge(OmegaConf.structured(kind), values)
+        assert isinstance(OmegaConf.to_object(merged), kind)
+
+
+def test_the_paper_preset_trains_as_table_6_says():
+    config = LearnerConfig(**yaml.safe_load((CONF / "learner" / "paper.yaml").read_text()))
+    assert (config.learning_rate, config.schedule, config.num_epochs) == (1e-4, "linear", 3)
+    assert (config.observation_weight, config.outcome_weight) == (0.9, 0.1)
+
+
+def test_too_short_a_network_for_the_game_is_refused():
+    with pytest.raises(ValueError, match=r"model\.n_positions=50: hearts has histories of 75 tokens"):
+        architecture(HeartsGame(), ModelConfig(n_positions=50))

@@ -1,0 +1,106 @@
+"""The lean network and the transformers model are one model."""
+
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from transformers import AutoModel, GPT2Model
+
+from games.hearts.game import HeartsGame
+from learner.checkpoint import load_weights, save_weights
+from learner.config import ModelConfig
+from learner.loss import losses
+from learner.model import PolicyValueModel
+from learner.trunk import PolicyValueNet, architecture
+from tests.learner.material import TINY, random_games, tiny_net
+
+PRESETS = Path(__file__).parents[2] / "conf" / "model"
+
+
+@pytest.fixture(scope="module")
+def game() -> HeartsGame:
+    return HeartsGame()
+
+
+def hands(game: HeartsGame) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    sequences = random_games(game, 16)
+    tokens = torch.from_numpy(sequences.tokens).long()
+    lengths = (tokens == game.vocabulary.eos).int().argmax(1) + 1
+    return tokens, lengths, torch.from_numpy(sequences.outcome).long()
+
+
+def both_models(game: HeartsGame, tmp_path: Path) -> tuple[PolicyValueNet, PolicyValueModel]:
+    net = tiny_net(game)
+    save_weights(tmp_path / "checkpoint", net, game)
+    return net, PolicyValueModel.from_pretrained(tmp_path / "checkpoint").eval()
+
+
+def test_the_lean_forward_pass_equals_the_transformers_one(game, tmp_path):
+    net, model = both_models(game, tmp_path)
+    tokens, _, _ = hands(game)
+    assert isinstance(model.transformer, GPT2Model)
+    with torch.no_grad():
+        reference, hidden = model(tokens), net.hidden(tokens)
+        torch.testing.assert_close(net.next_token_logits(hidden), reference.logits, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(net.outcome_logits(hidden), reference.outcome_logits, atol=1e-5, rtol=1e-5)
+        assert reference.logits.std() > 0.05 and reference.outcome_logits.std() > 0.05
+
+
+def test_loss_and_gradients_equal_those_of_the_transformers_model_on_padded_batches(game, tmp_path):
+    net, model = both_models(game, tmp_path)
+    tokens, lengths, outcome = hands(game)
+    assert len(set(lengths.tolist())) > 1
+    lean = losses(net, tokens, lengths, outcome, num_prefixes=int((lengths - 1).sum()))
+    (0.9 * lean.observation + 0.1 * lean.outcome).backward()
+    mask = (torch.arange(tokens.shape[1]) < lengths[:, None]).long()
+    reference = model(tokens, attention_mask=mask, outcome=outcome).loss
+    reference.backward()
+    torch.testing.assert_close(0.9 * lean.observation + 0.1 * lean.outcome, reference)
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    for name, parameter in net.named_parameters():
+        torch.testing.assert_close(parameter.grad, gradients[name], atol=1e-6, rtol=1e-4, msg=lambda m, n=name: n + m)
+
+
+def test_a_checkpoint_survives_transformers_save_and_load_bit_for_bit(game, tmp_path):
+    net, _ = both_models(game, tmp_path)
+    model = AutoModel.from_pretrained(tmp_path / "checkpoint")
+    assert isinstance(model, PolicyValueModel)
+    model.save_pretrained(tmp_path / "again")
+    assert {path.suffix for path in (tmp_path / "again").iterdir()} == {".json", ".safetensors"}
+    again = load_weights(tmp_path / "again", game)
+    assert asdict(again.arch) == asdict(net.arch)
+    for name, tensor in net.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name]), name
+
+
+def test_dropout_happens_only_with_a_generator_and_follows_it(game):
+    net = tiny_net(game, config=ModelConfig(**{**asdict(TINY), "embd_pdrop": 0.3, "resid_pdrop": 0.3}))
+    tokens, _, _ = hands(game)
+    drawn = [net.hidden(tokens, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(net.hidden(tokens), net.hidden(tokens))
+
+
+@pytest.mark.parametrize(
+    ("preset", "low", "high"), [("demo", 0.25e6, 0.4e6), ("small", 1e6, 1.5e6), ("paper", 6.4e6, 7.2e6)]
+)
+def test_presets_have_the_sizes_they_promise(game, preset, low, high):
+    config = ModelConfig(**yaml.safe_load((PRESETS / f"{preset}.yaml").read_text()))
+    net = PolicyValueNet(architecture(game, config))
+    assert low <= sum(parameter.numel() for parameter in net.parameters()) <= high
+
+
+def test_the_paper_preset_is_tables_4_and_5(game):
+    arch = architecture(game, ModelConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text())))
+    assert (arch.n_layer, arch.n_head, arch.n_embd, arch.n_inner) == (8, 8, 256, 1024)
+    assert (arch.vocab_size, arch.n_positions, arch.embd_pdrop, arch.resid_pdrop) == (61, 75, 0.05, 0.05)
+    assert (arch.initializer_range, arch.layer_norm_epsilon) == (0.02, 1e-5)
+
+
+def test_training_and_queries_do_not_import_transformers():
+    code = "import sys, learner.train, learner.engine; sys.exit('transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

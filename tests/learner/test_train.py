@@ -1,0 +1,236 @@
+"""Training learns, and a killed training ends in the same bytes as one left alone."""
+
+import json
+import shutil
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from games.hearts.game import HeartsGame
+from games.shards import ShardError
+from learner.checkpoint import checkpoint_id, load_weights
+from learner.config import LearnerConfig, ModelConfig
+from learner.data import epoch_order, held_out, load_data, make_batch
+from learner.resume import partial_path
+from learner.train import learning_rate, train
+from learner.trunk import device_of
+from tests.learner.material import shard_of
+
+GAME = HeartsGame()
+MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
+LEARNER = LearnerConfig(
+    learning_rate=3e-3,
+    num_epochs=2,
+    batch_size=16,
+    outcome_positions=2,
+    device="cpu",
+    checkpoint_every_steps=3,
+    log_every_steps=2,
+)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> list[str]:
+    directory = tmp_path_factory.mktemp("shards")
+    return [shard_of(GAME, directory, 32, seed) for seed in (1, 2)]
+
+
+class KilledError(Exception):
+    pass
+
+
+def killing_at(step):
+    def on_progress(metrics):
+        if metrics["step"] >= step:
+            raise KilledError
+
+    return on_progress
+
+
+def contents(directory):
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def without_clocks(directory):
+    """Everything of a checkpoint but the seconds it took."""
+    files = contents(directory)
+    state = json.loads(files.pop("training/state.json"))
+    for key in ("tokens_per_second", "train_seconds"):
+        del state["metrics"][key]
+    return files, state
+
+
+@pytest.mark.parametrize("kills", [(2,), (4, 8, 14), (6, 6, 12)])
+def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills):
+    train(GAME, MODEL, LEARNER, shards, tmp_path / "alone", seed=7)
+    for step in kills:
+        with pytest.raises(KilledError):
+            train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
+        assert not (tmp_path / "killed").exists()
+    steps = []
+    train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
+    assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert not partial_path(tmp_path / "killed").exists()
+
+
+def test_a_finished_run_returns_its_metrics_without_training(shards, tmp_path):
+    first = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    assert train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0)) == first
+    assert contents(tmp_path / "out") == before
+
+
+def test_other_seeds_give_other_weights(shards, tmp_path):
+    for seed in (1, 2):
+        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / str(seed), seed=seed)
+    assert checkpoint_id(tmp_path / "1") != checkpoint_id(tmp_path / "2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": replace(MODEL, n_embd=32)}, "model.n_embd=16, now model.n_embd=32"),
+        ({"learner": replace(LEARNER, batch_size=8)}, "learner.batch_size=16, now learner.batch_size=8"),
+        ({"learner": replace(LEARNER, learning_rate=1.0)}, "learner.learning_rate=0.003"),
+        ({"seed": 8}, "seed=7, now seed=8"),
+        ({"shards": "first"}, "data="),
+    ],
+)
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_goes_on_only_with_the_settings_it_was_begun_with(shards, tmp_path, changes, message, finished):
+    def run(model=MODEL, learner=LEARNER, shards=shards, seed=7, **more):
+        used = shards[:1] if shards == "first" else shards
+        return train(GAME, model, learner, used, tmp_path / "out", seed=seed, **more)
+
+    if finished:
+        run()
+    else:
+        with pytest.raises(KilledError):
+            run(on_progress=killing_at(4))
+    if "shards" in changes:
+        changes = {"shards": shards[:1]}
+    with pytest.raises(ValueError, match=message):
+        run(**changes)
+
+
+def test_device_threads_and_checkpoint_interval_may_change_on_resume(shards, tmp_path):
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
+    train(GAME, MODEL, replace(LEARNER, checkpoint_every_steps=5, device="auto"), shards, tmp_path / "out")
+
+
+def test_training_lowers_both_losses_and_the_recorded_history_shows_it(shards, tmp_path):
+    learner = replace(LEARNER, num_epochs=12, learning_rate=1e-2, batch_size=32, outcome_positions=0)
+    model = replace(MODEL, embd_pdrop=0.0, resid_pdrop=0.0)
+    metrics = train(GAME, model, learner, shards, tmp_path / "out")
+    history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
+    assert metrics["observation_loss"] < history[0]["observation_loss"] - 0.5
+    assert metrics["outcome_loss"] < history[0]["outcome_loss"] - 0.5
+    assert metrics["step"] == metrics["num_steps"] == history[-1]["step"]
+    assert metrics["tokens_per_second"] > 0 and metrics["sequences"] == 256
+
+
+def test_training_starts_from_given_weights(shards, tmp_path):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "first")
+    still = replace(LEARNER, max_steps=1, learning_rate=1e-30, weight_decay=0.0)
+    train(GAME, MODEL, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
+    assert checkpoint_id(tmp_path / "second") == checkpoint_id(tmp_path / "first")
+    with pytest.raises(ValueError, match=r"first: has n_layer=1, but model.n_layer=2"):
+        train(GAME, replace(MODEL, n_layer=2), LEARNER, shards, tmp_path / "third", init_from=tmp_path / "first")
+    assert not (tmp_path / "third").exists() and not partial_path(tmp_path / "third").exists()
+
+
+def test_a_checkpoint_of_training_is_one_that_queries_can_load(shards, tmp_path):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    assert load_weights(tmp_path / "out", GAME).arch.n_embd == 16
+
+
+def test_bf16_trains_and_follows_fp32_closely(shards, tmp_path):
+    learner = replace(LEARNER, max_steps=4)
+    both = [
+        train(GAME, MODEL, replace(learner, precision=precision), shards, tmp_path / precision)
+        for precision in ("fp32", "bf16")
+    ]
+    assert both[0]["loss"] == pytest.approx(both[1]["loss"], rel=1e-2)
+
+
+def test_whole_deals_are_held_out_and_validated(shards, tmp_path):
+    learner = replace(LEARNER, batch_size=8, max_steps=2)
+    metrics = train(GAME, MODEL, learner, shards, tmp_path / "out")
+    assert metrics["validation_sequences"] + metrics["sequences"] == 256
+    assert metrics["validation_sequences"] >= 8
+    assert metrics["validation_loss"] == pytest.approx(
+        0.9 * metrics["validation_observation_loss"] + 0.1 * metrics["validation_outcome_loss"]
+    )
+
+
+def test_held_out_rows_are_one_in_a_hundred_and_share_no_deal_with_the_rest():
+    deals = np.repeat(np.arange(1000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15), 4)
+    rows = held_out(deals, salt=3, batch_size=10)
+    assert 40 <= rows.sum() <= 44
+    assert not set(deals[rows]) & set(deals[~rows])
+    assert not held_out(deals, salt=3, batch_size=1000).any()
+
+
+def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
+    data = load_data(GAME, shards, seed=1, batch_size=8, min_rows=1, device=device_of("cpu"))
+    first, second = (epoch_order(data, 1, epoch) for epoch in (0, 1))
+    assert np.array_equal(np.sort(first), np.sort(data.training)) and np.array_equal(np.sort(second), np.sort(first))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, epoch_order(data, 1, 0))
+
+
+def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):
+    data = load_data(GAME, shards, seed=1, batch_size=8, min_rows=1, device=device_of("cpu"))
+    short = np.nonzero(data.lengths == data.lengths.min())[0][:5]
+    batch = make_batch(data, short)
+    assert batch.tokens.shape == (5, data.lengths.min()) and data.lengths.min() < GAME.max_length
+    assert batch.num_prefixes == 5 * (data.lengths.min() - 1)
+    assert (batch.tokens[:, -1] == GAME.vocabulary.eos).all()
+
+
+def test_the_learning_rate_rises_over_the_warm_up_and_falls_linearly_to_zero():
+    config = LearnerConfig(learning_rate=1.0, warmup_steps=4)
+    rates = [learning_rate(config, step, 12) for step in range(12)]
+    np.testing.assert_allclose(rates, [0.25, 0.5, 0.75, 1.0, *[1 - i / 8 for i in range(8)]])
+    assert learning_rate(replace(config, schedule="constant"), 11, 12) == 1.0
+
+
+def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match=r"learner\.min_rows=1000: the 2 shards hold only 256 sequences"):
+        train(GAME, MODEL, replace(LEARNER, min_rows=1000), shards, out)
+    with pytest.raises(ValueError, match=r"nowhere\.parquet: no such file"):
+        train(GAME, MODEL, LEARNER, [str(tmp_path / "nowhere.parquet")], out)
+    with pytest.raises(ShardError, match="options"):
+        train(HeartsGame(jd_bonus=True), MODEL, LEARNER, shards, out)
+    with pytest.raises(ValueError, match=r"nowhere/model\.safetensors: no such file"):
+        train(GAME, MODEL, LEARNER, shards, out, init_from=tmp_path / "nowhere")
+    assert not out.exists() and not partial_path(out).exists()
+
+
+def test_a_directory_that_is_no_training_run_is_refused(shards, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ValueError, match="was not written by the learner"):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
+
+
+def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(4))
+    [whole] = partial_path(out).iterdir()
+    shutil.copytree(whole, partial_path(out) / "step-000000099.tmp")
+    (partial_path(out) / "step-000000099.tmp" / "model.safetensors").unlink()
+    metrics = train(GAME, MODEL, LEARNER, shards, out, seed=7)
+    assert metrics["step"] == metrics["num_steps"]
+
+
+def test_settings_are_recorded_under_their_command_line_names(shards, tmp_path):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out", seed=3)
+    state = json.loads((tmp_path / "out" / "training" / "state.json").read_text())
+    assert state["settings"]["learner.outcome_positions"] == asdict(LEARNER)["outcome_positions"]
+    assert state["settings"]["seed"] == 3 and state["random_state"] == {"seed": 3, "step": 1}
