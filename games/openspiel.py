@@ -1,0 +1,420 @@
+"""Any sequential OpenSpiel game as a ``Game``: generality, not speed.
+
+A history, for the seat that observes:
+
+- its seat: OpenSpiel's games need not look the same from every seat, so positions are absolute here;
+- one token for each action or chance outcome it sees, at the time it sees it; ``turn`` before each of its own actions.
+  Nothing stands for a step it does not see, so that not even their number is told;
+- at the end the returns of all seats, the observer's first, then clockwise, and ``eos``: whoever plays a game is told
+  how it ended, also where OpenSpiel's strings do not say so (poker's showdown).
+
+``games.openspiel_histories`` says how tokens follow from OpenSpiel's information states and where that is exact; it is
+for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding one full state that
+explains them; what it answers is the same for every such state. The outcome comes from the returns told.
+
+Supported: sequential games with rewards at the end and information state strings. Chance is drawn from the deal's seed.
+"""
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from games.game import Game, Next
+from games.openspiel_histories import Observer, Trace, Witness
+from games.outcomes import OutcomeTable
+from games.rng import derive, mix
+
+_MAX_LABELS = 65536
+_MAX_ENUMERATED = 200_000
+_CACHED_VIEWS = 4096
+
+
+@dataclass(frozen=True)
+class _State:
+    """A full state; replaced, never changed, so that rows picked from a batch are copies."""
+
+    spiel: Any
+    seed: int
+    traces: tuple[Trace, ...]
+
+
+@dataclass(frozen=True)
+class _View:
+    """What one seat has seen, and a state that explains it."""
+
+    tokens: tuple[int, ...] = ()
+    base: Witness | None = None
+    """Explains a beginning of the history in whole steps."""
+    reached: Witness | None = None
+    """Explains all of it, perhaps with tokens to spare where a step shows several; None before the seat is known."""
+    possible: bool = True
+
+
+class OpenSpielGame(Game):
+    """A game of OpenSpiel by its load string, e.g. ``"leduc_poker"`` or ``"hearts(pass_cards=False)"``."""
+
+    rules_version = 1
+    can_determinize = True
+
+    def __init__(
+        self,
+        load_string: str,
+        outcomes: str = "enumerate",
+        num_buckets: int = 5,
+        max_witness_steps: int = 3000,
+        **parameters: bool | int | str,
+    ) -> None:
+        """
+        Args:
+            load_string: what ``pyspiel.load_game`` takes.
+            outcomes: ``"enumerate"``: one label for each vector of returns the game tree holds (small games);
+                ``"buckets"``: every seat's return rounded to one of ``num_buckets`` levels spread evenly from the
+                lowest to the highest utility, one label for each vector of levels; points are then the levels, exact
+                only where a return happens to be one, while ``points`` of states stays exact.
+            max_witness_steps: bound of the search for a state behind a history; a history without one is inconsistent.
+            parameters: game parameters, added to those of ``load_string``.
+
+        Raises ``ValueError`` for an unknown game or parameter, and for games this adapter does not support.
+        """
+        if outcomes not in ("enumerate", "buckets"):
+            raise ValueError(f"outcomes={outcomes!r}: choose enumerate or buckets")
+        if num_buckets < 2:
+            raise ValueError(f"num_buckets={num_buckets}: at least 2 levels are needed")
+        self._spiel = spiel = _load(load_string, parameters)
+        self.name = f"openspiel:{spiel.get_type().short_name}"
+        self.options = {**_plain_parameters(spiel), "outcomes": outcomes}
+        if outcomes == "buckets":
+            self.options = {**self.options, "num_buckets": num_buckets}
+        self.num_players = spiel.num_players()
+        self.cooperative = "IDENTICAL" in str(spiel.get_type().utility)
+        levels, vectors = _enumerated(spiel) if outcomes == "enumerate" else _buckets(spiel, num_buckets)
+        self.outcomes = _table(spiel, levels[vectors])
+        self._labels = {tuple(vector): label for label, vector in enumerate(vectors.tolist())}
+        self._observer = Observer(spiel, levels, _action_names(spiel), max_witness_steps)
+        self.vocabulary = self._observer.vocabulary
+        longest = spiel.max_game_length()
+        self.max_length = 1 + 2 * longest + spiel.max_chance_nodes_in_history() + self.num_players + 1
+        self._view_of = functools.lru_cache(_CACHED_VIEWS)(self._rebuild)
+
+    # ---- the true state
+
+    def deal(self, seeds: np.ndarray) -> np.ndarray:
+        return _objects([self._dealt(int(seed)) for seed in seeds])
+
+    def to_move(self, states: np.ndarray) -> np.ndarray:
+        return np.array([max(state.spiel.current_player(), -1) for state in states], np.int8)
+
+    def legal(self, states: np.ndarray) -> np.ndarray:
+        legal = np.zeros((len(states), self.vocabulary.size), np.bool_)
+        for row, state in enumerate(states):
+            legal[row, self._action_tokens(state.spiel)] = True
+        return legal
+
+    def play(self, states: np.ndarray, actions: np.ndarray) -> None:
+        for row, token in enumerate(np.asarray(actions).tolist()):
+            state = states[row]
+            if state.spiel.is_terminal():
+                continue
+            legal = self._action_tokens(state.spiel)
+            if token not in legal:
+                name = f" ({self.vocabulary.name(token)})" if 0 <= token < self.vocabulary.size else ""
+                raise ValueError(
+                    f"row {row}: token {token}{name} is not legal for seat {state.spiel.current_player()}; legal are "
+                    + ", ".join(self.vocabulary.name(other) for other in legal)
+                )
+            states[row] = self._settled(self._stepped(state, token - self._observer.first_action))
+
+    def outcome(self, states: np.ndarray) -> np.ndarray:
+        labels = np.full((len(states), self.num_players), -1, np.int32)
+        for row, state in enumerate(states):
+            if state.spiel.is_terminal():
+                labels[row] = [self._label(state.spiel, seat) for seat in range(self.num_players)]
+        return labels
+
+    def points(self, states: np.ndarray) -> np.ndarray:
+        """As ``Game.points``: the returns of OpenSpiel, exact also where labels are buckets."""
+        over = np.array([state.spiel.is_terminal() for state in states], np.bool_)
+        if not over.all():
+            raise ValueError(f"points asked of row {int(np.argmin(over))} before its deal is over")
+        return np.array([state.spiel.returns() for state in states], np.float32).reshape(-1, self.num_players)
+
+    def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tokens = np.full((len(states), self.max_length), self.vocabulary.eos, self.vocabulary.dtype)
+        lengths = np.zeros(len(states), np.int32)
+        for row, (state, seat) in enumerate(zip(states, seats, strict=True)):
+            seen = state.traces[int(seat)].tokens
+            tokens[row, : len(seen)] = seen
+            lengths[row] = len(seen)
+        return tokens, lengths
+
+    def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
+        for row, seed in enumerate(np.asarray(seeds, np.uint64)):
+            state = states[row]
+            while not state.spiel.is_terminal():
+                legal = state.spiel.legal_actions()
+                pick = int(_uniform(seed, len(state.spiel.history())) * len(legal))
+                state = self._settled(self._stepped(state, legal[pick]))
+            states[row] = state
+
+    def serialize(self, states: np.ndarray) -> bytes:
+        rows = [
+            [state.seed, state.spiel.history(), [vars(trace) for trace in state.traces]]
+            for state in states
+        ]
+        return json.dumps(rows, separators=(",", ":")).encode()
+
+    def deserialize(self, data: bytes) -> np.ndarray:
+        states = []
+        for seed, history, traces in json.loads(data):
+            spiel = self._spiel.new_initial_state()
+            for action in history:
+                spiel.apply_action(action)
+            states.append(_State(spiel, seed, tuple(_trace(**parts) for parts in traces)))
+        return _objects(states)
+
+    # ---- what one seat knows
+
+    def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        rows = zip(np.asarray(tokens).tolist(), np.asarray(lengths).tolist(), strict=True)
+        return _objects([self._view_of(tuple(row[:length])) for row, length in rows])
+
+    def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
+        for row, token in enumerate(np.asarray(tokens).tolist()):
+            if self._next(views[row]) != Next.END:
+                views[row] = self._view_of((*views[row].tokens, token))
+
+    def next(self, views: np.ndarray) -> np.ndarray:
+        return np.array([self._next(view) for view in views], np.int8)
+
+    def view_legal(self, views: np.ndarray) -> np.ndarray:
+        legal = np.zeros((len(views), self.vocabulary.size), np.bool_)
+        for row, view in enumerate(views):
+            if self._next(view) == Next.ACTION:
+                legal[row, self._action_tokens(view.reached.state)] = True
+        return legal
+
+    def view_outcome(self, views: np.ndarray) -> np.ndarray:
+        labels = [
+            self._label(view.reached.state, view.reached.trace.seat)
+            if view.possible and self._next(view) == Next.END
+            else -1
+            for view in views
+        ]
+        return np.array(labels, np.int32)
+
+    def consistent(self, views: np.ndarray) -> np.ndarray:
+        return np.array([view.possible for view in views], np.bool_)
+
+    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As ``Game.determinize``; nearly uniform over the states reached by exchanging hidden actions, not weighted by
+        how likely the others' play makes them. Further chance follows from the row's seed."""
+        states, seats = [], np.zeros(len(views), np.int8)
+        for row, (view, seed) in enumerate(zip(views, np.asarray(seeds, np.uint64).tolist(), strict=True)):
+            if not view.possible:
+                raise ValueError(f"row {row}: no deal agrees with this history, it is inconsistent")
+            states.append(self._sampled(view, seed))
+            seats[row] = 0 if view.reached is None else view.reached.trace.seat
+        return _objects(states), seats
+
+    # ---- one state
+
+    def _dealt(self, seed: int) -> _State:
+        starts = [self._observer.begin(seat) for seat in range(self.num_players)]
+        return self._settled(_State(starts[0].state, seed, tuple(start.trace for start in starts)))
+
+    def _stepped(self, state: _State, action: int) -> _State:
+        after = state.spiel.child(action)
+        traces = tuple(self._observer.see(trace, state.spiel, action, after) for trace in state.traces)
+        return _State(after, state.seed, traces)
+
+    def _settled(self, state: _State) -> _State:
+        """Chance plays until a seat is to move or the deal is over."""
+        while state.spiel.is_chance_node():
+            outcomes, chances = zip(*state.spiel.chance_outcomes(), strict=True)
+            draw = _uniform(np.uint64(state.seed), len(state.spiel.history())) * sum(chances)
+            pick = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), len(outcomes) - 1)
+            state = self._stepped(state, outcomes[pick])
+        return state
+
+    def _replayed(self, history: list[int], seed: int) -> _State:
+        starts = [self._observer.begin(seat) for seat in range(self.num_players)]
+        state = _State(starts[0].state, seed, tuple(start.trace for start in starts))
+        for action in history:
+            state = self._stepped(state, action)
+        return state
+
+    def _action_tokens(self, spiel_state: Any) -> list[int]:
+        if spiel_state.is_terminal():
+            return []
+        return [self._observer.first_action + action for action in spiel_state.legal_actions()]
+
+    def _label(self, spiel_state: Any, seat: int) -> int:
+        return self._labels[self._observer.level_indices(spiel_state.returns(), seat)]
+
+    # ---- one view
+
+    def _rebuild(self, tokens: tuple[int, ...]) -> _View:
+        """The view of a history; a function of the tokens alone, whatever was asked before."""
+        if not tokens:
+            return _View()
+        view, token = self._view_of(tokens[:-1]), tokens[-1]
+        if self._next(view) == Next.END:
+            return view
+        impossible = _View(tokens, view.base, view.reached, possible=False)
+        if view.reached is None:
+            if token not in range(self.num_players):
+                return impossible
+            start = self._observer.begin(token)
+            return _View(tokens, start, start)
+        base, reached = view.base, view.reached
+        if reached.trace.tokens == view.tokens:
+            base = reached
+        if reached.trace.tokens[: len(tokens)] != tokens:
+            if self._next(view) == Next.ACTION and token not in self._action_tokens(reached.state):
+                return impossible
+            found = self._observer.explain(base, tokens, derive(0, "witness", *tokens))
+            if found is None:
+                return impossible
+            base, reached = found
+        return _View(tokens, base, reached)
+
+    def _next(self, view: _View) -> Next:
+        if not view.possible:
+            return Next.END
+        if view.reached is None:
+            return Next.OBSERVATION
+        if view.tokens[-1] == self._observer.turn:
+            return Next.ACTION
+        over = view.reached.state.is_terminal() and len(view.tokens) >= len(view.reached.trace.tokens) - 1
+        return Next.END if over else Next.OBSERVATION
+
+    def _sampled(self, view: _View, seed: int) -> _State:
+        if view.reached is None:
+            return self._dealt(seed)
+        whole = view.reached.trace.tokens == view.tokens
+        witness = self._observer.mix(view.reached if whole else view.base, derive(seed, "mix"))
+        if not whole:
+            found = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
+            witness = found[1] if found else view.reached
+        state = self._replayed(witness.state.history(), seed)
+        return self._settled(state)
+
+
+# ---- OpenSpiel ---------------------------------------------------------------------------------------------------
+
+
+def _load(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
+    """The ``pyspiel.Game``; ``ValueError`` for what cannot be loaded or is not supported."""
+    try:
+        import pyspiel
+    except ImportError:
+        raise ValueError(f"the game {load_string!r} needs OpenSpiel: pip install open_spiel") from None
+    name, bracket, inside = load_string.strip().partition("(")
+    settings = [text for text in (inside.rpartition(")")[0] if bracket else "").split(",") if text]
+    settings += [f"{key}={value}" for key, value in parameters.items()]
+    if name not in pyspiel.registered_names():
+        raise ValueError(f"OpenSpiel has no game {name!r}; pyspiel.registered_names() lists its games")
+    try:
+        game = pyspiel.load_game(f"{name}({','.join(settings)})")
+    except pyspiel.SpielError as error:
+        raise ValueError(f"OpenSpiel does not load {load_string!r} with {parameters}: {error}") from None
+    kind = game.get_type()
+    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        raise ValueError(f"{name} is not sequential; simultaneous moves are not supported")
+    if kind.reward_model != pyspiel.GameType.RewardModel.TERMINAL:
+        raise ValueError(f"{name} pays rewards before the end; only games paid at the end are supported")
+    if not kind.provides_information_state_string:
+        raise ValueError(f"{name} has no information_state_string, which histories are made of")
+    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+        raise ValueError(f"{name} samples chance inside OpenSpiel; only games with chance nodes are supported")
+    return game
+
+
+def _plain_parameters(spiel_game: Any) -> dict[str, bool | int | str]:
+    """All parameters in force; numbers with a fraction as text."""
+    plain: dict[str, bool | int | str] = {}
+    for key, value in sorted(spiel_game.get_parameters().items()):
+        if isinstance(value, dict):
+            raise ValueError(f"{spiel_game}: games made of games ({key}) are not supported")
+        plain[key] = value if isinstance(value, bool | int | str) else repr(value)
+    return plain
+
+
+def _action_names(spiel_game: Any) -> list[str]:
+    """Names of the player actions by id; their numbers where OpenSpiel's names are not unique."""
+    ids = range(spiel_game.num_distinct_actions())
+    names = [str(spiel_game.action_to_string(0, action)) for action in ids]
+    taken = ("seat ", "turn", "chance ", "return ", "eos")
+    usable = len(set(names)) == len(names) and not any(name.lower().startswith(taken) for name in names)
+    if usable and not any(name.startswith("Action(") for name in names):
+        return names
+    return [f"action {action}" for action in ids]
+
+
+# ---- outcomes ----------------------------------------------------------------------------------------------------
+
+
+def _terminal_returns(spiel_game: Any) -> Iterator[tuple[float, ...]]:
+    """Returns of every end of the game tree; ``ValueError`` for a tree that is too large."""
+    open_states, visited = [spiel_game.new_initial_state()], 0
+    while open_states:
+        state = open_states.pop()
+        visited += 1
+        if visited > _MAX_ENUMERATED:
+            raise ValueError(
+                f"{spiel_game} has more than {_MAX_ENUMERATED} states, too many to list its outcomes; "
+                "set outcomes=buckets"
+            )
+        if state.is_terminal():
+            yield tuple(state.returns())
+        else:
+            open_states.extend(state.child(action) for action in state.legal_actions())
+
+
+def _enumerated(spiel_game: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Levels ``float[R]`` and vectors ``int[K, P]`` of level indices: every end, seen from every seat."""
+    ends = np.array(sorted(set(_terminal_returns(spiel_game))))
+    levels, indices = np.unique(ends, return_inverse=True)
+    indices = indices.reshape(ends.shape)
+    seats = range(ends.shape[1])
+    return levels, np.unique(np.concatenate([np.roll(indices, -seat, axis=1) for seat in seats]), axis=0)
+
+
+def _buckets(spiel_game: Any, num_buckets: int) -> tuple[np.ndarray, np.ndarray]:
+    """As ``_enumerated`` for evenly spread levels and every vector of them."""
+    players = spiel_game.num_players()
+    if num_buckets**players > _MAX_LABELS:
+        raise ValueError(
+            f"{num_buckets} buckets for each of {players} seats make more than {_MAX_LABELS} outcome labels; "
+            "set fewer num_buckets"
+        )
+    levels = np.linspace(spiel_game.min_utility(), spiel_game.max_utility(), num_buckets)
+    return levels, np.indices((num_buckets,) * players).reshape(players, -1).T
+
+
+def _table(spiel_game: Any, points: np.ndarray) -> OutcomeTable:
+    """Points ``[K, P]`` with the utilities ``return`` and ``difference``, in units of the largest possible return."""
+    if len(points) > _MAX_LABELS:
+        raise ValueError(f"{spiel_game} has {len(points)} outcomes, more than {_MAX_LABELS}; set outcomes=buckets")
+    scale = max(abs(spiel_game.min_utility()), abs(spiel_game.max_utility())) or 1.0
+    own, others = points[:, 0], points[:, 1:].mean(axis=1) if points.shape[1] > 1 else np.zeros(len(points))
+    return OutcomeTable(points, {"return": own / scale, "difference": (own - others) / scale})
+
+
+def _trace(tokens: list[int], hidden: list[int], pending: list[int], **rest: int) -> Trace:
+    return Trace(tokens=tuple(tokens), hidden=tuple(hidden), pending=tuple(pending), **rest)
+
+
+def _objects(records: list[Any]) -> np.ndarray:
+    batch = np.empty(len(records), object)
+    batch[:] = records
+    return batch
+
+
+def _uniform(seed: np.uint64, number: int) -> float:
+    """The draw in ``[0, 1)`` of a seed at a place of the history."""
+    return int(mix(seed, number) >> np.uint64(11)) / (1 << 53)
