@@ -4,6 +4,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -22,6 +23,7 @@ _FORWARDED = ("KIBITZ_CACHE_DIR",)
 """Environment variables of the driver that its actors on other machines get too."""
 
 _MB = 2**20
+_PROBE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
     local = config.mode == "local"
     if local:
         _draw_token()
+    elif config.address:
+        _probe(config.address)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         logging.getLogger("ray._private.worker").setLevel(logging.ERROR)  # "a worker died": the pool says so better
         try:
@@ -115,6 +119,17 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         runtime_env["working_dir"] = config.working_dir
     address = config.address if config.mode == "existing" else os.environ.get("RAY_ADDRESS", "auto")
     return arguments | {"address": address, "runtime_env": runtime_env or None}
+
+
+def _probe(address: str) -> None:
+    """Check that something answers there; Ray itself tries for minutes. Raises ``UserError``."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"cluster.address={address}: nothing answers there ({error}); give the head's host:port, 6379 by default"
+        ) from error
 
 
 @contextmanager

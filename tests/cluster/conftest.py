@@ -10,5 +10,5 @@ from cluster.connection import Connection, connect
 
 @pytest.fixture(scope="package")
 def ray_connection() -> Iterator[Connection]:
-    with connect(ClusterConfig(num_cpus=2, num_gpus=0, object_store_mb=100)) as connection:
+    with connect(ClusterConfig(num_cpus=2, num_gpus=0, object_store_mb=100, dashboard=True)) as connection:
         yield connection
