@@ -1,0 +1,49 @@
+"""The same answers and the same training on a GPU."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from games.hearts.game import HeartsGame
+from learner.config import LearnerConfig
+from learner.engine import QueryEngine
+from learner.train import train
+from tests.learner.material import TINY, shard_of, tiny_net
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+GAME = HeartsGame()
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 0.05)])
+def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance):
+    rng = np.random.default_rng(0)
+    net, utility = tiny_net(GAME), rng.normal(size=GAME.outcomes.num_labels).astype(np.float32)
+    tokens, lengths = rng.integers(0, 61, (20, 75)), rng.integers(1, 50, 20)
+    candidates = rng.random((20, 61)) < 0.1
+    candidates[:, 7] = True
+    tokens[np.arange(20), lengths] = 7
+    answers = []
+    for device, kind in (("cpu", "fp32"), ("cuda", precision)):
+        engine = QueryEngine(net, utility, device, kind)
+        engine.reset(20)
+        first = engine.query(np.arange(20), tokens, lengths, candidates)
+        engine.keep(np.arange(20), np.full(20, 7))
+        answers.append((*first, *engine.query(np.arange(20), tokens, lengths + 3)))
+    for cpu, gpu in zip(*answers, strict=True):
+        np.testing.assert_allclose(gpu, cpu, atol=tolerance)
+
+
+def test_training_on_a_gpu_follows_the_cpu_and_resumes(tmp_path):
+    shards = [shard_of(GAME, tmp_path, 32)]
+    config = LearnerConfig(batch_size=16, num_epochs=1, device="cpu", checkpoint_every_steps=2, log_every_steps=3)
+    cpu = train(GAME, TINY, config, shards, tmp_path / "cpu")
+
+    def stop(metrics):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda", on_progress=stop)
+    gpu = train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda")
+    assert gpu["observation_loss"] == pytest.approx(cpu["observation_loss"], rel=1e-3)
