@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 PRECISIONS = ("fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
+OUTCOME_INITS = ("normal", "points")
 SCHEDULES = ("linear", "constant")
 
 
@@ -25,6 +26,9 @@ class ModelConfig:
     """Longest sequence in tokens; 0 means the game's ``max_length``."""
     embd_pdrop: float = 0.05
     resid_pdrop: float = 0.05
+    outcome_init: str = "normal"
+    """How a fresh outcome head starts: ``normal`` as every other layer, or ``points``, where labels with similar points
+    start with similar weights, so that what is learned about one serves its neighbours (``learner.outcome_init``)."""
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-5
 
@@ -37,6 +41,7 @@ class ModelConfig:
             _probability("model", self, key)
         _positive("model", self, "initializer_range")
         _positive("model", self, "layer_norm_epsilon")
+        _one_of("model", self, "outcome_init", OUTCOME_INITS)
         if self.n_embd % self.n_head:
             raise ValueError(f"model.n_embd={self.n_embd}: must be a multiple of model.n_head={self.n_head}")
 

@@ -18,6 +18,7 @@ from learner.checkpoint import checkpoint_id, game_record, load_weights
 from learner.config import LearnerConfig, ModelConfig
 from learner.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
 from learner.loss import Losses, losses
+from learner.outcome_init import start_outcome_head
 from learner.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
 from learner.trunk import Architecture, PolicyValueNet, architecture, device_of, dtype_of, initialise
 
@@ -25,7 +26,7 @@ Progress = Callable[[dict[str, float]], None]
 
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not decide what is learned."""
-_FREE_AT_START = ("embd_pdrop", "resid_pdrop", "initializer_range")
+_FREE_AT_START = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
 """Model settings in which a run may differ from the weights it starts from."""
 
 
@@ -240,6 +241,8 @@ def _first_network(game: Game, arch: Architecture, start: str | Path | None, see
     net = PolicyValueNet(arch)
     if start is None:
         initialise(net, derive(seed, "weights"))
+        if arch.outcome_init == "points":
+            start_outcome_head(net.val_head.weight, game.outcomes.points, derive(seed, "outcome head"))
         return net
     weights = load_weights(start, game)
     for key in (field.name for field in fields(Architecture) if field.name not in _FREE_AT_START):

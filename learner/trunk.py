@@ -31,6 +31,7 @@ class Architecture:
     n_inner: int
     embd_pdrop: float
     resid_pdrop: float
+    outcome_init: str
     initializer_range: float
     layer_norm_epsilon: float
 
@@ -52,6 +53,7 @@ def architecture(game: Game, config: ModelConfig) -> Architecture:
         n_inner=config.n_inner or 4 * config.n_embd,
         embd_pdrop=config.embd_pdrop,
         resid_pdrop=config.resid_pdrop,
+        outcome_init=config.outcome_init,
         initializer_range=config.initializer_range,
         layer_norm_epsilon=config.layer_norm_epsilon,
     )
