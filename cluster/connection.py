@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray._private.ray_logging import stdout_deduplicator
 
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
@@ -55,7 +57,7 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
     elif config.address:
         _probe(config.address)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
-        logging.getLogger("ray._private.worker").setLevel(logging.ERROR)  # "a worker died": the pool says so better
+        _quieten()
         try:
             context = ray.init(**_arguments(config, temp_dir))
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -119,6 +121,12 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         runtime_env["working_dir"] = config.working_dir
     address = config.address if config.mode == "existing" else os.environ.get("RAY_ADDRESS", "auto")
     return arguments | {"address": address, "runtime_env": runtime_env or None}
+
+
+def _quieten() -> None:
+    """Keep Ray from printing a paragraph on standard output when a worker dies: the pool says so in a line."""
+    if stdout_deduplicator.skip_re is None:  # else the user has set RAY_DEDUP_LOGS_SKIP_REGEX
+        stdout_deduplicator.skip_re = re.compile("A worker died or was killed while executing")
 
 
 def _probe(address: str) -> None:

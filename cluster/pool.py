@@ -134,7 +134,7 @@ class ActorPool(Generic[T]):
                 if work.finished:
                     return
                 for worker, reference in self._finished(while_waiting):
-                    number = worker.pending.pop(reference, None)
+                    number = worker.pending.get(reference)
                     if number is None:
                         continue  # its worker has been found dead a moment ago, and the item is to be done again
                     try:
@@ -142,8 +142,9 @@ class ActorPool(Generic[T]):
                     except RayTaskError as error:
                         raise _failure(work.items[number], error) from error
                     except _LOST as error:
-                        self._give_back(work, worker, number, error)
+                        self._give_back(work, worker, error)
                         continue
+                    del worker.pending[reference]
                     worker.started = 1
                     yield work.items.pop(number), result
         finally:
@@ -191,15 +192,16 @@ class ActorPool(Generic[T]):
                     return
                 worker.pending[call(worker.actor, work.items[number])] = number
 
-    def _give_back(self, work: _Work[T], worker: _Worker, number: int, error: Exception) -> None:
-        """An actor died over an item: replace it, and have its items done again unless this one has used its tries."""
+    def _give_back(self, work: _Work[T], worker: _Worker, error: Exception) -> None:
+        """An actor died: replace it and have its items done again, unless the one it was at has used its tries."""
+        number = next(iter(worker.pending.values()))  # actors work in the order they are asked
         item = work.items[number]
         tries = work.attempts[number] = work.attempts.get(number, 0) + 1
         if tries >= self._max_attempts:
             raise WorkFailedError(f"{item}: {tries} actors died over it ({error})") from error
         log.warning("%s: its actor died (%s); doing it again", item, str(error).partition("\n")[0])
         self.lost_items += 1
-        work.give_back([number, *worker.pending.values()])
+        work.give_back(worker.pending.values())
         self._replace(worker, error)
 
     def _finished(self, while_waiting: Callable[[], None] | None) -> list[tuple[_Worker, Any]]:
@@ -219,7 +221,10 @@ class ActorPool(Generic[T]):
                 if reference in starting:
                     self._note_start(starting[reference])
             if done:
-                return [(owners[reference], reference) for reference in done if reference in owners]
+                come = set(done)
+                return [
+                    (worker, reference) for reference, worker in owners.items() if reference in come
+                ]  # oldest first
             if starting and time.monotonic() - waited >= _SAY_WAITING_SECONDS:
                 waited = time.monotonic()
                 log.warning("%d of %d actors wait for room in the cluster", len(starting), len(self._workers))

@@ -78,6 +78,12 @@ def test_an_item_that_kills_every_actor_ends_the_work_by_name(tmp_path: Path) ->
         list(workers.run(range(8), square))
 
 
+def test_a_death_is_not_blamed_on_the_item_that_waited_behind(tmp_path: Path) -> None:
+    with pool(tmp_path, kill_at={0: 1, 2: 1, 4: 1, 6: 1}, size=1, max_attempts=2) as workers:
+        assert sorted(workers.run(range(8), square)) == [(number, number * number) for number in range(8)]
+        assert workers.lost_items == 4
+
+
 def test_an_exception_in_an_item_ends_the_work_at_once_by_name(tmp_path: Path) -> None:
     with pool(tmp_path) as workers, pytest.raises(WorkFailedError, match=r"^13: (.|\n)*unlucky"):
         list(workers.run([13], square))
