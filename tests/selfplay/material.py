@@ -1,0 +1,67 @@
+"""A run small enough for tests, and workers without Ray."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from games.config import GameConfig
+from learner.config import LearnerConfig, ModelConfig
+from learner.task import Learner, TrainingTask
+from search.config import EngineConfig
+from search.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.tournament.matches import Matches
+from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
+from selfplay.generator import Generator, GeneratorSettings, ShardReport
+from selfplay.plan import ShardPlan
+
+
+def tiny_config(directory: str) -> TrainConfig:
+    """Three iterations of a few deals with a network of a few thousand weights."""
+    return TrainConfig(
+        run=RunConfig(dir=directory, seed=3),
+        game=GameConfig(name="hearts"),
+        model=ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0),
+        learner=LearnerConfig(batch_size=16, num_epochs=1, outcome_positions=4, num_threads=1, learning_rate=1e-3),
+        selfplay=SelfplayConfig(
+            initial=InitialConfig(players={"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"]),
+            initial_games=24,
+            iterations=2,
+            games_per_iteration=20,
+            games_per_shard=8,
+            games_per_table=5,
+        ),
+        evaluation=EvaluationConfig(
+            curve=[MatchConfig(players=["argmax_val", "random"], deals=3)],
+            final=[MatchConfig(players=["imitation", "argmax_val"], deals=2)],
+            deals_per_task=2,
+        ),
+        engine=EngineConfig(device="cpu"),
+    )
+
+
+class InProcess:
+    """``Workers`` in this process: the plain classes that the actors are shells around."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self._generator = Generator(
+            GeneratorSettings(config.game, config.search, config.engine, config.selfplay.games_per_table)
+        )
+        self._evaluator = Evaluator(
+            EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
+        )
+        self.generated: list[str] = []
+        self.trained: list[TrainingTask] = []
+
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+        for plan, path in plans:
+            self.generated.append(path)
+            yield self._generator.generate(plan, path)
+
+    def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
+        self.trained.append(task)
+        learner = Learner()
+        metrics = learner.train(task)
+        on_progress(learner.progress() or metrics)
+        return metrics
+
+    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+        for task in tasks:
+            yield task, self._evaluator.play(task)

@@ -1,0 +1,84 @@
+"""Plans of iterations: who plays, what is kept, and seeds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from selfplay.config import InitialConfig, SelfplayConfig
+from selfplay.generator import draw
+from selfplay.plan import Seating, plan_shards, seating_of, training_iterations
+
+
+def plans(config: SelfplayConfig, iteration: int, seed: int = 0) -> list:
+    return plan_shards(config, iteration, seed, cooperative=False, checkpoint_of=lambda i: f"net{i}")
+
+
+def test_random_games_come_first_then_argmax_val_for_everybody_then_the_population() -> None:
+    seatings = [seating_of(iteration, cooperative=False) for iteration in range(4)]
+    assert seatings == [Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION, Seating.POPULATION]
+
+
+def test_in_a_cooperative_game_everybody_stays_argmax_val() -> None:
+    seatings = [seating_of(iteration, cooperative=True) for iteration in range(4)]
+    assert seatings == [Seating.INITIAL, Seating.EVERYBODY, Seating.EVERYBODY, Seating.EVERYBODY]
+
+
+def test_all_earlier_networks_play_in_the_population_and_the_newest_is_last() -> None:
+    config = SelfplayConfig(games_per_iteration=10, games_per_shard=10)
+    assert [network.path for network in plans(config, 4)[0].networks] == ["net0", "net1", "net2", "net3"]
+    assert [network.path for network in plans(config, 1)[0].networks] == ["net0"]
+    assert plans(config, 0)[0].networks == ()
+
+
+def test_a_bounded_pool_keeps_the_newest_networks() -> None:
+    config = SelfplayConfig(games_per_iteration=10, games_per_shard=10, pool_size=2)
+    assert [network.path for network in plans(config, 5)[0].networks] == ["net3", "net4"]
+
+
+@given(games=st.integers(1, 1000), per_shard=st.integers(1, 300))
+def test_shards_hold_every_game_once(games: int, per_shard: int) -> None:
+    config = SelfplayConfig(games_per_iteration=games, games_per_shard=per_shard)
+    shards = plans(config, 2)
+    assert sum(plan.num_games for plan in shards) == games
+    assert all(1 <= plan.num_games <= per_shard for plan in shards)
+    assert [plan.shard for plan in shards] == list(range(len(shards)))
+
+
+def test_no_two_games_of_a_run_share_a_deal() -> None:
+    config = SelfplayConfig(initial_games=500, games_per_iteration=500, games_per_shard=100)
+    seeds = np.concatenate([plan.deal_seeds() for iteration in range(4) for plan in plans(config, iteration)])
+    assert len(np.unique(seeds)) == len(seeds)
+
+
+def test_another_run_seed_deals_other_games() -> None:
+    config = SelfplayConfig(games_per_iteration=50, games_per_shard=50)
+    here, there = plans(config, 1, seed=1)[0], plans(config, 1, seed=2)[0]
+    assert not np.isin(here.deal_seeds(), there.deal_seeds()).any()
+    assert not np.isin(here.seat_bits(4), there.seat_bits(4)).any()
+
+
+def test_seats_are_drawn_by_their_weights() -> None:
+    plan = plans(SelfplayConfig(initial_games=20_000, games_per_shard=20_000), 0)[0]
+    seating = draw(plan.seat_bits(4), np.array([0.7, 0.0, 0.3]))
+    shares = [(seating == player).mean(axis=0) for player in range(3)]
+    assert np.abs(np.array(shares) - np.array([[0.7], [0.0], [0.3]])).max() < 0.015
+
+
+def test_the_learner_sees_the_newest_iterations() -> None:
+    config = SelfplayConfig(replay_iterations=3)
+    assert [list(training_iterations(config, i)) for i in (0, 1, 5)] == [[0], [0, 1], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [({"initial_games": 0}, "initial_games"), ({"iterations": -1}, "iterations"), ({"pool_size": -1}, "pool_size")],
+)
+def test_values_out_of_range_are_named(settings: dict[str, int], key: str) -> None:
+    with pytest.raises(ValueError, match=f"selfplay.{key}"):
+        SelfplayConfig(**settings)
+
+
+def test_players_that_are_kept_must_play() -> None:
+    with pytest.raises(ValueError, match="keep names hearts_rules"):
+        InitialConfig(players={"random": 1.0}, keep=["hearts_rules"])
