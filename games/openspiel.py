@@ -1,23 +1,13 @@
 """Any sequential OpenSpiel game as a ``Game``: generality, not speed.
 
-A history, for the seat that observes:
-
-- its seat: OpenSpiel's games need not look the same from every seat, so positions are absolute here;
-- one token for each action or chance outcome it sees, at the time it sees it; ``turn`` before each of its own actions.
-  Nothing stands for a step it does not see, so that not even their number is told;
-- at the end the returns of all seats, the observer's first, then clockwise, and ``eos``: whoever plays a game is told
-  how it ended, also where OpenSpiel's strings do not say so (poker's showdown).
-
-``games.openspiel_histories`` says how tokens follow from OpenSpiel's information states and where that is exact; it is
-for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding one full state that
-explains them; what it answers is the same for every such state. The outcome comes from the returns told.
-
-Supported: sequential games with rewards at the end and information state strings. Chance is drawn from the deal's seed.
+Supported are sequential games with rewards at the end and information state strings; chance is drawn from the deal's
+seed. ``games.openspiel_histories`` says how tokens follow from OpenSpiel's information states and where that is exact:
+it is for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding one full state that
+explains them; what it answers is the same for every such state.
 """
 
 import functools
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +15,16 @@ import numpy as np
 
 from games.game import Game, Next
 from games.openspiel_histories import Observer, Trace, Witness
-from games.outcomes import OutcomeTable
+from games.openspiel_loading import (
+    action_names,
+    bucketed_returns,
+    enumerated_returns,
+    load_game,
+    outcome_table,
+    plain_parameters,
+)
 from games.rng import derive, mix
 
-_MAX_LABELS = 65536
-_MAX_ENUMERATED = 200_000
 _CACHED_VIEWS = 4096
 
 
@@ -55,7 +50,15 @@ class _View:
 
 
 class OpenSpielGame(Game):
-    """A game of OpenSpiel by its load string, e.g. ``"leduc_poker"`` or ``"hearts(pass_cards=False)"``."""
+    """A game of OpenSpiel by its load string, e.g. ``"leduc_poker"`` or ``"hearts(pass_cards=False)"``.
+
+    A history starts with the observer's seat: these games need not look the same from every seat, so seats are absolute
+    in it. Then comes one token for each action or chance outcome the observer sees, when it sees it, and ``turn``
+    before each of its own actions. A seat before an action says who acted, unless it is the seat clockwise of the last
+    one seen. Nothing stands for a step the observer does not see, so that not even their number is told. At the end
+    come the returns of all seats, the observer's first, then clockwise, and ``eos``: whoever plays a game is told how
+    it ended, also where OpenSpiel's strings do not say so (poker's showdown).
+    """
 
     rules_version = 1
     can_determinize = True
@@ -84,17 +87,17 @@ class OpenSpielGame(Game):
             raise ValueError(f"outcomes={outcomes!r}: choose enumerate or buckets")
         if num_buckets < 2:
             raise ValueError(f"num_buckets={num_buckets}: at least 2 levels are needed")
-        self._spiel = spiel = _load(load_string, parameters)
+        self._spiel = spiel = load_game(load_string, parameters)
         self.name = f"openspiel:{spiel.get_type().short_name}"
-        self.options = {**_plain_parameters(spiel), "outcomes": outcomes}
+        self.options = {**plain_parameters(spiel), "outcomes": outcomes}
         if outcomes == "buckets":
             self.options = {**self.options, "num_buckets": num_buckets}
         self.num_players = spiel.num_players()
         self.cooperative = "IDENTICAL" in str(spiel.get_type().utility)
-        levels, vectors = _enumerated(spiel) if outcomes == "enumerate" else _buckets(spiel, num_buckets)
-        self.outcomes = _table(spiel, levels[vectors])
+        levels, vectors = enumerated_returns(spiel) if outcomes == "enumerate" else bucketed_returns(spiel, num_buckets)
+        self.outcomes = outcome_table(spiel, levels[vectors])
         self._labels = {tuple(vector): label for label, vector in enumerate(vectors.tolist())}
-        self._observer = Observer(spiel, levels, _action_names(spiel), max_witness_steps)
+        self._observer = Observer(spiel, levels, action_names(spiel), max_witness_steps)
         self.vocabulary = self._observer.vocabulary
         longest = spiel.max_game_length()
         self.max_length = 1 + 2 * longest + spiel.max_chance_nodes_in_history() + self.num_players + 1
@@ -161,10 +164,7 @@ class OpenSpielGame(Game):
             states[row] = state
 
     def serialize(self, states: np.ndarray) -> bytes:
-        rows = [
-            [state.seed, state.spiel.history(), [vars(trace) for trace in state.traces]]
-            for state in states
-        ]
+        rows = [[state.seed, state.spiel.history(), [vars(trace) for trace in state.traces]] for state in states]
         return json.dumps(rows, separators=(",", ":")).encode()
 
     def deserialize(self, data: bytes) -> np.ndarray:
@@ -175,6 +175,11 @@ class OpenSpielGame(Game):
                 spiel.apply_action(action)
             states.append(_State(spiel, seed, tuple(_trace(**parts) for parts in traces)))
         return _objects(states)
+
+    def replay(self, actions: list[list[int]]) -> np.ndarray:
+        """States after given OpenSpiel actions, those of chance included; further chance follows from seed 0. A state
+        may be at a chance node then, which has no seat to move."""
+        return _objects([self._replayed(history, 0) for history in actions])
 
     # ---- what one seat knows
 
@@ -265,7 +270,7 @@ class OpenSpielGame(Game):
         if self._next(view) == Next.END:
             return view
         impossible = _View(tokens, view.base, view.reached, possible=False)
-        if view.reached is None:
+        if view.reached is None or view.base is None:
             if token not in range(self.num_players):
                 return impossible
             start = self._observer.begin(token)
@@ -293,7 +298,7 @@ class OpenSpielGame(Game):
         return Next.END if over else Next.OBSERVATION
 
     def _sampled(self, view: _View, seed: int) -> _State:
-        if view.reached is None:
+        if view.reached is None or view.base is None:
             return self._dealt(seed)
         whole = view.reached.trace.tokens == view.tokens
         witness = self._observer.mix(view.reached if whole else view.base, derive(seed, "mix"))
@@ -302,107 +307,6 @@ class OpenSpielGame(Game):
             witness = found[1] if found else view.reached
         state = self._replayed(witness.state.history(), seed)
         return self._settled(state)
-
-
-# ---- OpenSpiel ---------------------------------------------------------------------------------------------------
-
-
-def _load(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
-    """The ``pyspiel.Game``; ``ValueError`` for what cannot be loaded or is not supported."""
-    try:
-        import pyspiel
-    except ImportError:
-        raise ValueError(f"the game {load_string!r} needs OpenSpiel: pip install open_spiel") from None
-    name, bracket, inside = load_string.strip().partition("(")
-    settings = [text for text in (inside.rpartition(")")[0] if bracket else "").split(",") if text]
-    settings += [f"{key}={value}" for key, value in parameters.items()]
-    if name not in pyspiel.registered_names():
-        raise ValueError(f"OpenSpiel has no game {name!r}; pyspiel.registered_names() lists its games")
-    try:
-        game = pyspiel.load_game(f"{name}({','.join(settings)})")
-    except pyspiel.SpielError as error:
-        raise ValueError(f"OpenSpiel does not load {load_string!r} with {parameters}: {error}") from None
-    kind = game.get_type()
-    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
-        raise ValueError(f"{name} is not sequential; simultaneous moves are not supported")
-    if kind.reward_model != pyspiel.GameType.RewardModel.TERMINAL:
-        raise ValueError(f"{name} pays rewards before the end; only games paid at the end are supported")
-    if not kind.provides_information_state_string:
-        raise ValueError(f"{name} has no information_state_string, which histories are made of")
-    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-        raise ValueError(f"{name} samples chance inside OpenSpiel; only games with chance nodes are supported")
-    return game
-
-
-def _plain_parameters(spiel_game: Any) -> dict[str, bool | int | str]:
-    """All parameters in force; numbers with a fraction as text."""
-    plain: dict[str, bool | int | str] = {}
-    for key, value in sorted(spiel_game.get_parameters().items()):
-        if isinstance(value, dict):
-            raise ValueError(f"{spiel_game}: games made of games ({key}) are not supported")
-        plain[key] = value if isinstance(value, bool | int | str) else repr(value)
-    return plain
-
-
-def _action_names(spiel_game: Any) -> list[str]:
-    """Names of the player actions by id; their numbers where OpenSpiel's names are not unique."""
-    ids = range(spiel_game.num_distinct_actions())
-    names = [str(spiel_game.action_to_string(0, action)) for action in ids]
-    taken = ("seat ", "turn", "chance ", "return ", "eos")
-    usable = len(set(names)) == len(names) and not any(name.lower().startswith(taken) for name in names)
-    if usable and not any(name.startswith("Action(") for name in names):
-        return names
-    return [f"action {action}" for action in ids]
-
-
-# ---- outcomes ----------------------------------------------------------------------------------------------------
-
-
-def _terminal_returns(spiel_game: Any) -> Iterator[tuple[float, ...]]:
-    """Returns of every end of the game tree; ``ValueError`` for a tree that is too large."""
-    open_states, visited = [spiel_game.new_initial_state()], 0
-    while open_states:
-        state = open_states.pop()
-        visited += 1
-        if visited > _MAX_ENUMERATED:
-            raise ValueError(
-                f"{spiel_game} has more than {_MAX_ENUMERATED} states, too many to list its outcomes; "
-                "set outcomes=buckets"
-            )
-        if state.is_terminal():
-            yield tuple(state.returns())
-        else:
-            open_states.extend(state.child(action) for action in state.legal_actions())
-
-
-def _enumerated(spiel_game: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Levels ``float[R]`` and vectors ``int[K, P]`` of level indices: every end, seen from every seat."""
-    ends = np.array(sorted(set(_terminal_returns(spiel_game))))
-    levels, indices = np.unique(ends, return_inverse=True)
-    indices = indices.reshape(ends.shape)
-    seats = range(ends.shape[1])
-    return levels, np.unique(np.concatenate([np.roll(indices, -seat, axis=1) for seat in seats]), axis=0)
-
-
-def _buckets(spiel_game: Any, num_buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """As ``_enumerated`` for evenly spread levels and every vector of them."""
-    players = spiel_game.num_players()
-    if num_buckets**players > _MAX_LABELS:
-        raise ValueError(
-            f"{num_buckets} buckets for each of {players} seats make more than {_MAX_LABELS} outcome labels; "
-            "set fewer num_buckets"
-        )
-    levels = np.linspace(spiel_game.min_utility(), spiel_game.max_utility(), num_buckets)
-    return levels, np.indices((num_buckets,) * players).reshape(players, -1).T
-
-
-def _table(spiel_game: Any, points: np.ndarray) -> OutcomeTable:
-    """Points ``[K, P]`` with the utilities ``return`` and ``difference``, in units of the largest possible return."""
-    if len(points) > _MAX_LABELS:
-        raise ValueError(f"{spiel_game} has {len(points)} outcomes, more than {_MAX_LABELS}; set outcomes=buckets")
-    scale = max(abs(spiel_game.min_utility()), abs(spiel_game.max_utility())) or 1.0
-    own, others = points[:, 0], points[:, 1:].mean(axis=1) if points.shape[1] > 1 else np.zeros(len(points))
-    return OutcomeTable(points, {"return": own / scale, "difference": (own - others) / scale})
 
 
 def _trace(tokens: list[int], hidden: list[int], pending: list[int], **rest: int) -> Trace:

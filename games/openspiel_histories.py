@@ -18,8 +18,9 @@ when no explanation was found within the bound.
 
 Exact where an action of another seat is seen wholly or not at all. A game that shows a seat part of an action (one of
 several classes) is refused when that happens; chance may show parts, the lowest id of a class then stands for it.
-Not exact where a forced hidden step makes something else visible at once, or where what is revealed late depends on
-several hidden actions together and on none alone.
+Not exact where a forced hidden step makes something else visible at once, where what is revealed late depends on
+several hidden actions together and on none alone, or where two histories with equal tokens have different strings: a
+search only goes on from the state that explained the tokens so far, and keeps its string.
 """
 
 import random
@@ -105,31 +106,38 @@ class Observer:
 
     def see(self, trace: Trace, before: Any, action: int, after: Any) -> Trace:
         """What the seat of ``trace`` has seen once ``action`` led from ``before`` to ``after``."""
-        seat, actor, tokens = trace.seat, before.current_player(), list(trace.tokens)
-        hidden, pending, last = trace.hidden, trace.pending, trace.last
+        seat, actor, place = trace.seat, before.current_player(), len(before.history())
         shown = action if actor == seat else self._shown(before, action, after, seat)
-        if shown is not None:
-            if actor >= 0:
-                if actor not in (seat, (last + 1) % self._game.num_players()) or (last < 0 and actor != seat):
-                    tokens.append(self._first_seat + actor)
-                last = actor
-            tokens.append(shown + (self._first_chance if actor < 0 else self.first_action))
-        else:
-            place = len(before.history())
+        hidden, pending = trace.hidden, trace.pending
+        late: tuple[int, ...] = ()
+        if shown is None:
             hidden, pending = (*hidden, place), (*pending, place) if actor >= 0 else pending
+        changed = after.information_state_string(seat) != before.information_state_string(seat)
+        if pending and changed and not after.is_terminal():
+            late = tuple(other for other in pending if self._is_revealed(after, hidden, pending, other, seat))
+            hidden = tuple(other for other in hidden if other not in late)
+            pending = tuple(other for other in pending if other not in late)
+            if shown is not None and actor not in (seat, -1) and self._is_one_of(after, late, place, seat):
+                shown, late = None, (*late, place)
+        tokens, last = list(trace.tokens), trace.last
+        if shown is not None:
+            tokens += self._shown_tokens(trace, actor, shown)
+            last = actor if actor >= 0 else last
+        tokens += sorted(self.first_action + after.history()[other] for other in late)
         if after.is_terminal():
             told = self.level_indices(after.returns(), seat)
             tokens += [*(self._first_return + index for index in told), self.vocabulary.eos]
-        else:
-            if pending and after.information_state_string(seat) != before.information_state_string(seat):
-                history = after.history()
-                revealed = [place for place in pending if self._is_revealed(after, hidden, pending, place, seat)]
-                tokens += sorted(self.first_action + history[place] for place in revealed)
-                hidden = tuple(place for place in hidden if place not in revealed)
-                pending = tuple(place for place in pending if place not in revealed)
-            if after.current_player() == seat:
-                tokens.append(self.turn)
+        elif after.current_player() == seat:
+            tokens.append(self.turn)
         return Trace(seat, tuple(tokens), hidden, pending, last)
+
+    def _shown_tokens(self, trace: Trace, actor: int, shown: int) -> list[int]:
+        """An action seen at once, after its seat where that is not the next one clockwise."""
+        if actor < 0:
+            return [self._first_chance + shown]
+        follows = trace.last >= 0 and actor == (trace.last + 1) % self._game.num_players()
+        named = [] if actor == trace.seat or follows else [self._first_seat + actor]
+        return [*named, self.first_action + shown]
 
     def level_indices(self, returns: list[float], seat: int) -> tuple[int, ...]:
         """Index of the nearest level for the return of every seat, ``seat`` first."""
@@ -167,6 +175,14 @@ class Observer:
                 told = True
         return told
 
+    def _is_one_of(self, after: Any, late: tuple[int, ...], place: int, seat: int) -> bool:
+        """Whether the seat cannot tell the action at ``place`` from those revealed with it."""
+        if not late:
+            return False
+        history = after.history()
+        state = self._exchanged(after, (*late, place), history[late[0]], history[place])
+        return bool(state is not None and state.information_state_string(seat) == after.information_state_string(seat))
+
     def _replay(self, actions: list[int], state: Any = None) -> Any:
         """``state`` (the initial one if None) played on in place, None where an action is not legal."""
         state = self._game.new_initial_state() if state is None else state
@@ -186,7 +202,8 @@ class Observer:
         """
         chooser = random.Random(seed)
         rest = tokens[len(base.trace.tokens) :]
-        current, best, shown = base, -1, ()
+        current, best = base, -1
+        shown: tuple[int, ...] = ()
         for attempt in range(self._max_tries):
             proposed = self._exchange(current, *self._proposal(current, rest, shown, chooser)) if attempt else base
             if proposed is current and attempt:
@@ -220,7 +237,8 @@ class Observer:
         Returns where that step or a dead end is, the state after the step (None at a dead end), and the tokens that
         the best step there would show.
         """
-        known, rest, best = len(witness.trace.tokens), tokens[len(witness.trace.tokens) :], ()
+        known = len(witness.trace.tokens)
+        rest, best = tokens[known:], tokens[:0]
         while not witness.state.is_terminal():
             hidden = None
             for action in self._candidates(witness, rest, chooser):

@@ -13,7 +13,7 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ _RESERVED = ("format", "game", "options", "rules_version", "vocabulary", "max_le
 _ROW_GROUP = 32768
 _COLUMNS = ("outcome", "seat", "player", "deal_seed", "game")
 
-Path = str | os.PathLike[str]
+PathOrUri = str | os.PathLike[str]
 
 
 class ShardError(ValueError):
@@ -80,7 +80,9 @@ class Sequences:
         parts = list(parts)
         if not parts:
             raise ValueError("nothing to concatenate: at least one part is needed")
-        return Sequences(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Sequences)))
+        return Sequences(
+            *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Sequences))
+        )
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,14 @@ class ShardInfo:
 # ---- paths -----------------------------------------------------------------------------------------------------------
 
 
-def resolve(path: Path) -> tuple[pafs.FileSystem, str]:
+def resolve(path: PathOrUri) -> tuple[pafs.FileSystem, str]:
     """File system and path within it: URIs such as ``s3://bucket/run`` by ``pyarrow.fs``, all else local.
 
     Raises ``ValueError`` for a URI that pyarrow does not know.
     """
     text = os.fspath(path)
     if "://" not in text:
-        return pafs.LocalFileSystem(), os.path.abspath(os.path.expanduser(text))
+        return pafs.LocalFileSystem(), str(Path(text).expanduser().absolute())
     try:
         filesystem, inner = pafs.FileSystem.from_uri(text)
     except pa.ArrowInvalid as error:
@@ -120,7 +122,7 @@ def resolve(path: Path) -> tuple[pafs.FileSystem, str]:
     return filesystem, inner
 
 
-def find_shards(directory: Path) -> list[str]:
+def find_shards(directory: PathOrUri) -> list[str]:
     """Paths of the shards directly in a directory, by name; unfinished files are left out.
 
     Raises ``ShardError`` where there is no such directory or no shard in it.
@@ -144,7 +146,7 @@ def _is_shard_name(name: str) -> bool:
 
 
 def write_shard(
-    path: Path,
+    path: PathOrUri,
     sequences: Sequences,
     game: Game,
     provenance: Mapping[str, str],
@@ -226,7 +228,7 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def shard_info(path: Path) -> ShardInfo:
+def shard_info(path: PathOrUri) -> ShardInfo:
     """Metadata of a shard, without its rows. Raises ``ShardError`` for anything that is not a shard."""
     with _open(path) as file:
         try:
@@ -236,7 +238,7 @@ def shard_info(path: Path) -> ShardInfo:
     return _info(os.fspath(path), footer.num_rows, footer.metadata)
 
 
-def read_shard(path: Path, game: Game) -> Sequences:
+def read_shard(path: PathOrUri, game: Game) -> Sequences:
     """All sequences of one shard; arrays may be read-only.
 
     Raises ``ShardError`` naming the file and the reason: no such file, not Parquet, cut short or damaged, no metadata,
@@ -253,7 +255,7 @@ def read_shard(path: Path, game: Game) -> Sequences:
     return _decode(name, table, game)
 
 
-def read_shards(paths: Sequence[Path], game: Game) -> Sequences:
+def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
     """All sequences of several shards, in the order of ``paths``, their tokens in one preallocated matrix.
 
     Raises ``ShardError`` as :func:`read_shard` does, and for an empty list.
@@ -273,7 +275,7 @@ def read_shards(paths: Sequence[Path], game: Game) -> Sequences:
     return Sequences(tokens, **{column: np.concatenate(values) for column, values in rest.items()})
 
 
-def _open(path: Path) -> pa.NativeFile:
+def _open(path: PathOrUri) -> pa.NativeFile:
     filesystem, inner = resolve(path)
     if not filesystem.get_file_info(inner).is_file:
         raise ShardError(f"{os.fspath(path)}: no such file")
@@ -374,5 +376,5 @@ def _problem_of(sequences: Sequences, game: Game) -> str:
     ):
         if int(values.min()) < 0 or int(values.max()) >= limit:
             row = int(np.argmax(((values < 0) | (values >= limit)).reshape(len(values), -1).any(axis=1)))
-            return f"row {row} has a {what} outside 0..{limit - 1}"
+            return f"row {row}: {what} outside 0..{limit - 1}"
     return ""

@@ -1,0 +1,79 @@
+"""Sequences of a shard as people write cards: ``python -m games.show SHARD.parquet --row N`` or ``--rows A:B``."""
+
+import argparse
+import sys
+
+from games.game import Game
+from games.registry import make_game
+from games.shards import Sequences, ShardError, ShardInfo, read_shard, shard_info
+
+
+def parse_rows(text: str, count: int) -> range:
+    """Rows meant by ``"A:B"`` (either end may be left out) of a shard with ``count`` rows; B is not included.
+
+    Raises ``ValueError`` for anything else, and for rows the shard does not have.
+    """
+    first, colon, end = text.partition(":")
+    try:
+        rows = range(int(first or 0), int(end or count))
+    except ValueError:
+        colon = ""
+    if not colon:
+        raise ValueError(f"--rows {text}: give A:B, for example 0:3")
+    if not 0 <= rows.start < rows.stop <= count:
+        raise ValueError(f"--rows {text}: the shard has rows 0 to {count - 1}")
+    return rows
+
+
+def header(info: ShardInfo) -> str:
+    """What a shard says of itself, one entry per line."""
+    entries = {
+        "shard": info.path,
+        "sequences": str(info.num_sequences),
+        "game": f"{info.game}, rules version {info.rules_version}",
+        "options": ", ".join(f"{name}={value}" for name, value in sorted(info.options.items())),
+        **info.provenance,
+    }
+    return "\n".join(f"{name:<14} {value}" for name, value in entries.items())
+
+
+def sequence_text(game: Game, sequences: Sequences, row: int) -> str:
+    """One row: who sat where, how it ended, and the history."""
+    label = int(sequences.outcome[row])
+    points = " ".join(f"{value:g}" for value in game.outcomes.points[label])
+    return (
+        f"row {row}: game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
+        f"player {sequences.player[row]}\n"
+        f"points {points} (own first, then clockwise; outcome {label})\n"
+        f"{game.describe(sequences.tokens[row])}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 0 when printed, 2 after one line on what is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m games.show", description=__doc__)
+    parser.add_argument("shard", help="a shard, local path or URI")
+    wanted = parser.add_mutually_exclusive_group()
+    wanted.add_argument("--row", type=int, help="row to print (default 0)")
+    wanted.add_argument("--rows", help="rows A to B - 1, as A:B")
+    given = parser.parse_args(arguments)
+    try:
+        info = shard_info(given.shard)
+        game = make_game(info.game, info.options)
+        sequences = read_shard(given.shard, game)
+        row = given.row or 0
+        if not 0 <= row < len(sequences):
+            raise ValueError(f"--row {row}: the shard has rows 0 to {len(sequences) - 1}")
+        rows = parse_rows(given.rows, len(sequences)) if given.rows is not None else [row]
+    except (ShardError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(header(info))
+    for row in rows:
+        print()
+        print(sequence_text(game, sequences, row))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

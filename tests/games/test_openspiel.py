@@ -1,0 +1,193 @@
+"""OpenSpiel's games through the adapter: every law, and exactly what OpenSpiel lets each seat know."""
+
+import json
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+
+from games import conformance
+from games.game import Next
+from games.openspiel import OpenSpielGame
+from games.registry import make_game
+from games.rng import derive_many
+
+HEARTS = {"outcomes": "buckets", "num_buckets": 5}
+LEFT = 1  # a pass direction of OpenSpiel's hearts
+
+
+def history_of(game: OpenSpielGame, states: np.ndarray, row: int, seat: int) -> list[str]:
+    tokens, lengths = game.histories(states[row : row + 1], np.array([seat]))
+    return [game.vocabulary.name(token) for token in tokens[0, : lengths[0]]]
+
+
+def play_out(game: OpenSpielGame, count: int, seed: int = 1) -> np.ndarray:
+    states = game.deal(derive_many(seed, count))
+    game.playout(states, derive_many(seed + 1, count))
+    return states
+
+
+def deal_with(game: OpenSpielGame, first_chance: int) -> np.ndarray:
+    """A batch of one deal whose first chance outcome is the given one (the pass direction of hearts)."""
+    for seed in range(100):
+        states = game.deal(np.array([seed], np.uint64))
+        if history_of(game, states, 0, 0)[1] == f"chance {first_chance}":
+            return states
+    raise AssertionError("no such deal among 100 seeds")
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_small_poker_games_keep_every_law(name: str) -> None:
+    conformance.check_game(OpenSpielGame(name), num_deals=15, seed=1)
+
+
+@pytest.mark.parametrize("law", conformance.LAWS)
+def test_hearts_keeps_every_law(law) -> None:
+    # Garbage is searched in vain to the bound, so that law gets a low one.
+    bound = 200 if law is conformance.check_garbage else 3000
+    law(OpenSpielGame("hearts", **HEARTS, max_witness_steps=bound), num_deals=1, seed=4)
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_in_the_whole_tree_a_history_says_exactly_what_the_information_state_says(name: str) -> None:
+    game = OpenSpielGame(name)
+    told: dict[tuple[int, str], set[tuple[str, ...]]] = {}
+    known: dict[tuple[str, ...], set[str]] = {}
+    open_states = [pyspiel.load_game(name).new_initial_state()]
+    while open_states:
+        state = open_states.pop()
+        seat = state.current_player()
+        if seat >= 0:
+            text = state.information_state_string(seat)
+            tokens = tuple(history_of(game, game.replay([state.history()]), 0, seat))
+            told.setdefault((seat, text), set()).add(tokens)
+            known.setdefault(tokens, set()).add(text)
+        if not state.is_terminal():
+            open_states += [state.child(action) for action in state.legal_actions()]
+    assert len(told) > 10
+    assert all(len(histories) == 1 for histories in told.values()), "a history shows more than the seat knows"
+    assert all(len(texts) == 1 for texts in known.values()), "a history shows less than the seat knows"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_hearts_worlds_that_openspiel_takes_for_the_same_give_the_same_history(seed: int) -> None:
+    game, chooser = OpenSpielGame("hearts", **HEARTS), random.Random(seed)
+    state = pyspiel.load_game("hearts").new_initial_state()
+    while not state.is_terminal():
+        state.apply_action(chooser.choice(state.legal_actions()))
+        seat = state.current_player()
+        if seat < 0 or chooser.random() > 0.15:
+            continue
+        world = state.resample_from_infostate(seat, chooser.random)
+        one, other = (history_of(game, game.replay([s.history()]), 0, seat) for s in (state, world))
+        assert sorted(one[:15]) == sorted(other[:15]), "own seat, direction and dealt cards, in any order"
+        assert one[15:] == other[15:]
+
+
+def test_in_hearts_a_seat_sees_its_cards_and_the_plays_and_nothing_of_the_others() -> None:
+    game = OpenSpielGame("hearts", **HEARTS)
+    states = deal_with(game, LEFT)
+    actions = json.loads(game.serialize(states))[0][1]
+    passed: dict[int, list[int]] = {seat: [] for seat in range(4)}
+    for number in range(12):
+        action = int(np.argmax(game.legal(states)[0]))
+        passed[number // 3].append(action - game.vocabulary.id("action 0"))
+        for seat in range(4):
+            seen = history_of(game, states, 0, seat)
+            dealt = [f"chance {card}" for place, card in enumerate(actions[1:]) if place % 4 == seat]
+            assert seen[:15] == [f"seat {seat}", f"chance {LEFT}", *dealt]
+            own = [token for token in seen[15:] if token != "turn"]
+            assert own == [f"action {card}" for card in passed[seat]][: len(own)]
+        game.play(states, np.array([action]))
+    for seat in range(4):
+        seen = [token for token in history_of(game, states, 0, seat)[15:] if token != "turn"]
+        received = sorted(passed[(seat - 1) % 4])
+        assert seen == [f"action {card}" for card in [*passed[seat], *received]]
+
+
+def test_the_adapter_plays_leduc_as_openspiel_does() -> None:
+    game, chooser = OpenSpielGame("leduc_poker"), random.Random(1)
+    for seed in range(40):
+        states = game.deal(np.array([seed], np.uint64))
+        reference = pyspiel.load_game("leduc_poker").new_initial_state()
+        for action in json.loads(game.serialize(states))[0][1]:
+            reference.apply_action(action)
+        while not reference.is_terminal():
+            first = game.vocabulary.first("Actions")
+            assert game.to_move(states)[0] == reference.current_player()
+            assert (np.flatnonzero(game.legal(states)[0]) - first).tolist() == reference.legal_actions()
+            action = chooser.choice(reference.legal_actions())
+            game.play(states, np.array([first + action]))
+            history = json.loads(game.serialize(states))[0][1]
+            for played in history[len(reference.history()) :]:
+                reference.apply_action(played)
+        assert game.points(states)[0].tolist() == reference.returns()
+        labels = game.outcome(states)[0]
+        assert [game.outcomes.points[label, 0] for label in labels] == reference.returns()
+
+
+def test_chance_follows_its_odds_and_the_seed_alone() -> None:
+    game = OpenSpielGame("leduc_poker")
+    states = game.deal(derive_many(1, 3000))
+    cards = [history_of(game, states, row, 0)[1] for row in range(3000)]
+    counts = [cards.count(f"chance {card}") for card in range(6)]
+    assert min(counts) > 400 and sum(counts) == 3000
+    assert game.serialize(states[5:6]) == game.serialize(game.deal(derive_many(1, 3000)[5:6]))
+
+
+def test_sampled_worlds_of_leduc_are_spread_over_all_that_fit() -> None:
+    game = OpenSpielGame("leduc_poker")
+    states = game.deal(np.array([3], np.uint64))
+    tokens, lengths = game.histories(states, np.zeros(1, int))
+    own = history_of(game, states, 0, 0)[1]
+    worlds, seats = game.determinize(game.views(tokens, lengths).repeat(500), derive_many(7, 500))
+    others = [history_of(game, worlds, row, 1)[1] for row in range(500)]
+    assert (seats == 0).all() and own not in others
+    assert len(set(others)) == 5 and min(others.count(card) for card in set(others)) > 60
+
+
+def test_a_showdown_that_cannot_be_is_inconsistent() -> None:
+    game = OpenSpielGame("kuhn_poker")
+    opening = ["seat 0", "chance 2", "turn", "action 1", "action 1"]
+    for ending, possible in ((["return 2", "return -2"], True), (["return -2", "return 2"], False)):
+        tokens = np.array([[game.vocabulary.id(name) for name in (*opening, *ending)]])
+        view = game.views(tokens, np.array([len(tokens[0])]))
+        assert game.consistent(view)[0] == possible, "nothing beats the king"
+        assert game.next(view)[0] == Next.END
+        assert (game.view_outcome(view)[0] >= 0) == possible
+
+
+def test_equal_batches_of_any_options_are_the_same_game_again() -> None:
+    game = OpenSpielGame("hearts(jd_bonus=True)", pass_cards=False, **HEARTS)
+    again = make_game(game.name, game.options)
+    assert (game.name, game.options["jd_bonus"], game.options["pass_cards"]) == ("openspiel:hearts", True, False)
+    assert again.options == game.options and again.vocabulary.fingerprint == game.vocabulary.fingerprint
+
+
+def test_points_of_a_state_are_exact_where_labels_are_buckets() -> None:
+    game = OpenSpielGame("hearts", **HEARTS)
+    states = play_out(game, 1)
+    points = game.points(states)[0]
+    assert points.sum() in (78, 26)
+    nearest = game.outcomes.points[game.outcome(states)[0, 0]]
+    assert np.abs(points - nearest).max() <= 36 / 4 / 2
+    with pytest.raises(ValueError, match="before its deal is over"):
+        game.points(game.deal(np.array([1], np.uint64)))
+
+
+@pytest.mark.parametrize(
+    "load, options, reason",
+    [
+        ("goofspiel", {}, "not sequential"),
+        ("no_such_game", {}, "no game 'no_such_game'"),
+        ("leduc_poker", {"colour": "red"}, "does not load"),
+        ("hearts", {}, "too many to list its outcomes"),
+        ("hearts", {"outcomes": "buckets", "num_buckets": 100}, "fewer num_buckets"),
+        ("hearts", {"outcomes": "some"}, "outcomes='some'"),
+        ("breakthrough", {}, "no information_state_string"),
+    ],
+)
+def test_a_game_that_does_not_fit_is_refused_with_a_reason(load: str, options: dict, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        OpenSpielGame(load, **options)

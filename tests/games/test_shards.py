@@ -1,0 +1,184 @@
+"""Shards: what is written is read again, byte for byte the same, and anything else is refused by name."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+
+from games.registry import make_game
+from games.rng import derive_many
+from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info, write_shard
+
+HEARTS = make_game("hearts")
+PROVENANCE = {"run_seed": "7", "iteration": "000", "shard": "3"}
+
+
+def hearts_sequences(count: int, seed: int = 1) -> Sequences:
+    """``count`` random hands, seen from seats 0, 1, 2, 3, 0, ..."""
+    seeds, seats = derive_many(seed, count), np.arange(count) % 4
+    states = HEARTS.deal(seeds)
+    HEARTS.playout(states, seeds)
+    tokens, _ = HEARTS.histories(states, seats)
+    labels = HEARTS.outcome(states)[np.arange(count), seats]
+    players = np.array(["random", "argmax_val@003"] * count, object)[:count]
+    return Sequences(tokens, labels, seats, players, seeds, np.arange(count))
+
+
+def assert_equal(one: Sequences, other: Sequences) -> None:
+    for name in ("tokens", "outcome", "seat", "player", "deal_seed", "game"):
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def rewrite(path: Path, change) -> None:
+    """Replace a shard's table by ``change(table)``, metadata kept."""
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+def with_metadata(table: pa.Table, **entries: str) -> pa.Table:
+    new = {f"kibitz.{key}".encode(): value.encode() for key, value in entries.items()}
+    return table.replace_schema_metadata({**table.schema.metadata, **new})
+
+
+def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    path = tmp_path / "shard-000.parquet"
+    write_shard(path, hearts_sequences(50), HEARTS, PROVENANCE)
+    return path
+
+
+def test_a_shard_reads_back_as_written(shard: Path) -> None:
+    assert_equal(read_shard(shard, HEARTS), hearts_sequences(50))
+
+
+def test_bytes_depend_on_content_alone(shard: Path, tmp_path: Path) -> None:
+    again = tmp_path / "elsewhere" / "other_name.parquet"
+    write_shard(again, hearts_sequences(50), HEARTS, dict(reversed(PROVENANCE.items())))
+    assert again.read_bytes() == shard.read_bytes()
+    write_shard(again, hearts_sequences(50, seed=2), HEARTS, PROVENANCE)
+    assert again.read_bytes() != shard.read_bytes()
+
+
+def test_more_rows_than_a_row_group_read_back(tmp_path: Path) -> None:
+    sequences = hearts_sequences(40_000)
+    write_shard(tmp_path / "large.parquet", sequences, HEARTS, PROVENANCE)
+    assert pq.ParquetFile(tmp_path / "large.parquet").num_row_groups > 1
+    assert_equal(read_shard(tmp_path / "large.parquet", HEARTS), sequences)
+
+
+def test_several_shards_read_as_one_in_order(tmp_path: Path) -> None:
+    parts = [hearts_sequences(n, seed=n) for n in (3, 8, 1)]
+    for number, part in enumerate(parts):
+        write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
+    assert_equal(read_shards(find_shards(tmp_path), HEARTS), Sequences.concat(parts))
+
+
+def test_take_picks_rows_by_index_and_by_mask() -> None:
+    sequences = hearts_sequences(6)
+    assert_equal(
+        sequences.take(np.array([4, 1])), Sequences.concat([sequences.take(np.arange(6) == n) for n in (4, 1)])
+    )
+
+
+def test_information_needs_no_game(shard: Path) -> None:
+    info = shard_info(shard)
+    assert (info.game, info.num_sequences, info.max_length, info.token_dtype) == ("hearts", 50, 75, "uint8")
+    assert info.options == dict(HEARTS.options)
+    assert dict(info.provenance) == PROVENANCE
+
+
+def test_unfinished_files_are_not_found_and_none_is_left_behind(shard: Path) -> None:
+    (shard.parent / ".shard-001.parquet.0a1b2c3d.tmp").write_bytes(b"half")
+    (shard.parent / "notes.txt").write_text("x")
+    assert find_shards(shard.parent) == [str(shard)]
+    assert [path.name for path in shard.parent.glob(".shard-000*")] == []
+
+
+def test_a_directory_without_shards_is_an_error_that_names_it(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(ShardError, match=str(directory)):
+            find_shards(directory)
+
+
+def test_a_given_file_system_takes_paths_within_it(tmp_path: Path) -> None:
+    inside = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
+    write_shard("run/a.parquet", hearts_sequences(4), HEARTS, PROVENANCE, inside)
+    assert_equal(read_shard(f"file://{tmp_path}/run/a.parquet", HEARTS), hearts_sequences(4))
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (lambda t: with_metadata(t, format="99"), "shard format 99"),
+        (lambda t: with_metadata(t, game="skat"), "game skat"),
+        (lambda t: with_metadata(t, options='{"pass_cards":false}'), "options"),
+        (lambda t: with_metadata(t, options="{"), "metadata makes no sense"),
+        (lambda t: with_metadata(t, rules_version="99"), "rules version 99"),
+        (lambda t: with_metadata(t, vocabulary="0123456789abcdef"), "vocabulary 0123456789abcdef"),
+        (lambda t: t.replace_schema_metadata(None), "lacks kibitz.format"),
+        (lambda t: t.drop_columns(["seat"]), "no column 'seat'"),
+        (lambda t: t.slice(0, 0), "no rows"),
+        (lambda t: with_column(t, "tokens", pa.array([b"x" * 74] * 50, pa.binary(74))), "not 75 tokens"),
+        (lambda t: with_column(t, "tokens", pa.array([b"\xff" * 75] * 50, pa.binary(75))), "row 0: token outside"),
+        (lambda t: with_column(t, "outcome", pa.array([0] * 49 + [2234], pa.int32())), "row 49: outcome label"),
+        (lambda t: with_column(t, "outcome", pa.array([-1] * 50, pa.int32())), "outcome label outside 0..2233"),
+        (lambda t: with_column(t, "seat", pa.array([4] * 50, pa.int8())), "seat outside 0..3"),
+        (lambda t: with_column(t, "seat", pa.array([None] * 50, pa.int8())), "empty cells"),
+    ],
+)
+def test_a_foreign_or_impossible_shard_is_refused_by_file_and_reason(shard: Path, change, reason: str) -> None:
+    rewrite(shard, change)
+    with pytest.raises(ShardError) as error:
+        read_shard(shard, HEARTS)
+    assert str(shard) in str(error.value) and reason in str(error.value)
+
+
+@pytest.mark.parametrize("read", [lambda path: read_shard(path, HEARTS), shard_info])
+def test_what_is_no_parquet_file_is_refused(read, shard: Path, tmp_path: Path) -> None:
+    short, text = tmp_path / "short.parquet", tmp_path / "text.parquet"
+    short.write_bytes(shard.read_bytes()[:-20])
+    text.write_text("no shard")
+    for path in (short, text, tmp_path / "missing.parquet", tmp_path):
+        with pytest.raises(ShardError, match=str(path)):
+            read(path)
+
+
+def test_a_flipped_bit_is_found(shard: Path) -> None:
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 3] ^= 4
+    shard.write_bytes(data)
+    with pytest.raises(ShardError, match=str(shard)):
+        read_shard(shard, HEARTS)
+
+
+def test_nothing_is_written_of_sequences_that_do_not_fit(tmp_path: Path) -> None:
+    path, good = tmp_path / "a.parquet", hearts_sequences(4)
+    narrow = Sequences(good.tokens[:, :74], good.outcome, good.seat, good.player, good.deal_seed, good.game)
+    for bad in (narrow, good.take(np.zeros(4, bool))):
+        with pytest.raises(ValueError, match="not written"):
+            write_shard(path, bad, HEARTS, PROVENANCE)
+    with pytest.raises(ValueError, match="provenance 'game'"):
+        write_shard(path, good, HEARTS, {"game": "x"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    good = hearts_sequences(4)
+    with pytest.raises(ValueError, match="seat has shape"):
+        Sequences(good.tokens, good.outcome, good.seat[:3], good.player, good.deal_seed, good.game)
+
+
+def test_two_byte_tokens_survive(tmp_path: Path) -> None:
+    game = make_game("openspiel:hex", {"board_size": 16, "outcomes": "buckets", "num_buckets": 2})
+    assert game.vocabulary.dtype == np.uint16
+    tokens = np.arange(2 * game.max_length).reshape(2, -1) % game.vocabulary.size
+    rows = Sequences(tokens.astype(np.uint16), [0, 3], [0, 1], ["random", "random"], [5, 6], [0, 1])
+    write_shard(tmp_path / "wide.parquet", rows, game, {})
+    assert_equal(read_shard(tmp_path / "wide.parquet", game), rows)
