@@ -68,7 +68,7 @@ class OpenSpielGame(Game):
         load_string: str,
         outcomes: str = "enumerate",
         num_buckets: int = 5,
-        max_witness_steps: int = 3000,
+        max_witness_steps: int = 10_000,
         **parameters: bool | int | str,
     ) -> None:
         """

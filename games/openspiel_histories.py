@@ -14,7 +14,8 @@ several at once by id, since the order they were played in may still be hidden.
 state that explains the beginning, and where that cannot go on (the card that is played now was dealt to somebody else)
 it exchanges two ids in the steps the seat did not see, keeps what leaves the seat's string as it was, and tries again:
 a random walk over the states the seat cannot tell apart. The walk is bounded, so a history is taken for impossible
-when no explanation was found within the bound.
+when no explanation was found within the bound: certain for the small poker games, and in hearts the search found one
+at every place of 64 random histories with a bound of 10,000, but not of all with 3,000.
 
 Exact where an action of another seat is seen wholly or not at all. A game that shows a seat part of an action (one of
 several classes) is refused when that happens; chance may show parts, the lowest id of a class then stands for it.
@@ -168,7 +169,7 @@ class Observer:
         history, told = after.history(), False
         action, together = history[place], {history[other] for other in pending}
         for other in (other for other in range(self._num_ids) if other not in together):
-            state = self._exchanged(after, hidden, action, other)
+            state = self._replay(_exchanged(after.history(), hidden, action, other))
             if state is not None:
                 if state.information_state_string(seat) == after.information_state_string(seat):
                     return False
@@ -180,7 +181,7 @@ class Observer:
         if not late:
             return False
         history = after.history()
-        state = self._exchanged(after, (*late, place), history[late[0]], history[place])
+        state = self._replay(_exchanged(history, (*late, place), history[late[0]], history[place]))
         return bool(state is not None and state.information_state_string(seat) == after.information_state_string(seat))
 
     def _replay(self, actions: list[int], state: Any = None) -> Any:
@@ -205,7 +206,9 @@ class Observer:
         current, best = base, -1
         shown: tuple[int, ...] = ()
         for attempt in range(self._max_tries):
-            proposed = self._exchange(current, *self._proposal(current, rest, shown, chooser)) if attempt else base
+            proposed = (
+                self._exchange(current, self._proposal(current, rest, shown, chooser), chooser) if attempt else base
+            )
             if proposed is current and attempt:
                 if chooser.random() < _RESTART:
                     current, best = base, -1
@@ -226,7 +229,8 @@ class Observer:
         if witness.state.is_terminal():
             return witness
         for _ in range(proposals):
-            witness = self._exchange(witness, chooser.randrange(self._num_ids), chooser.randrange(self._num_ids))
+            pair = chooser.randrange(self._num_ids), chooser.randrange(self._num_ids)
+            witness = self._exchange(witness, pair, chooser)
         return witness
 
     def _forward(
@@ -285,12 +289,20 @@ class Observer:
         within = sorted(token for token in tokens if self.first_action <= token < self._first_return)
         return [token - next(first for first in starts if token >= first) for token in within]
 
-    def _exchange(self, witness: Witness, one: int, other: int) -> Witness:
-        """The witness with two ids exchanged in all steps its seat has not seen, or as it was where the seat could tell
-        the difference or the game would not allow it."""
-        if one == other:
-            return witness
-        state, seat = self._exchanged(witness.state, witness.trace.hidden, one, other), witness.trace.seat
+    def _exchange(self, witness: Witness, pair: tuple[int, int], chooser: random.Random) -> Witness:
+        """The witness with two ids exchanged in steps its seat has not seen, or as it was where the seat could tell the
+        difference or the game would not allow it.
+
+        Half the time a second exchange goes with the first (three ids in turn), and either may be of chance's or of
+        players' steps alone: some states are only reached past ones that would not be allowed.
+        """
+        hidden, pending, seat = witness.trace.hidden, witness.trace.pending, witness.trace.seat
+        kinds = [hidden, pending, tuple(place for place in hidden if place not in pending)] if pending else [hidden]
+        before = witness.state.history()
+        history = _exchanged(before, chooser.choice(kinds), *pair)
+        if chooser.random() < 0.5:
+            history = _exchanged(history, chooser.choice(kinds), chooser.choice(pair), chooser.randrange(self._num_ids))
+        state = self._replay(history) if history != before else None
         if (
             state is None
             or (state.current_player() == seat) != (witness.state.current_player() == seat)
@@ -299,12 +311,10 @@ class Observer:
             return witness
         return Witness(state, witness.trace)
 
-    def _exchanged(self, state: Any, hidden: tuple[int, ...], one: int, other: int) -> Any:
-        """The state with two ids exchanged at the ``hidden`` places of its history; None where nothing changes or the
-        game would not allow it."""
-        swap = {one: other, other: one}
-        history = state.history()
-        places = [place for place in hidden if history[place] in swap]
-        for place in places:
-            history[place] = swap[history[place]]
-        return self._replay(history) if places else None
+
+def _exchanged(history: list[int], places: tuple[int, ...], one: int, other: int) -> list[int]:
+    """A copy of an action history with two ids exchanged at some places of it."""
+    swap, exchanged = {one: other, other: one}, list(history)
+    for place in places:
+        exchanged[place] = swap.get(exchanged[place], exchanged[place])
+    return exchanged
