@@ -1,8 +1,11 @@
 """What a command asks of the machines it runs on."""
 
+import os
 from dataclasses import dataclass, fields
 
-MODES = ("local", "existing", "job")
+MODES = ("auto", "local", "existing", "job")
+_IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Environment variable that Ray sets for the command of a job."""
 _MAX_TEMP_DIR = 40
 """Ray puts Unix sockets about 65 characters below its temporary directory; their paths may not exceed 107."""
 
@@ -11,9 +14,9 @@ _MAX_TEMP_DIR = 40
 class ClusterConfig:
     """Where Ray runs, and how many actors of what size this command starts there."""
 
-    mode: str = "local"
+    mode: str = "auto"
     """``local`` starts a Ray of its own on this machine and ends it; ``existing`` joins the cluster at ``address``;
-    ``job`` joins the cluster that runs this command as a job."""
+    ``job`` joins the cluster that runs this command as a job; ``auto`` is ``job`` inside a job, else ``local``."""
     address: str = ""
     """``host:port`` of a running cluster's head, or ``ray://host:port``; for ``existing`` only."""
     working_dir: str = ""
@@ -50,6 +53,11 @@ class ClusterConfig:
     learner_gpus: float = 0.0
     max_attempts: int = 3
     """How often a piece of work is tried whose actor died."""
+
+    @property
+    def place(self) -> str:
+        """The mode in force: ``auto`` resolved by whether this process runs as a Ray job."""
+        return ("job" if _IN_JOB in os.environ else "local") if self.mode == "auto" else self.mode
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -51,7 +51,7 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
         UserError: no cluster answers, or it refuses.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    local = config.mode == "local"
+    local = config.place == "local"
     if local:
         _draw_token()
     elif config.address:
@@ -61,12 +61,12 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
         try:
             context = ray.init(**_arguments(config, temp_dir))
         except (ConnectionError, ValueError, RuntimeError) as error:
-            wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.mode
+            wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place
             raise UserError(f"cannot connect to Ray ({wanted}): {' '.join(str(error).split())}") from error
         try:
             info = getattr(context, "address_info", {})
             url = info.get("webui_url") or ""
-            yield Connection(config.mode, info.get("gcs_address", config.address), f"http://{url}" if url else "")
+            yield Connection(config.place, info.get("gcs_address", config.address), f"http://{url}" if url else "")
         finally:
             ray.shutdown()
 
@@ -102,7 +102,7 @@ def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[st
 def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
     """Arguments of ``ray.init``."""
     arguments: dict[str, Any] = {"log_to_driver": config.log_to_driver, "logging_level": logging.WARNING}
-    if config.mode == "local":
+    if config.place == "local":
         local: dict[str, Any] = {
             "address": "local",
             "num_cpus": config.num_cpus or None,
@@ -119,7 +119,7 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         runtime_env["env_vars"] = forwarded
     if config.working_dir:
         runtime_env["working_dir"] = config.working_dir
-    address = config.address if config.mode == "existing" else os.environ.get("RAY_ADDRESS", "auto")
+    address = config.address if config.place == "existing" else os.environ.get("RAY_ADDRESS", "auto")
     return arguments | {"address": address, "runtime_env": runtime_env or None}
 
 
@@ -171,7 +171,7 @@ def _draw_token() -> None:
 @contextmanager
 def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
     """The directory of a local Ray; one of our own is removed, unless something went wrong and its logs are needed."""
-    if config.mode != "local" or config.temp_dir:
+    if config.place != "local" or config.temp_dir:
         yield config.temp_dir or None
         return
     parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets

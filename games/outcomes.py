@@ -28,9 +28,7 @@ class OutcomeTable:
         object.__setattr__(self, "default_utility", self.default_utility or next(iter(utilities)))
         for name, values in utilities.items():
             if values.shape != (self.num_labels,):
-                raise ValueError(
-                    f"utility {name!r} has shape {values.shape}; one value for each of {self.num_labels} labels is needed"
-                )
+                raise ValueError(f"utility {name!r} has shape {values.shape}; {self.num_labels} are needed")
 
     @property
     def num_labels(self) -> int:

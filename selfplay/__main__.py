@@ -51,7 +51,7 @@ def _check(config: TrainConfig) -> None:
     kept = config.selfplay.initial_games * game.num_players
     later = config.selfplay.iterations * config.selfplay.games_per_iteration * game.num_players
     check_directory(
-        config.run.dir, in_job=config.cluster.mode == "job", free_mb=100 + (kept + later) * _ROW_BYTES // 2**20
+        config.run.dir, in_job=config.cluster.place == "job", free_mb=100 + (kept + later) * _ROW_BYTES // 2**20
     )
 
 

@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
 from cluster.cli import build
-from cluster.config import MODES, ClusterConfig
+from cluster.config import ClusterConfig
 from cluster.errors import UserError
 
 
@@ -17,11 +17,19 @@ def preset(mode: str, *overrides: str) -> DictConfig:
         return compose(f"cluster/{mode}", overrides=list(overrides)).cluster
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_has_a_preset_that_gives_every_setting(mode: str) -> None:
-    composed = preset(mode, *(["cluster.address=10.0.0.1:6379"] if mode == "existing" else []))
+@pytest.mark.parametrize(("name", "mode"), [("local", "auto"), ("existing", "existing"), ("job", "job")])
+def test_every_place_has_a_preset_that_gives_every_setting(name: str, mode: str) -> None:
+    composed = preset(name, *(["cluster.address=10.0.0.1:6379"] if mode == "existing" else []))
     assert set(composed) == set(asdict(ClusterConfig()))
     assert build(composed, ClusterConfig).mode == mode
+
+
+def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
+    assert ClusterConfig().place == "local"
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert ClusterConfig().place == "job"
+    assert ClusterConfig(mode="local").place == "local"
 
 
 def test_joining_a_cluster_needs_its_address() -> None:
@@ -32,7 +40,7 @@ def test_joining_a_cluster_needs_its_address() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"mode": "remote"}, "cluster.mode='remote' must be one of local, existing, job"),
+        ({"mode": "remote"}, "cluster.mode='remote' must be one of auto, local, existing, job"),
         ({"mode": "existing"}, "cluster.address must be given"),
         ({"address": "10.0.0.1:6379"}, "needs cluster.mode=existing"),
         ({"temp_dir": "/" + "x" * 40}, "at most 40 characters"),
