@@ -23,10 +23,11 @@ from search.argmax_val import ArgmaxVal
 from search.config import EngineConfig, SearchConfig
 from search.imitation import Imitation
 from search.player import Player
-from search.queries import Answer, ObservationModel
+from search.queries import ObservationModel
 from search.registry import make_model_free
 from search.table import play_table
-from selfplay.plan import Network, Seating, ShardPlan
+from selfplay.meter import Meter, MeteredModel
+from selfplay.plan import Network, Seating, ShardPlan, seats
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,12 @@ class ShardReport:
     sequences: int
     """Rows written; only the kept seats' histories are."""
     decisions: int
-    """Turns decided by anybody."""
+    """Turns decided in games with networks."""
     seconds: float
     illegal_mass: float
     """Mean probability the newest network gave to tokens that were not legal when it was to move; 0 without one."""
+    batch_fill: float
+    """Mean rows of a forward pass as a part of the table's deals, over all networks; 0 without any."""
 
 
 class Generator:
@@ -70,86 +73,66 @@ class Generator:
         """Play the shard's games, write its file, and say what it took."""
         began = time.perf_counter()
         self._load(plan.networks)
-        seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
-        meter = LegalMassMeter()
-        parts, decisions = [], 0
-        for first in range(0, plan.num_games, self._settings.games_per_table):
-            table = slice(first, first + self._settings.games_per_table)
-            sequences, decided = self._play(plan, seeds[table], bits[table], meter, first)
-            parts.append(sequences)
-            decisions += decided
-        kept = Sequences.concat(parts)
+        meter = Meter()
+        players = self._players(plan, meter)
+        size = self._settings.games_per_table
+        tables = [self._play(plan, players, first) for first in range(0, plan.num_games, size)]
+        kept = Sequences.concat(sequences for sequences, _ in tables)
         write_shard(path, kept, self.game, self._provenance(plan))
-        seconds = time.perf_counter() - began
         return ShardReport(
-            path, plan.iteration, plan.shard, plan.num_games, len(kept), decisions, seconds, meter.illegal_mass
+            path=path,
+            iteration=plan.iteration,
+            shard=plan.shard,
+            games=plan.num_games,
+            sequences=len(kept),
+            decisions=sum(decisions for _, decisions in tables),
+            seconds=time.perf_counter() - began,
+            illegal_mass=meter.illegal_mass,
+            batch_fill=meter.batch_fill(size),
         )
 
     def pid(self) -> int:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
 
-    def _play(
-        self, plan: ShardPlan, seeds: np.ndarray, bits: np.ndarray, meter: "LegalMassMeter", first: int
-    ) -> tuple[Sequences, int]:
-        players, seating, keep = self._seat(plan, bits, meter)
+    def _play(self, plan: ShardPlan, players: Sequence[Player], first: int) -> tuple[Sequences, int]:
+        """One table from game ``first`` on: the kept sequences, and the decisions that asked a network."""
+        table = slice(first, first + self._settings.games_per_table)
+        seeds, bits = plan.deal_seeds()[table], plan.seat_bits(self.game.num_players)[table]
+        seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
             states = self.game.deal(seeds)
             self.game.playout(states, bits[:, 0])
-            labels = self.game.outcome(states)
-            _, lengths = self.game.histories(states, np.zeros(len(seeds), np.int64))
-            decisions = int(lengths.sum())
+            labels, decisions = self.game.outcome(states), 0
         else:
             result = play_table(self.game, players, seating, seeds)
-            states, labels, decisions = result.states, result.labels, int(result.decisions.sum())
-        rows, seats = np.nonzero(keep)
-        tokens, _ = self.game.histories(states[rows], seats)
+            states, labels = result.states, result.labels
+            decisions = int(result.decisions.sum()) if plan.networks else 0
+        rows, seat = np.nonzero(keep)
         names = np.array([player.name for player in players], object)
-        return (
-            Sequences(
-                tokens=tokens,
-                outcome=labels[rows, seats],
-                seat=seats,
-                player=names[seating[rows, seats]],
-                deal_seed=seeds[rows],
-                game=rows + first,
-            ),
-            decisions,
+        sequences = Sequences(
+            tokens=self.game.histories(states[rows], seat)[0],
+            outcome=labels[rows, seat],
+            seat=seat,
+            player=names[seating[rows, seat]],
+            deal_seed=seeds[rows],
+            game=rows + first,
         )
+        return sequences, decisions
 
-    # ---- who sits where
+    # ---- players and their networks
 
-    def _seat(
-        self, plan: ShardPlan, bits: np.ndarray, meter: "LegalMassMeter"
-    ) -> tuple[list[Player], np.ndarray, np.ndarray]:
-        """The players, who of them has which seat (``int[G, P]``), whose sequences are kept (``bool[G, P]``)."""
+    def _players(self, plan: ShardPlan, meter: Meter) -> list[Player]:
+        """Everybody who plays, in the order that ``selfplay.plan.seats`` numbers them."""
         if plan.seating is Seating.INITIAL:
-            return self._seat_initial(plan, bits)
-        newest = self._argmax_val(plan.networks[-1], meter)
-        if plan.seating is Seating.EVERYBODY:
-            return [newest], np.zeros(bits.shape, np.int64), np.ones(bits.shape, bool)
-        imitations: list[Player] = [self._imitation(network) for network in plan.networks]
-        seating = 1 + draw(bits, np.full(len(imitations), 1 / len(imitations)))
-        newest_seat = (bits[:, 0] % np.uint64(bits.shape[1])).astype(np.int64)
-        keep = np.arange(bits.shape[1]) == newest_seat[:, None]
-        return [newest, *imitations], np.where(keep, 0, seating), keep
-
-    def _seat_initial(self, plan: ShardPlan, bits: np.ndarray) -> tuple[list[Player], np.ndarray, np.ndarray]:
-        names = list(plan.initial.players)
-        weights = np.array([plan.initial.players[name] for name in names])
-        seating = draw(bits, weights / weights.sum())
-        kept = [names.index(name) for name in plan.initial.keep or names]
-        players = [make_model_free(name, self.game) for name in names]
-        return players, seating, np.isin(seating, kept)
-
-    def _argmax_val(self, network: Network, meter: "LegalMassMeter") -> Player:
-        meter.model = self._engine(network)
-        return ArgmaxVal(meter, self._settings.search.argmax_val, f"argmax_val@{network.name}")
-
-    def _imitation(self, network: Network) -> Player:
-        return Imitation(self._engine(network), self._settings.search.imitation, f"imitation@{network.name}")
-
-    # ---- networks
+            return [make_model_free(name, self.game) for name in plan.initial.players]
+        search, newest = self._settings.search, plan.networks[-1]
+        argmax_val = ArgmaxVal(self._model(newest, meter), search.argmax_val, f"argmax_val@{newest.name}")
+        imitated = plan.networks if plan.seating is Seating.POPULATION else ()
+        return [
+            argmax_val,
+            *(Imitation(self._model(net, meter), search.imitation, f"imitation@{net.name}") for net in imitated),
+        ]
 
     def _load(self, networks: Sequence[Network]) -> None:
         """Have these networks in memory and no others; what was there already stays."""
@@ -160,12 +143,13 @@ class Generator:
                 self._nets[network] = load_weights(path, self.game)
                 self._ids[network] = checkpoint_id(path)
 
-    def _engine(self, network: Network) -> ObservationModel:
+    def _model(self, network: Network, meter: Meter) -> ObservationModel:
         """An engine with lanes of its own over a loaded network."""
         engine = self._settings.engine
         utility = self.game.outcomes.utility(self._settings.search.argmax_val.utility)
         model = QueryEngine(self._nets[network], utility, engine.device, engine.precision, engine.max_batch)
-        return cast(ObservationModel, model)  # met structurally: the learner does not know the search package
+        # Met structurally: the learner does not know the search package.
+        return MeteredModel(cast(ObservationModel, model), meter)
 
     def _provenance(self, plan: ShardPlan) -> dict[str, str]:
         return {
@@ -175,48 +159,3 @@ class Generator:
             "seating": plan.seating.value,
             "checkpoints": " ".join(f"{network.name}:{self._ids[network]}" for network in plan.networks),
         }
-
-
-class LegalMassMeter:
-    """An observation model that passes everything on and notes how much probability falls on illegal tokens.
-
-    It counts the rows that ask for candidates, whose candidates are the legal actions.
-    """
-
-    def __init__(self) -> None:
-        self.model: ObservationModel
-        self._rows = 0
-        self._illegal = 0.0
-
-    @property
-    def illegal_mass(self) -> float:
-        """Mean over the decisions so far; 0 before the first."""
-        return self._illegal / self._rows if self._rows else 0.0
-
-    def reset(self, num_lanes: int) -> None:
-        """See ``ObservationModel``."""
-        self.model.reset(num_lanes)
-
-    def query(
-        self, lanes: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, candidates: np.ndarray | None = None
-    ) -> Answer:
-        """See ``ObservationModel``."""
-        answer = self.model.query(lanes, tokens, lengths, candidates)
-        if candidates is not None:
-            self._rows += len(candidates)
-            self._illegal += float((1.0 - (answer.next_token * candidates).sum(1)).sum())
-        return answer
-
-    def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
-        """See ``ObservationModel``."""
-        self.model.keep(lanes, tokens)
-
-    def truncate(self, lanes: np.ndarray, lengths: np.ndarray) -> None:
-        """See ``ObservationModel``."""
-        self.model.truncate(lanes, lengths)
-
-
-def draw(bits: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """``int64``, shaped as ``bits``: index drawn from ``weights`` (summing to 1) by each 64 random bits."""
-    uniform = (bits >> np.uint64(11)).astype(np.float64) / 2**53
-    return np.minimum(np.searchsorted(np.cumsum(weights), uniform, side="right"), len(weights) - 1)

@@ -38,6 +38,10 @@ class Workers(Protocol):
     def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, each with its matches, in whatever order they are finished."""
 
+    @property
+    def lost_items(self) -> int:
+        """Pieces of work done again because whoever did them died."""
+
 
 class Loop:
     """One run, from whatever its directory holds to its end."""
@@ -60,6 +64,7 @@ class Loop:
                 storage.write_json_atomic(self._run.metrics(iteration), figures)
             if not storage.exists(self._run.tournament(iteration)):
                 self._evaluate_iteration(iteration)
+            self._metrics.flush()
         if not storage.exists(self._run.result("tournament.json")):
             self._evaluate_final()
         self._run.write_state(self._config.selfplay.iterations, "finished")
@@ -73,12 +78,13 @@ class Loop:
         missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
         total = sum(plan.num_games for plan, _ in plans)
         tally = _Tally(done=total - sum(plan.num_games for plan, _ in missing))
-        with Progress(f"iteration {iteration}: playing", total, "games") as progress:
+        with Progress(f"iteration {iteration}: playing", total, "games", done=tally.done) as progress:
             for report in self._workers.generate(missing):
                 tally.add(report)
                 self._totals["games_total"] += report.games
                 self._totals["decisions_total"] += report.decisions
                 progress.update(tally.done, {"decisions/s": tally.figures()["decisions_per_second"]})
+                self._totals["lost_items_total"] = self._workers.lost_items
                 self._metrics.log(iteration, self._totals)
         if tally.games == 0:
             return {}
@@ -184,7 +190,7 @@ class _Tally:
         self.done = done
         self.games = 0
         self._decisions = 0
-        self._illegal = 0.0
+        self._illegal = self._fill = 0.0
         self._began = time.monotonic()
 
     def add(self, report: ShardReport) -> None:
@@ -192,6 +198,7 @@ class _Tally:
         self.games += report.games
         self._decisions += report.decisions
         self._illegal += report.illegal_mass * report.games
+        self._fill += report.batch_fill * report.games
 
     def figures(self) -> dict[str, float]:
         seconds = max(time.monotonic() - self._began, 1e-9)
@@ -199,6 +206,7 @@ class _Tally:
             "games_per_second": self.games / seconds,
             "decisions_per_second": self._decisions / seconds,
             "illegal_mass": self._illegal / max(self.games, 1),
+            "batch_fill": self._fill / max(self.games, 1),
         }
 
 

@@ -101,3 +101,31 @@ def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[Shar
 def training_iterations(config: SelfplayConfig, iteration: int) -> range:
     """The iterations whose shards train the network of ``iteration``."""
     return range(max(0, iteration - config.replay_iterations + 1), iteration + 1)
+
+
+def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Who sits where at a table of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
+
+    Players are numbered: in iteration 0 in the order of ``initial.players``; later 0 is ArgmaxVal* with the newest
+    network, and 1, 2, ... are the imitations of ``networks``.
+
+    Returns:
+        ``int64[G, P]`` the player of each seat, and ``bool[G, P]`` whether its sequence is kept.
+    """
+    if plan.seating is Seating.INITIAL:
+        names = list(plan.initial.players)
+        weights = np.array([plan.initial.players[name] for name in names])
+        seating = draw(bits, weights / weights.sum())
+        return seating, np.isin(seating, [names.index(name) for name in plan.initial.keep or names])
+    if plan.seating is Seating.EVERYBODY:
+        return np.zeros(bits.shape, np.int64), np.ones(bits.shape, bool)
+    imitations = 1 + draw(bits, np.full(len(plan.networks), 1 / len(plan.networks)))
+    newest_seat = (bits[:, 0] % np.uint64(bits.shape[1])).astype(np.int64)
+    keep = np.arange(bits.shape[1]) == newest_seat[:, None]
+    return np.where(keep, 0, imitations), keep
+
+
+def draw(bits: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``int64``, shaped as ``bits``: index drawn from ``weights`` (summing to 1) by each 64 random bits."""
+    uniform = (bits >> np.uint64(11)).astype(np.float64) / 2**53
+    return np.minimum(np.searchsorted(np.cumsum(weights), uniform, side="right"), len(weights) - 1)

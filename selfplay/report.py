@@ -39,6 +39,7 @@ def plot(curve: Curve) -> bytes:
     """The learning curve as a PNG: points a hand ahead of each baseline, 95 % intervals as bars."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
@@ -51,7 +52,7 @@ def plot(curve: Curve) -> bytes:
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("iteration")
     axes.set_ylabel("points a hand ahead")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     axes.grid(alpha=0.3)
     buffer = io.BytesIO()

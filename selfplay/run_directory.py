@@ -15,6 +15,7 @@ A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then t
 directory and the finished checkpoint is copied up.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,14 +77,12 @@ class RunDirectory:
             UserError: the directory belongs to a run with other settings; names the first key that differs.
         """
         path = f"{self.root}/config.yaml"
-        mine = OmegaConf.to_container(OmegaConf.structured(config), resolve=True)
-        assert isinstance(mine, dict)
+        mine = dataclasses.asdict(config)
         if not storage.exists(path):
             storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(mine)))
             return
-        theirs = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
-        assert isinstance(theirs, dict)
-        difference = first_difference(mine, theirs)
+        theirs: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        difference = first_difference(_plain(mine), theirs)
         if difference is not None:
             key, value, before = difference
             raise UserError(
@@ -94,6 +93,11 @@ class RunDirectory:
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
+
+
+def _plain(config: dict[str, Any]) -> Any:
+    """The configuration as YAML gives it back: lists for tuples."""
+    return OmegaConf.to_container(OmegaConf.create(OmegaConf.to_yaml(OmegaConf.create(config))))
 
 
 def first_difference(

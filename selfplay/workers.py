@@ -50,6 +50,7 @@ class RayWorkers:
         self._requests = requests(cluster)
         self._settings: dict[str, Any] = {GENERATE: generator, EVALUATE: evaluator}
         self._pools: dict[str, ActorPool[Any]] = {}
+        self._lost = 0
         self._together = not cluster.check_resources or _fits(list(self._requests.values()))
 
     def check(self, *stages: str) -> None:
@@ -82,9 +83,15 @@ class RayWorkers:
         """Play parts of tournaments, in whatever order they are finished."""
         return self._pool(EVALUATE).run(tasks, lambda actor, item: actor.play.remote(item))
 
+    @property
+    def lost_items(self) -> int:
+        """Pieces of work done again because their actor died."""
+        return self._lost + sum(pool.lost_items for pool in self._pools.values())
+
     def close(self) -> None:
         """End all actors."""
         for pool in self._pools.values():
+            self._lost += pool.lost_items
             pool.close()
         self._pools.clear()
 

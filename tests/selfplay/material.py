@@ -47,6 +47,7 @@ class InProcess:
         self._evaluator = Evaluator(
             EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
         )
+        self.lost_items = 0
         self.generated: list[str] = []
         self.trained: list[TrainingTask] = []
 

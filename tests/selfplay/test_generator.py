@@ -66,9 +66,7 @@ def test_only_the_players_asked_for_are_kept(tmp_path: Path) -> None:
     replayed(rows)
 
 
-def test_the_first_network_plays_every_seat_and_all_are_kept(
-    tmp_path: Path, networks: tuple[Network, ...]
-) -> None:
+def test_the_first_network_plays_every_seat_and_all_are_kept(tmp_path: Path, networks: tuple[Network, ...]) -> None:
     rows = generated(plan(Seating.EVERYBODY, networks[:1]), tmp_path / "shard.parquet")
     assert len(rows) == 12 * 4
     assert set(rows.player) == {"argmax_val@000"}
@@ -92,9 +90,7 @@ def test_a_shard_names_the_networks_that_played_it(tmp_path: Path, networks: tup
 
 
 @pytest.mark.parametrize("seating", list(Seating))
-def test_the_same_plan_gives_the_same_bytes(
-    tmp_path: Path, networks: tuple[Network, ...], seating: Seating
-) -> None:
+def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Network, ...], seating: Seating) -> None:
     playing = {Seating.INITIAL: (), Seating.EVERYBODY: networks[:1], Seating.POPULATION: networks}[seating]
     work = plan(seating, playing)
     generator().generate(work, str(tmp_path / "once.parquet"))
@@ -119,3 +115,5 @@ def test_the_mass_on_illegal_tokens_is_measured(tmp_path: Path, networks: tuple[
     assert 0.7 < report.illegal_mass < 1.0
     assert (report.games, report.sequences) == (12, 48)
     assert report.decisions >= 12 * 52
+    # Tables of 5, 5 and 2 deals; while passing and playing not every deal asks at every move.
+    assert 0.3 < report.batch_fill <= 1.0

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfplay.config import InitialConfig, SelfplayConfig
-from selfplay.generator import draw
-from selfplay.plan import Seating, plan_shards, seating_of, training_iterations
+from selfplay.plan import Seating, draw, plan_shards, seating_of, seats, training_iterations
 
 
 def plans(config: SelfplayConfig, iteration: int, seed: int = 0) -> list:
@@ -63,6 +62,15 @@ def test_seats_are_drawn_by_their_weights() -> None:
     seating = draw(plan.seat_bits(4), np.array([0.7, 0.0, 0.3]))
     shares = [(seating == player).mean(axis=0) for player in range(3)]
     assert np.abs(np.array(shares) - np.array([[0.7], [0.0], [0.3]])).max() < 0.015
+
+
+def test_the_newest_network_has_one_seat_and_the_others_are_drawn_uniformly() -> None:
+    plan = plans(SelfplayConfig(games_per_iteration=20_000, games_per_shard=20_000), 3)[0]
+    seating, keep = seats(plan, plan.seat_bits(4))
+    assert (keep.sum(1) == 1).all()
+    assert ((seating == 0) == keep).all()
+    assert np.abs(keep.mean(0) - 0.25).max() < 0.015
+    assert np.abs([(seating[~keep] == player).mean() - 1 / 3 for player in (1, 2, 3)]).max() < 0.015
 
 
 def test_the_learner_sees_the_newest_iterations() -> None:

@@ -1,0 +1,62 @@
+"""What the queries of a shard have been like: how full their batches, how much probability on illegal tokens."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from search.queries import Answer, ObservationModel
+
+
+@dataclass
+class Meter:
+    """Counts over all the models that report to it."""
+
+    batches: int = 0
+    """Calls of ``query``."""
+    rows: int = 0
+    """Queries in them."""
+    judged: int = 0
+    """Queries that asked for candidates, whose candidates were the legal actions."""
+    illegal: float = 0.0
+    """Probability that fell on other tokens, summed over those."""
+
+    @property
+    def illegal_mass(self) -> float:
+        """Mean probability on illegal tokens, 0 to 1; 0 before the first query that can tell."""
+        return self.illegal / self.judged if self.judged else 0.0
+
+    def batch_fill(self, size: int) -> float:
+        """Mean rows of a batch as a part of ``size``; 0 before the first."""
+        return self.rows / self.batches / size if self.batches else 0.0
+
+
+class MeteredModel:
+    """An observation model that passes everything on and tells a meter."""
+
+    def __init__(self, model: ObservationModel, meter: Meter) -> None:
+        self._model = model
+        self._meter = meter
+
+    def reset(self, num_lanes: int) -> None:
+        """See ``ObservationModel``."""
+        self._model.reset(num_lanes)
+
+    def query(
+        self, lanes: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, candidates: np.ndarray | None = None
+    ) -> Answer:
+        """See ``ObservationModel``."""
+        answer = self._model.query(lanes, tokens, lengths, candidates)
+        self._meter.batches += 1
+        self._meter.rows += len(lanes)
+        if candidates is not None:
+            self._meter.judged += len(lanes)
+            self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1)).sum())
+        return answer
+
+    def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
+        """See ``ObservationModel``."""
+        self._model.keep(lanes, tokens)
+
+    def truncate(self, lanes: np.ndarray, lengths: np.ndarray) -> None:
+        """See ``ObservationModel``."""
+        self._model.truncate(lanes, lengths)
