@@ -33,6 +33,7 @@ class Progress:
         self._bar: Bar | None = None
         self._done = self._before = done
         self._text = ""
+        self._printed_done: float | None = None
         self._started = self._printed = time.monotonic()
 
     def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
@@ -63,11 +64,12 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        else:
+        elif self._printed_done != self._done:
             self._print_line()
 
     def _print_line(self) -> None:
         self._printed = time.monotonic()
+        self._printed_done = self._done
         seconds = self._printed - self._started
         amount = f"{self._done:g} of {self._total:g} {self._unit}" if self._unit else f"{self._done:.0%}"
         line = f"{self._title}: {amount}, {seconds:.0f} s  {self._text}"
