@@ -54,7 +54,7 @@ class FunctionModel:
 
 
 def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) -> Model:
-    """The answers written down in ``rows``: history -> ({token: probability}, value); a history not there is an error."""
+    """The answers written down in ``rows``: history -> ({token: probability}, value); other histories are an error."""
 
     def answer(history: History) -> tuple[np.ndarray, float]:
         chances, value = rows[history]
@@ -67,7 +67,7 @@ def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) 
 
 
 def hash_model(game: Game, nonsense: float) -> Model:
-    """Answers that look random but depend on the history alone; impossible tokens share the probability ``nonsense``."""
+    """Answers that look random but follow from the history; impossible tokens share the probability ``nonsense``."""
     size = game.vocabulary.size
 
     @functools.cache
