@@ -28,10 +28,11 @@ def outcome_features(points: np.ndarray) -> torch.Tensor:
 
 
 def start_outcome_head(weight_KE: torch.Tensor, points: np.ndarray, seed: int) -> None:
-    """Fill the outcome head's weights ``[K, E]`` in place with random projections of the labels' features.
+    """Fill the outcome head's weights ``float32[K, E]`` in place with random projections of the labels' features.
 
-    Entries have variance 1 over labels, fifty times GPT-2's 0.02: what reaches the head at the start is small enough for
-    first logits well below 1.
+    Entries have variance 1 over labels, fifty times GPT-2's 0.02, because what reaches the head at the start is small:
+    the first logits of Hearts have a standard deviation of 0.7 in a network 64 wide. It grows with the width, to 1.4 at
+    128 and 2.9 at 256.
     """
     features_KF = outcome_features(points)
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))

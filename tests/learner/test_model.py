@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from transformers import AutoModel, GPT2Model
+from transformers import AutoConfig, AutoModel, GPT2Model
 
 from games.hearts.game import HeartsGame
 from learner.checkpoint import load_weights, save_weights
@@ -99,6 +99,33 @@ def test_the_paper_preset_is_tables_4_and_5(game):
     assert (arch.n_layer, arch.n_head, arch.n_embd, arch.n_inner) == (8, 8, 256, 1024)
     assert (arch.vocab_size, arch.n_positions, arch.embd_pdrop, arch.resid_pdrop) == (61, 75, 0.05, 0.05)
     assert (arch.initializer_range, arch.layer_norm_epsilon) == (0.02, 1e-5)
+
+
+def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_path):
+    net = PolicyValueNet(architecture(game, ModelConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text()))))
+    save_weights(tmp_path / "checkpoint", net, game)
+    config = AutoConfig.from_pretrained(tmp_path / "checkpoint")
+    table_4 = {
+        "activation_function": "gelu_new",
+        "attn_pdrop": 0,
+        "bos_token_id": None,
+        "embd_pdrop": 0.05,
+        "initializer_range": 0.02,
+        "layer_norm_epsilon": 1e-5,
+        "n_embd": 256,
+        "n_head": 8,
+        "n_inner": 1024,
+        "n_layer": 8,
+        "reorder_and_upcast_attn": False,
+        "resid_pdrop": 0.05,
+        "scale_attn_by_inverse_layer_idx": False,
+        "scale_attn_weights": True,
+        "use_cache": True,
+    }
+    table_5 = {"vocab_size": 61, "n_positions": 75, "eos_token_id": 60, "num_outcomes": 2234}
+    for key, value in {**table_4, **table_5}.items():
+        assert getattr(config, key) == value, key
+    assert config.dtype == torch.float32
 
 
 def test_training_and_queries_do_not_import_transformers():
