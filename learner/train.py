@@ -114,7 +114,12 @@ class _Run:
         config, state = self.config, self.state
         began = marked = time.perf_counter()
         sums = torch.tensor(state.pending, device=self.device)
-        metrics: dict[str, float] = {}
+        # A run killed while it validated its last step goes on with nothing left to measure but that.
+        metrics = {
+            **(state.history[-1] if state.history else {}),
+            "num_steps": self.num_steps,
+            "tokens_per_second": 0.0,
+        }
         tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
         while state.step < self.num_steps:
             batch = make_batch(self.data, order[state.batch * config.batch_size :][: config.batch_size])
@@ -130,7 +135,7 @@ class _Run:
             if config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
                 state.pending = sums.tolist()
                 save_partial(self.out, self.net, self.optimizer, state, self.game)
-        metrics = {**(metrics or state.history[-1]), **self.validate(), "train_seconds": time.perf_counter() - began}
+        metrics = {**metrics, **self.validate(), "train_seconds": time.perf_counter() - began}
         state.metrics = {**metrics, "sequences": len(self.data.training)}
         save_finished(self.out, self.net, self.optimizer, state, self.game)
         return state.metrics

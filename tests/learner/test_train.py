@@ -76,6 +76,20 @@ def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills
     assert not partial_path(tmp_path / "killed").exists()
 
 
+def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_path, monkeypatch):
+    def kill(*_arguments):
+        raise KilledError
+
+    learner = replace(LEARNER, checkpoint_every_steps=8, max_steps=8)
+    whole = train(GAME, MODEL, learner, shards, tmp_path / "whole")
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr("learner.train.save_finished", kill)
+        train(GAME, MODEL, learner, shards, tmp_path / "killed")
+    resumed = train(GAME, MODEL, learner, shards, tmp_path / "killed")
+    assert resumed.keys() == whole.keys() and resumed["step"] == resumed["num_steps"] == 8
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "whole")
+
+
 def test_a_finished_run_returns_its_metrics_without_training(shards, tmp_path):
     first = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
     before = contents(tmp_path / "out")
