@@ -34,7 +34,7 @@ OPTIONS = {
 }
 """The rule options of OpenSpiel's hearts under their names there, with its defaults."""
 MOONS = ("others_plus_26", "shooter_minus_26")
-"""How a moon is scored: as OpenSpiel does (the default), or as paper 001 does (section 5.1)."""
+"""How a moon is scored: as OpenSpiel does (the default), or as paper 001 does (section 6.1)."""
 
 PUBLIC = np.dtype(
     [(name, np.int64) for name in (*OPTIONS, "moon")]
