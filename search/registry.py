@@ -104,6 +104,11 @@ def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str,
     return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths if path}
 
 
+def own_checkpoints(players: Sequence[str]) -> list[str]:
+    """Checkpoint directories that players bring themselves, in order."""
+    return [own for _, _, own in (given.partition("@") for given in players) if own]
+
+
 def labels(players: Sequence[str]) -> list[str]:
     """Distinct names of the players: the given ones, ``#2`` and so on after a repeated one."""
     seen = [list(players[: i + 1]).count(name) for i, name in enumerate(players)]

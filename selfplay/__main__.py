@@ -11,9 +11,11 @@ from cluster.errors import blaming_input
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.registry import make_game
+from learner.checkpoint import load_weights
 from learner.trunk import architecture
 from search.evaluator import EvaluatorSettings
-from search.registry import check_names
+from search.registry import check_names, own_checkpoints
+from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.loop import Loop
@@ -46,6 +48,9 @@ def _check(config: TrainConfig) -> None:
         check_names(list(config.selfplay.initial.players), game, with_model=False)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
+            seatings(len(match.players), game.num_players)
+            for checkpoint in own_checkpoints(match.players):
+                load_weights(checkpoint, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     kept = config.selfplay.initial_games * game.num_players

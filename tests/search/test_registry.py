@@ -7,7 +7,7 @@ from learner.checkpoint import checkpoint_id, save_weights
 from learner.config import ModelConfig
 from learner.trunk import PolicyValueNet, architecture, initialise
 from search.config import ArgmaxValConfig, EngineConfig, GoMctsConfig, ImitationConfig, SearchConfig
-from search.registry import checkpoint_record, make_model_free, make_players
+from search.registry import checkpoint_record, make_model_free, make_players, own_checkpoints
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -59,6 +59,10 @@ def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
 def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_players([name, "random"], HeartsGame(), SearchConfig())
+
+
+def test_the_checkpoints_that_players_bring_are_known_before_they_are_loaded() -> None:
+    assert own_checkpoints(["argmax_val@runs/a", "random", "imitation", "go_mcts@b"]) == ["runs/a", "b"]
 
 
 def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:
