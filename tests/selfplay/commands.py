@@ -1,0 +1,143 @@
+"""Commands in processes of their own, and the processes below them, found through ``/proc``."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parents[2]
+_POLL_SECONDS = 0.02
+
+TINY = (
+    "experiment=hearts_demo",
+    "cluster.learner_cpus=1",
+    "cluster.evaluators=1",
+    "model.n_layer=1",
+    "model.n_head=2",
+    "model.n_embd=16",
+    "model.n_inner=32",
+    "learner.batch_size=16",
+    "learner.num_threads=1",
+    "initial_learner.batch_size=16",
+    "initial_learner.num_threads=1",
+    "initial_learner.max_steps=20",
+    "evaluation.curve=[]",
+    "evaluation.final=[]",
+)
+"""``python -m selfplay`` with the demo preset, a network of a few thousand weights and no tournaments; how much is
+played and trained is left to add."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, told apart from a later one of the same number by when it started."""
+
+    pid: int
+    parent: int
+    started: int
+    """Clock ticks since the machine booted."""
+    title: str
+    """Command line; Ray's workers write there what they are doing."""
+
+    def alive(self) -> bool:
+        """Whether it runs; one that has ended and waits to be reaped does not."""
+        now = _read(self.pid)
+        return now is not None and now.started == self.started
+
+    def kill(self) -> None:
+        """SIGKILL, if it still runs."""
+        if self.alive():
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[Process]:
+    """Every process below ``pid``."""
+    everything = [_read(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    found, parents = list[Process](), {pid}
+    while below := [p for p in everything if p is not None and p.parent in parents]:
+        found += below
+        parents = {process.pid for process in below}
+    return found
+
+
+def actors(driver: int, title: str) -> list[Process]:
+    """Ray workers below a driver that hold an actor of this title, or are in this method of it."""
+    return [process for process in descendants(driver) if process.title.startswith(f"ray::{title}")]
+
+
+def _read(pid: int) -> Process | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        title = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat[stat.rindex(")") + 2 :].split()  # the name before it may hold anything
+    return None if fields[0] in "ZX" else Process(pid, int(fields[1]), int(fields[19]), title)
+
+
+class Command:
+    """``python -m MODULE ARGUMENTS`` under way; its output goes to a file."""
+
+    def __init__(self, module: str, *arguments: str, log: Path) -> None:
+        self._log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                cwd=ROOT,
+                env={**os.environ, "TMPDIR": str(log.parent)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self._seen: set[Process] = set()
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far, to standard output and error."""
+        return self._log.read_text(errors="replace")
+
+    def until(self, condition: Callable[[], T], seconds: float = 240) -> T:
+        """Wait until something is so, and what it is; fails if the command ends first or takes longer than this."""
+        limit = time.monotonic() + seconds
+        while not (answer := condition()):
+            assert self._process.poll() is None, f"it ended with {self._process.returncode}:\n{self.output}"
+            assert time.monotonic() < limit, f"still not so after {seconds} s:\n{self.output}"
+            time.sleep(_POLL_SECONDS)
+        return answer
+
+    def wait(self, seconds: float = 240) -> int:
+        """Exit code, once it has ended."""
+        return self._process.wait(seconds)
+
+    def kill(self) -> list[Process]:
+        """SIGKILL to the command alone; the processes that were below it."""
+        below = descendants(self.pid)
+        self._seen.update(below)
+        self._process.kill()
+        self._process.wait()
+        return below
+
+    def clean_up(self) -> None:
+        """End whatever is left of it."""
+        if self._process.poll() is None:
+            self.kill()
+        for process in self._seen:
+            process.kill()
+
+
+def gone(processes: list[Process], seconds: float = 60) -> bool:
+    """Whether all of these end by themselves within this time."""
+    limit = time.monotonic() + seconds
+    while any(process.alive() for process in processes):
+        if time.monotonic() > limit:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True

@@ -1,0 +1,165 @@
+"""Real processes of ``python -m selfplay`` killed in the middle of their work, and the same command again.
+
+One story is lived once, and every test looks at a part of it: a run that is left alone, and the same run whose
+generator, learner and driver are killed.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.selfplay.commands import TINY, Command, Process, actors, gone
+
+pytestmark = pytest.mark.slow
+
+SHARDS = 12
+SETTINGS = (
+    *TINY,
+    "run.seed=11",
+    "selfplay.initial_games=60",
+    "selfplay.games_per_iteration=240",
+    "selfplay.games_per_shard=20",
+    "learner.num_epochs=50",
+    "learner.max_steps=500",
+    "learner.checkpoint_every_steps=25",
+)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened."""
+
+    undisturbed: Path
+    disturbed: Path
+    second_driver: tuple[int, str]
+    """Exit code and output of a command that was started on a run directory in use."""
+    output: str
+    """Of the command whose actors were killed, up to its own death."""
+    left_by_driver: list[Process]
+    """The processes below the driver when it was killed."""
+    kept: dict[Path, int]
+    """Shards that were there when the driver was killed, and when they were written (ns)."""
+    resumed: tuple[int, str]
+    """Exit code and output of the same command, started again."""
+    again: tuple[int, str]
+    """... and of the same command after that."""
+
+
+def shards(run: Path, iteration: int) -> list[Path]:
+    return list((run / f"iterations/{iteration:03d}/shards").glob("*.parquet"))
+
+
+def in_training(run: Path, iteration: int) -> bool:
+    return any((run / f"iterations/{iteration:03d}/checkpoint.partial").glob("step-*[0-9]"))
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    root = tmp_path_factory.mktemp("faults")
+    with ExitStack() as ended:
+
+        def start(run: str, log: str, *more: str) -> Command:
+            command = Command("selfplay", *SETTINGS, *more, f"run.dir={root / run}", log=root / log)
+            ended.callback(command.clean_up)
+            return command
+
+        undisturbed = start("undisturbed", "undisturbed.log")
+        ray_files = tempfile.mkdtemp(prefix="kibitz-", dir="/tmp")  # short; a killed driver leaves its files behind
+        ended.callback(shutil.rmtree, ray_files, ignore_errors=True)
+        disturbed = start("disturbed", "disturbed.log", f"cluster.temp_dir={ray_files}")
+        undisturbed.until((root / "undisturbed/config.yaml").exists)
+        second = start("undisturbed", "second.log")
+
+        disturbed.until(lambda: len(shards(root / "disturbed", 1)) > 0)
+        kill_one(disturbed, "Generator.generate")
+        assert len(shards(root / "disturbed", 1)) < SHARDS
+        disturbed.until(lambda: in_training(root / "disturbed", 1))
+        kill_one(disturbed, "Learner")
+        assert not (root / "disturbed/iterations/001/checkpoint").exists()
+        disturbed.until(lambda: in_training(root / "disturbed", 2))
+        left = disturbed.kill()
+        assert not (root / "disturbed/iterations/002/checkpoint").exists()
+        kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
+
+        resumed = start("disturbed", "resumed.log")
+        codes = second.wait(), resumed.wait(), undisturbed.wait()
+        again = start("disturbed", "again.log")
+        assert codes[2] == 0, undisturbed.output
+        yield Story(
+            undisturbed=root / "undisturbed",
+            disturbed=root / "disturbed",
+            second_driver=(codes[0], second.output),
+            output=disturbed.output,
+            left_by_driver=left,
+            kept=kept,
+            resumed=(codes[1], resumed.output),
+            again=(again.wait(), again.output),
+        )
+
+
+def kill_one(command: Command, title: str) -> None:
+    """Kill the first actor that is seen at this."""
+    command.until(lambda: actors(command.pid, title))[0].kill()
+
+
+def contents(run: Path, pattern: str) -> dict[str, bytes]:
+    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.glob(pattern))}
+
+
+def test_the_same_command_finishes_a_run_whose_driver_was_killed(story: Story) -> None:
+    code, output = story.resumed
+    assert code == 0, output
+    assert json.loads((story.disturbed / "state.json").read_text()) == {"iteration": 2, "stage": "finished"}
+
+
+def test_a_disturbed_run_ends_with_the_shards_and_weights_of_an_undisturbed_one(story: Story) -> None:
+    for pattern, count in (
+        ("iterations/*/shards/*.parquet", 3 + 2 * SHARDS),
+        ("iterations/*/checkpoint/model.safetensors", 3),
+    ):
+        expected = contents(story.undisturbed, pattern)
+        assert len(expected) == count
+        found = contents(story.disturbed, pattern)
+        assert list(found) == list(expected)
+        assert [name for name in expected if found[name] != expected[name]] == []
+
+
+def test_the_work_of_a_killed_generator_and_of_a_killed_learner_was_done_again(story: Story) -> None:
+    died = [line for line in story.output.splitlines() if "its actor died" in line]
+    assert len(died) == 2, story.output
+    assert "ShardPlan" in died[0] and "TrainingTask" in died[1]
+
+
+def test_what_was_done_before_the_driver_died_was_not_done_again(story: Story) -> None:
+    assert len(story.kept) == 3 + 2 * SHARDS
+    assert {path: path.stat().st_mtime_ns for path in story.kept} == story.kept
+    assert "iteration 2: training" in story.resumed[1]
+    assert "iteration 1" not in story.resumed[1]
+
+
+def test_the_processes_of_a_killed_driver_go_away_by_themselves(story: Story) -> None:
+    assert any(process.title.startswith("ray::Learner") for process in story.left_by_driver)
+    assert gone(story.left_by_driver), [p.title for p in story.left_by_driver if p.alive()]
+
+
+def test_no_half_trained_network_is_left_in_a_finished_run(story: Story) -> None:
+    for run in (story.disturbed, story.undisturbed):
+        assert len(list(run.glob("iterations/*/checkpoint*"))) == 3
+
+
+def test_a_second_driver_on_a_run_directory_in_use_is_refused_in_one_line(story: Story) -> None:
+    code, output = story.second_driver
+    assert code == 2, output
+    assert output.count("\n") == 1 and "undisturbed is in use by another command" in output
+
+
+def test_a_finished_run_says_so(story: Story) -> None:
+    code, output = story.again
+    assert code == 0, output
+    assert f"{story.disturbed}: finished" in output.replace("\n", "")
