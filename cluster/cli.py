@@ -102,7 +102,8 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     whatever ``__post_init__`` refuses.
     """
     try:
-        merged = OmegaConf.merge(_writable(schema), composed)
+        values = OmegaConf.create(OmegaConf.to_container(composed))  # a typed node would merge keys that its type lacks
+        merged = OmegaConf.merge(_writable(schema), values)
         missing = sorted(OmegaConf.missing_keys(merged))
         if missing:
             raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
@@ -119,7 +120,8 @@ def explain(error: Exception) -> str:
     """One line that says what is wrong with a configuration and what to do, from an exception of Hydra or OmegaConf."""
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     if unknown:
-        return f"unknown key {unknown[1]!r}; {_HINT}"
+        key = getattr(error.__cause__, "full_key", None) or unknown[1]
+        return f"unknown key {key!r}; {_HINT if key == unknown[1] else f'+{unknown[1]}=... adds it'}"
     if isinstance(error, OmegaConfBaseException):
         message = (error.msg or str(error)).splitlines()[0]
         if isinstance(error, ConfigKeyError | ConfigAttributeError):

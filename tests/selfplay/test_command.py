@@ -1,0 +1,141 @@
+"""``python -m selfplay`` and ``python -m selfplay.generate`` as a user meets them."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from games.shards import read_shard, shard_info
+from learner.checkpoint import checkpoint_id, save_weights
+from learner.trunk import PolicyValueNet, architecture, initialise
+from selfplay.config import TrainConfig
+from tests.selfplay.commands import TINY, Command
+from tests.selfplay.material import tiny_config
+from tests.test_repository import build_command
+
+GAME = HeartsGame()
+
+
+def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
+    """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
+    monkeypatch.setattr("sys.argv", [module, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "run.dir must be given"),
+        (["selfplay.games=3"], "unknown key 'selfplay.games'"),
+        (["+selfplay.games=3"], "unknown key 'selfplay.games'"),
+        (["selfplay.iterations=many"], "selfplay.iterations: Value 'many'"),
+        (["selfplay.iterations=-1"], "selfplay.iterations=-1 must be at least 0"),
+        (["evaluation.final=[{players: [argmax_val, deep_blue], deals: 1}]"], "no player 'deep_blue'"),
+        (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
+        (["selfplay.initial.players={ann: 1.0}"], "unknown key 'selfplay.initial.players.ann'; +selfplay.initial."),
+        (["game.options.moon=full"], "moon='full'"),
+        (["+game.options.speed=3"], "speed"),
+        (["search.go_mcts.utility=fun"], "fun"),
+        (["model.n_positions=10"], "n_positions=10"),
+    ],
+)
+def test_bad_settings_end_in_one_line_before_anything_is_made(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = [f"run.dir={tmp_path}/run"] if arguments else []
+    assert call(monkeypatch, "selfplay", "experiment=hearts_demo", *where, *arguments) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.startswith("error: ") and printed.err.count("\n") == 1 and printed.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path: Path) -> None:
+    arguments = (*TINY, "cluster.num_gpus=0", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
+    command = Command("selfplay", *arguments, log=tmp_path / "log")
+    assert command.wait() == 2
+    assert "error: the cluster has no room for 1 learner" in command.output
+    assert "available" in command.output and "Traceback" not in command.output
+    assert not (tmp_path / "run/iterations").exists()
+
+
+def test_shards_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("games=50", "games_per_shard=20", "cluster.generators=1", f"out={tmp_path}/shards")
+    first = Command("selfplay.generate", *arguments, log=tmp_path / "log")
+    assert first.wait() == 0, first.output
+    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
+    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet"]
+    assert [len(read_shard(tmp_path / "shards" / name, GAME)) for name in sorted(made)] == [80, 80, 40]
+    assert call(monkeypatch, "selfplay.generate", *arguments) == 0
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == made
+
+
+def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) -> None:
+    for seed in range(2):
+        net = PolicyValueNet(architecture(GAME, tiny_config("unused").model))
+        initialise(net, seed)
+        save_weights(tmp_path / str(seed), net, GAME)
+    command = Command(
+        "selfplay.generate",
+        "games=8",
+        "cluster.generators=1",
+        f"checkpoints=[{tmp_path}/0,{tmp_path}/1]",
+        f"out={tmp_path}/shards",
+        log=tmp_path / "log",
+    )
+    assert command.wait() == 0, command.output
+    rows = read_shard(tmp_path / "shards/00000.parquet", GAME)
+    assert len(rows) == 8 and set(rows.player) == {"argmax_val@001"}
+    ids = [checkpoint_id(tmp_path / str(seed)) for seed in range(2)]
+    assert shard_info(tmp_path / "shards/00000.parquet").provenance["checkpoints"] == f"000:{ids[0]} 001:{ids[1]}"
+
+
+@pytest.mark.parametrize(
+    "argument", ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "+initial.players={ann: 1.0}"]
+)
+def test_bad_settings_of_generate_end_before_anything_is_made(
+    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "selfplay.generate", argument, f"out={tmp_path}/shards") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("experiment", ["hearts_demo", "hearts_small", "hearts_paper"])
+def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
+    config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
+    assert config.game.name == "hearts"
+    assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
+    assert {player for match in config.evaluation.final for player in match.players} >= {"go_mcts", "argmax_val"}
+
+
+def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
+    config: TrainConfig = build_command("train", "experiment=hearts_paper")
+    selfplay, model, learner = config.selfplay, config.model, config.learner
+    # Section 6.1.
+    assert selfplay.initial.players == {"random": 1.0}
+    assert (selfplay.initial_games, selfplay.iterations, selfplay.games_per_iteration) == (4_000_000, 10, 500_000)
+    assert selfplay.pool_size == 0
+    assert config.game.options["moon"] == "shooter_minus_26"
+    # Tables 4 and 5, with GELU and no attention dropout in the code.
+    assert (model.n_layer, model.n_head, model.n_embd, model.n_inner) == (8, 8, 256, 1024)
+    assert (model.embd_pdrop, model.resid_pdrop) == (0.05, 0.05)
+    assert (model.initializer_range, model.layer_norm_epsilon, model.outcome_init) == (0.02, 1e-5, "normal")
+    assert architecture(GAME, model).n_positions == 75
+    # Table 6 and section 9.1; the first network is trained as all others.
+    assert (learner.learning_rate, learner.schedule, learner.num_epochs) == (1e-4, "linear", 3)
+    assert (learner.observation_weight, learner.outcome_weight) == (0.9, 0.1)
+    assert config.initial_learner is None and learner.outcome_positions == 0
+    # Section 9.3.
+    search = config.search.go_mcts
+    assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)
+    assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)
