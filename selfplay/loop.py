@@ -58,7 +58,7 @@ class Loop:
         """Do everything that is missing."""
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log(iteration, {"iteration": iteration})
-            if not self._run.has_checkpoint(iteration):
+            if not storage.exists(self._run.metrics(iteration)):
                 figures = self._generate(iteration)
                 figures |= self._train(iteration)
                 storage.write_json_atomic(self._run.metrics(iteration), figures)

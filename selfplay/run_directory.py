@@ -59,10 +59,6 @@ class RunDirectory:
         """A file among the results."""
         return f"{self.root}/results/{name}"
 
-    def has_checkpoint(self, iteration: int) -> bool:
-        """Whether an iteration's network is there; it is there whole or not at all."""
-        return storage.exists(f"{self.checkpoint(iteration)}/model.safetensors")
-
     def finished(self) -> bool:
         """Whether the run has nothing left to do."""
         path = f"{self.root}/state.json"

@@ -82,6 +82,7 @@ def test_a_resumed_run_ends_in_the_same_bytes(finished: Path, tmp_path: Path) ->
     shutil.copytree(finished, root)
     shutil.rmtree(root / "iterations" / "002" / "checkpoint")
     (root / "iterations" / "002" / "shards" / "00001.parquet").unlink()
+    (root / "iterations" / "002" / "metrics.json").unlink()
     (root / "iterations" / "002" / "tournament.json").unlink()
     (root / "iterations" / "002" / "shards" / ".00001.parquet.abc.tmp").write_bytes(b"half a shard")
     config = tiny_config(str(root))
@@ -89,6 +90,16 @@ def test_a_resumed_run_ends_in_the_same_bytes(finished: Path, tmp_path: Path) ->
     assert workers.generated == [RunDirectory(config.run.dir).shard(2, "00001.parquet")]
     for pattern in ("iterations/*/shards/*.parquet", "iterations/*/checkpoint/model.safetensors"):
         assert contents(root, pattern) == contents(finished, pattern)
+
+
+def test_a_run_killed_between_checkpoint_and_metrics_writes_the_metrics(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "resumed"
+    shutil.copytree(finished, root)
+    metrics = root / "iterations" / "001" / "metrics.json"
+    before = json.loads(metrics.read_text())
+    metrics.unlink()
+    run(tiny_config(str(root)))
+    assert json.loads(metrics.read_text())["train/step"] == before["train/step"]
 
 
 def test_a_uri_works_as_a_run_directory(finished: Path, tmp_path: Path) -> None:
