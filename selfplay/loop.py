@@ -109,6 +109,7 @@ class Loop:
                 self._metrics.log(before + int(metrics["step"]), _learning(metrics))
 
             metrics = dict(self._workers.train(self._task(iteration), show))
+            show({"num_steps": metrics["step"], **metrics})  # a short training ends before it was ever asked
         return {f"train/{name}": value for name, value in metrics.items()}
 
     def _task(self, iteration: int) -> TrainingTask:

@@ -18,6 +18,7 @@ from tests.selfplay.commands import TINY, Command, Process, actors, gone
 
 pytestmark = pytest.mark.slow
 
+ACTORS = ("ray::Generator", "ray::Learner")
 SHARDS = 12
 SETTINGS = (
     *TINY,
@@ -42,7 +43,11 @@ class Story:
     output: str
     """Of the command whose actors were killed, up to its own death."""
     left_by_driver: list[Process]
-    """The processes below the driver when it was killed."""
+    """The actors of the driver when it was killed."""
+    ended_by_themselves: bool
+    """Whether they did, while the same command was starting again ..."""
+    learners_meanwhile: list[Process]
+    """... and the learners that it had by then."""
     kept: dict[Path, int]
     """Shards that were there when the driver was killed, and when they were written (ns)."""
     resumed: tuple[int, str]
@@ -83,11 +88,13 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         kill_one(disturbed, "Learner")
         assert not (root / "disturbed/iterations/001/checkpoint").exists()
         disturbed.until(lambda: in_training(root / "disturbed", 2))
-        left = disturbed.kill()
+        left = [process for process in disturbed.kill() if process.title.startswith(ACTORS)]
         assert not (root / "disturbed/iterations/002/checkpoint").exists()
         kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
 
         resumed = start("disturbed", "resumed.log")
+        ended_by_themselves = gone(left)
+        learners_meanwhile = actors(resumed.pid, "Learner")
         codes = second.wait(), resumed.wait(), undisturbed.wait()
         again = start("disturbed", "again.log")
         assert codes[2] == 0, undisturbed.output
@@ -97,6 +104,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             second_driver=(codes[0], second.output),
             output=disturbed.output,
             left_by_driver=left,
+            ended_by_themselves=ended_by_themselves,
+            learners_meanwhile=learners_meanwhile,
             kept=kept,
             resumed=(codes[1], resumed.output),
             again=(again.wait(), again.output),
@@ -143,9 +152,10 @@ def test_what_was_done_before_the_driver_died_was_not_done_again(story: Story) -
     assert "iteration 1" not in story.resumed[1]
 
 
-def test_the_processes_of_a_killed_driver_go_away_by_themselves(story: Story) -> None:
+def test_the_actors_of_a_killed_driver_end_by_themselves_before_another_trains(story: Story) -> None:
     assert any(process.title.startswith("ray::Learner") for process in story.left_by_driver)
-    assert gone(story.left_by_driver), [p.title for p in story.left_by_driver if p.alive()]
+    assert story.ended_by_themselves, [process.title for process in story.left_by_driver if process.alive()]
+    assert story.learners_meanwhile == []
 
 
 def test_no_half_trained_network_is_left_in_a_finished_run(story: Story) -> None:
