@@ -8,7 +8,10 @@ neighbours too. The network's shape and its loss stay as paper 001 has them; tra
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
+FIRST_LOGITS = 0.7
+"""Standard deviation of a fresh network's outcome logits: enough to tell labels apart, far from certainty."""
 _BUMPS = 10
 """Points of a seat that the encoding tells apart well; those between are told by their distance to two of them."""
 
@@ -27,15 +30,19 @@ def outcome_features(points: np.ndarray) -> torch.Tensor:
     return (bumps - bumps.mean(0)) / bumps.std(0, correction=0).clamp_min(1e-6)
 
 
-def start_outcome_head(weight_KE: torch.Tensor, points: np.ndarray, seed: int) -> None:
+def start_outcome_head(weight_KE: torch.Tensor, points: np.ndarray, initializer_range: float, seed: int) -> None:
     """Fill the outcome head's weights ``float32[K, E]`` in place with random projections of the labels' features.
 
-    Entries have variance 1 over labels, fifty times GPT-2's 0.02, because what reaches the head at the start is small:
-    the first logits of Hearts have a standard deviation of 0.7 in a network 64 wide. It grows with the width, to 1.4 at
-    128 and 2.9 at 256.
+    They are scaled so that the first logits have a standard deviation of about ``FIRST_LOGITS`` whatever the width and
+    the range of the other weights: what reaches the head is a layer norm's output through one fresh layer and a GELU.
     """
+    width = weight_KE.shape[1]
     features_KF = outcome_features(points)
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
-    projection = torch.empty(features_KF.shape[1], weight_KE.shape[1]).normal_(generator=generator)
+    projection = torch.empty(features_KF.shape[1], width).normal_(generator=generator)
+    inner = F.gelu(torch.linspace(-3.0, 3.0, 101) * initializer_range * width**0.5)
+    density = torch.exp(-0.5 * torch.linspace(-3.0, 3.0, 101) ** 2)
+    reaching = ((inner**2 * density).sum() / density.sum()).sqrt()
     with torch.no_grad():
         weight_KE.copy_(features_KF @ projection / features_KF.shape[1] ** 0.5)
+        weight_KE.mul_(FIRST_LOGITS / (reaching * width**0.5))

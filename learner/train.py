@@ -247,7 +247,9 @@ def _first_network(game: Game, arch: Architecture, start: str | Path | None, see
     if start is None:
         initialise(net, derive(seed, "weights"))
         if arch.outcome_init == "points":
-            start_outcome_head(net.val_head.weight, game.outcomes.points, derive(seed, "outcome head"))
+            start_outcome_head(
+                net.val_head.weight, game.outcomes.points, arch.initializer_range, derive(seed, "outcome head")
+            )
         return net
     weights = load_weights(start, game)
     for key in (field.name for field in fields(Architecture) if field.name not in _FREE_AT_START):

@@ -22,7 +22,7 @@ UNTRAINED = LearnerConfig(max_steps=1, learning_rate=1e-30, weight_decay=0.0, ba
 
 def head(seed: int) -> torch.Tensor:
     weight = torch.empty(len(POINTS), 64)
-    start_outcome_head(weight, POINTS, seed)
+    start_outcome_head(weight, POINTS, 0.02, seed)
     return weight
 
 
