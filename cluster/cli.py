@@ -17,6 +17,7 @@ before anything is written. ``HYDRA_FULL_ERROR=1`` shows the traceback as well.
 import hashlib
 import os
 import re
+import signal
 import sys
 import tempfile
 import traceback
@@ -55,7 +56,8 @@ def run(
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
     Ends the process: exit code 0 when ``work`` returned None, else what it returned; 2 for bad input (any
-    configuration error, or a ``UserError`` from ``work``); 130 for Ctrl-C; 1 with a traceback for any other exception.
+    configuration error, or a ``UserError`` from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a
+    traceback for any other exception.
 
     Args:
         config_name: name of the top-level YAML file, without its ending.
@@ -76,7 +78,11 @@ def run(
 
         codes.append(_guarded(whole, show_traceback, (UserError,)))
 
-    with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir, _own_error_reports(show_traceback):
+    with (
+        tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir,
+        _own_error_reports(show_traceback),
+        _ending_in_order(),
+    ):
         register(config_name, schema)
         _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
@@ -146,6 +152,20 @@ def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tu
     except Exception:
         traceback.print_exc()
         return 1
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let a request to terminate unwind the stack, so that actors end and temporary directories go."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
     directory = tempfile.mkdtemp(prefix="kibitz-", dir=parent if parent.is_dir() else None)
     try:
         yield directory
-    except UserError:
+    except (UserError, KeyboardInterrupt, SystemExit):
         shutil.rmtree(directory, ignore_errors=True)
         raise
     except Exception as error:

@@ -32,7 +32,7 @@ def main(config: TrainConfig) -> None:
     _check(config)
     run = RunDirectory(config.run.dir)
     with storage.RunLock(run.root):
-        run.open(config)
+        run.check(config)
         if run.finished():
             Console().print(f"{run.root}: finished")
         else:
@@ -74,6 +74,7 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
         MetricsLogger(run.root, config.game.name) as metrics,
     ):
         workers.check(GENERATE, LEARN, EVALUATE)
+        run.begin(config)
         Loop(config, run, workers, metrics).run()
 
 

@@ -66,25 +66,29 @@ class RunDirectory:
 
     # ---- config and state
 
-    def open(self, config: TrainConfig) -> None:
-        """Start the run or join it: write ``config.yaml``, or check that it agrees with ``config``.
+    def check(self, config: TrainConfig) -> None:
+        """Check that a run which is there already was started with these settings.
 
         Raises:
-            UserError: the directory belongs to a run with other settings; names the first key that differs.
+            UserError: it was started with others; names the first key that differs.
         """
         path = f"{self.root}/config.yaml"
-        mine = dataclasses.asdict(config)
         if not storage.exists(path):
-            storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(mine)))
             return
         theirs: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
-        difference = first_difference(_plain(mine), theirs)
+        difference = first_difference(_plain(dataclasses.asdict(config)), theirs)
         if difference is not None:
             key, value, before = difference
             raise UserError(
                 f"{path}: this run was started with {key}={before}, the command says {value}; "
                 f"use the same settings to resume it, or another run.dir"
             )
+
+    def begin(self, config: TrainConfig) -> None:
+        """Write ``config.yaml`` unless the run has one."""
+        path = f"{self.root}/config.yaml"
+        if not storage.exists(path):
+            storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config))))
 
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""

@@ -18,7 +18,8 @@ from tests.selfplay.material import InProcess, tiny_config
 
 def run(config: TrainConfig) -> InProcess:
     directory = RunDirectory(config.run.dir)
-    directory.open(config)
+    directory.check(config)
+    directory.begin(config)
     workers = InProcess(config)
     with MetricsLogger(directory.root, config.game.name) as metrics:
         Loop(config, directory, workers, metrics).run()
@@ -114,7 +115,7 @@ def test_other_settings_are_refused_and_named(finished: Path) -> None:
     config = tiny_config(str(finished))
     other = replace(config, learner=replace(config.learner, learning_rate=0.5))
     with pytest.raises(UserError, match=r"learner\.learning_rate=0\.001.*0\.5"):
-        RunDirectory(str(finished)).open(other)
+        RunDirectory(str(finished)).check(other)
 
 
 def test_what_the_run_does_not_learn_from_may_change() -> None:
