@@ -61,8 +61,9 @@ class SelfplayConfig:
     """Deals a generator plays side by side; memory for keys and values grows with it."""
     pool_size: int = 0
     """Newest earlier networks that imitations are drawn from; 0 for all of them (Skat in the paper keeps 10)."""
-    replay_iterations: int = 1
-    """Newest iterations whose shards the learner sees."""
+    replay_games: int = 0
+    """Newest deals that the learner sees: the iteration's and, as far as this goes, those of earlier ones, whole
+    shards at a time; 0 for the iteration's alone."""
 
     def __post_init__(self) -> None:
         for name, low in (
@@ -72,7 +73,7 @@ class SelfplayConfig:
             ("games_per_shard", 1),
             ("games_per_table", 1),
             ("pool_size", 0),
-            ("replay_iterations", 1),
+            ("replay_games", 0),
         ):
             if getattr(self, name) < low:
                 raise ValueError(f"selfplay.{name}={getattr(self, name)} must be at least {low}")

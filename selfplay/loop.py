@@ -22,7 +22,7 @@ from search.tournament.matches import Matches, merge
 from search.tournament.result import TournamentResult, summarize
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.generator import ShardReport
-from selfplay.plan import ShardPlan, plan_shards, training_iterations
+from selfplay.plan import ShardPlan, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 
 
@@ -114,7 +114,8 @@ class Loop:
 
     def _task(self, iteration: int) -> TrainingTask:
         config = self._config
-        shards = [path for i in training_iterations(config.selfplay, iteration) for _, path in self._plans(i)]
+        plans = replayed(config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
+        shards = [self._run.shard(plan.iteration, plan.name) for plan in plans]
         learner = config.initial_learner if iteration == 0 and config.initial_learner else config.learner
         return TrainingTask(
             game=config.game,

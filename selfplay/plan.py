@@ -5,7 +5,7 @@ ones by one ArgmaxVal* seat with the newest network against imitations of unifor
 cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -98,9 +98,16 @@ def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[Shar
     return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes)]
 
 
-def training_iterations(config: SelfplayConfig, iteration: int) -> range:
-    """The iterations whose shards train the network of ``iteration``."""
-    return range(max(0, iteration - config.replay_iterations + 1), iteration + 1)
+def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
+    """The shards that train the network of ``iteration``, oldest first: its own, and the last ones before them until
+    ``replay_games`` deals are reached. ``plans_of`` gives the shards of an iteration."""
+    chosen = list(plans_of(iteration))
+    for earlier in range(iteration - 1, -1, -1):
+        for plan in reversed(plans_of(earlier)):
+            if sum(other.num_games for other in chosen) >= config.replay_games:
+                return chosen
+            chosen.insert(0, plan)
+    return chosen
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

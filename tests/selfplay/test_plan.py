@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfplay.config import InitialConfig, SelfplayConfig
-from selfplay.plan import Seating, draw, plan_shards, seating_of, seats, training_iterations
+from selfplay.plan import Seating, draw, plan_shards, replayed, seating_of, seats
 
 
 def plans(config: SelfplayConfig, iteration: int, seed: int = 0) -> list:
@@ -73,9 +73,20 @@ def test_the_newest_network_has_one_seat_and_the_others_are_drawn_uniformly() ->
     assert np.abs([(seating[~keep] == player).mean() - 1 / 3 for player in (1, 2, 3)]).max() < 0.015
 
 
-def test_the_learner_sees_the_newest_iterations() -> None:
-    config = SelfplayConfig(replay_iterations=3)
-    assert [list(training_iterations(config, i)) for i in (0, 1, 5)] == [[0], [0, 1], [3, 4, 5]]
+@pytest.mark.parametrize(
+    ("replay_games", "seen"),
+    [
+        (0, [(2, 0), (2, 1)]),
+        (20, [(2, 0), (2, 1)]),
+        (21, [(1, 1), (2, 0), (2, 1)]),
+        (45, [(0, 4), (1, 0), (1, 1), (2, 0), (2, 1)]),
+        (10**9, [*((0, shard) for shard in range(5)), (1, 0), (1, 1), (2, 0), (2, 1)]),
+    ],
+)
+def test_the_learner_sees_the_newest_games(replay_games: int, seen: list[tuple[int, int]]) -> None:
+    config = SelfplayConfig(initial_games=50, games_per_iteration=20, games_per_shard=10, replay_games=replay_games)
+    shards = replayed(config, 2, lambda iteration: plans(config, iteration))
+    assert [(plan.iteration, plan.shard) for plan in shards] == seen
 
 
 @pytest.mark.parametrize(
