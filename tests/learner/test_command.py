@@ -24,7 +24,7 @@ def test_the_command_trains_then_says_finished(tmp_path):
     first = learner(*arguments)
     assert first.returncode == 0, first.stderr
     assert "outcome_loss" in first.stdout
-    assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 64
+    assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 128
     again = learner(*arguments)
     assert again.returncode == 0 and "already finished" in again.stdout
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 from games.hearts.game import HeartsGame
@@ -39,7 +40,8 @@ def test_every_preset_gives_every_key_and_passes_the_checks(group, kind):
     presets = sorted((CONF / group).glob("*.yaml"))
     assert presets
     for preset in presets:
-        values = yaml.safe_load(preset.read_text())
+        with initialize_config_module("conf", version_base="1.3"):
+            values = compose(f"{group}/{preset.stem}")[group]
         assert set(values) == set(kind.__dataclass_fields__), preset
         merged = OmegaConf.merge(OmegaConf.structured(kind), values)
         assert isinstance(OmegaConf.to_object(merged), kind)
