@@ -49,6 +49,10 @@ class Progress:
         elif time.monotonic() - self._printed >= _PLAIN_SECONDS:
             self._print_line()
 
+    def advance(self, units: float) -> None:
+        """``units`` more are finished."""
+        self.update(self._done + units)
+
     def __enter__(self) -> "Progress":
         self._started = self._printed = time.monotonic()
         if self._console.is_terminal:

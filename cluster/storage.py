@@ -78,16 +78,21 @@ def read_json(path: str | Path) -> Any:
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:
-    """Write or replace a small text file, its directory made if need be; readers see the old text or the new."""
+    """Write or replace a small text file; see ``write_bytes_atomic``."""
+    write_bytes_atomic(path, text.encode())
+
+
+def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+    """Write or replace a small file, its directory made if need be; readers see the old content or the new."""
     filesystem, name = resolve(path)
     filesystem.create_dir(name.rpartition("/")[0], recursive=True)
     if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
         with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
-            stream.write(text.encode())
+            stream.write(data)
         return
     temporary = f"{name}.{os.getpid()}.tmp"
-    with Path(temporary).open("w", encoding="utf-8") as file:
-        file.write(text)
+    with Path(temporary).open("wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     Path(temporary).replace(name)

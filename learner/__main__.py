@@ -4,17 +4,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omegaconf import MISSING
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cluster import cli
 from cluster.errors import UserError
+from cluster.progress import Progress
 from games.config import GameConfig
 from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
 from learner.train import train
 
-_LOSSES = "{task.fields[losses]}"
+SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second")
+"""Metrics that the progress line shows."""
 
 
 @dataclass
@@ -36,36 +37,24 @@ class LearnConfig:
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     finished = Path(config.out).exists()
-    bar = Progress(
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(_LOSSES),
-        TimeRemainingColumn(),
-    )
-    with bar:
-        task = bar.add_task("training", total=None, losses="reading shards")
-
-        def show(metrics: dict[str, float]) -> None:
-            losses = "next token {observation_loss:.3f}  outcome {outcome_loss:.3f}  {tokens_per_second:,.0f} tokens/s"
-            bar.update(task, total=metrics["num_steps"], completed=metrics["step"], losses=losses.format_map(metrics))
-
-        try:
-            game = make_game(config.game.name, config.game.options)
+    try:
+        game = make_game(config.game.name, config.game.options)
+        shards = find_shards(config.data)
+        with Progress("training", 1, "") as progress:
             metrics = train(
                 game,
                 config.model,
                 config.learner,
-                find_shards(config.data),
+                shards,
                 config.out,
                 init_from=config.init_from,
                 seed=config.seed,
-                on_progress=show,
+                on_progress=lambda now: progress.update(
+                    now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}
+                ),
             )
-        except ValueError as error:
-            raise UserError(str(error)) from error
-        if finished:
-            show(metrics)
+    except ValueError as error:
+        raise UserError(str(error)) from error
     print(f"{config.out}: {'already finished' if finished else 'finished'}")
     for key, value in metrics.items():
         print(f"  {key:28} {value:.6g}")

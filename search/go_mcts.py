@@ -118,7 +118,7 @@ class Search:
         self._counters = self.turns.seeds[self.rows].astype(np.uint64)
         self._runs_left = np.full(len(self.rows), self.config.num_runs, np.int64)
         self._state = Runs(
-            views=self.game.views(self._root_tokens, self._root_lengths),
+            views=self._root_views.copy(),
             tokens=self._root_tokens.copy(),
             lengths=self._root_lengths.copy(),
             nodes=np.arange(len(self.rows)),
@@ -188,11 +188,12 @@ class Search:
         turn = self.game.next(state.views[rows])
         in_tree = state.nodes[rows] != NONE
         expanding = in_tree & (turn == Next.ACTION)
-        answer = self._query(rows, expanding)
+        legal = self.game.view_legal(state.views[rows[expanding]])
+        answer = self._query(rows, expanding, legal)
 
         observing = in_tree & ~expanding
         self.forest.store_distributions(state.nodes[rows[observing]], answer.next_token[observing])
-        self._expand(rows[expanding], answer, expanding)
+        self._expand(rows[expanding], legal, answer.next_token[expanding], answer.action_values[expanding])
 
         rolling = ~observing & (self._runs_left[rows] > 0) & (state.steps_left[rows] > 0)
         cut_short = ~observing & (self._runs_left[rows] > 0) & (state.steps_left[rows] == 0)
@@ -200,25 +201,24 @@ class Search:
         finished = rows[cut_short]
         self._finish(finished, (answer.value[cut_short].astype(np.float64), np.ones(len(finished), bool)))
 
-    def _query(self, rows: np.ndarray, expanding: np.ndarray) -> Answer:
+    def _query(self, rows: np.ndarray, expanding: np.ndarray, legal: np.ndarray) -> Answer:
         state = self._state
         candidates = None
         if expanding.any():
             candidates = np.zeros((len(rows), self.game.vocabulary.size), bool)
-            candidates[expanding] = self.game.view_legal(state.views[rows[expanding]])
+            candidates[expanding] = legal
         self.statistics.queries += len(rows)
         self.statistics.batches += 1
         return self.model.query(self.lanes[rows], state.tokens[rows], state.lengths[rows], candidates)
 
-    def _expand(self, rows: np.ndarray, answer: Answer, expanding: np.ndarray) -> None:
+    def _expand(self, rows: np.ndarray, legal: np.ndarray, next_token: np.ndarray, values: np.ndarray) -> None:
         """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the
         model."""
         if len(rows) == 0:
             return
-        legal = self.game.view_legal(self._state.views[rows])
-        policy = legal_policy(answer.next_token[expanding], legal)
+        policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
-        self.forest.expand(self._state.nodes[rows], children, answer.action_values[expanding])
+        self.forest.expand(self._state.nodes[rows], children, values)
         settled = (children.sum(1) == 1) & (self._state.lengths[rows] == self._root_lengths[rows])
         self._runs_left[rows[settled]] = 0
 

@@ -76,7 +76,11 @@ class Generator:
         meter = Meter()
         players = self._players(plan, meter)
         size = self._settings.games_per_table
-        tables = [self._play(plan, players, first) for first in range(0, plan.num_games, size)]
+        seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
+        tables = [
+            self._play(plan, players, first, seeds[first : first + size], bits[first : first + size])
+            for first in range(0, plan.num_games, size)
+        ]
         kept = Sequences.concat(sequences for sequences, _ in tables)
         write_shard(path, kept, self.game, self._provenance(plan))
         return ShardReport(
@@ -95,10 +99,11 @@ class Generator:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
 
-    def _play(self, plan: ShardPlan, players: Sequence[Player], first: int) -> tuple[Sequences, int]:
-        """One table from game ``first`` on: the kept sequences, and the decisions that asked a network."""
-        table = slice(first, first + self._settings.games_per_table)
-        seeds, bits = plan.deal_seeds()[table], plan.seat_bits(self.game.num_players)[table]
+    def _play(
+        self, plan: ShardPlan, players: Sequence[Player], first: int, seeds: np.ndarray, bits: np.ndarray
+    ) -> tuple[Sequences, int]:
+        """One table, from game ``first`` on, of deals ``seeds`` seated by ``bits``: the kept sequences, and the
+        decisions that asked a network."""
         seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
             states = self.game.deal(seeds)

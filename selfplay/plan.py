@@ -101,13 +101,15 @@ def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[Shar
 def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
     """The shards that train the network of ``iteration``, oldest first: its own, and the last ones before them until
     ``replay_games`` deals are reached. ``plans_of`` gives the shards of an iteration."""
-    chosen = list(plans_of(iteration))
+    newest_first = list(reversed(plans_of(iteration)))
+    num_games = sum(plan.num_games for plan in newest_first)
     for earlier in range(iteration - 1, -1, -1):
         for plan in reversed(plans_of(earlier)):
-            if sum(other.num_games for other in chosen) >= config.replay_games:
-                return chosen
-            chosen.insert(0, plan)
-    return chosen
+            if num_games >= config.replay_games:
+                return newest_first[::-1]
+            newest_first.append(plan)
+            num_games += plan.num_games
+    return newest_first[::-1]
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,6 @@
 """What a run has come to: the learning curve, printed and plotted, and the last tournaments."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -28,7 +27,7 @@ def report(run: RunDirectory, iterations: int, console: Console) -> None:
     if any(results for _, results in curve):
         console.print(_curve_table(curve))
         plotted = run.result("learning_curve.png")
-        _write(plotted, plot(curve))
+        storage.write_bytes_atomic(plotted, plot(curve))
         console.print(f"learning curve: {plotted}", highlight=False)
     final = run.result("tournament.json")
     for result in _results(final) if storage.exists(final) else []:
@@ -83,11 +82,3 @@ def _against(result: TournamentResult) -> str:
 def _results(path: str) -> list[TournamentResult]:
     records: list[dict[str, Any]] = storage.read_json(path)
     return [from_record(record) for record in records]
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a whole binary file, its directory made if need be."""
-    filesystem, name = storage.resolve(path)
-    filesystem.create_dir(str(Path(name).parent), recursive=True)
-    with filesystem.open_output_stream(name) as stream:
-        stream.write(data)

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cluster import cli
 from cluster.errors import blaming_input
+from cluster.progress import Progress
+from cluster.storage import write_json_atomic
 from games.registry import make_game
 from search.registry import checkpoint_record, make_players
 from search.tournament.config import TournamentConfig
 from search.tournament.matches import seatings
 from search.tournament.report import render
-from search.tournament.result import write_json
 from search.tournament.tournament import run_tournament
 
 
@@ -25,8 +25,7 @@ def main(config: TournamentConfig) -> None:
         seatings(len(config.players), game.num_players)
         players = make_players(config.players, game, config.search, config.checkpoint, config.engine)
         settings = _settings(config)
-    with _progress() as progress:
-        task = progress.add_task(" against ".join(config.players), total=config.deals)
+    with Progress(" against ".join(config.players), config.deals, "deals") as progress:
         result = run_tournament(
             game,
             players,
@@ -34,11 +33,11 @@ def main(config: TournamentConfig) -> None:
             config.seed,
             config.table_size,
             settings=settings,
-            on_progress=lambda deals: progress.advance(task, deals),
+            on_progress=progress.advance,
         )
     Console().print(render(result))
     if config.out:
-        write_json(result, config.out)
+        write_json_atomic(config.out, result.record())
         print(f"result: {config.out}")
 
 
@@ -52,19 +51,6 @@ def _settings(config: TournamentConfig) -> dict[str, Any]:
         "engine": asdict(config.engine),
         "table_size": config.table_size,
     }
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("deals"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        transient=True,
-        console=Console(stderr=True),
-    )
 
 
 if __name__ == "__main__":

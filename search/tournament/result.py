@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,15 +147,6 @@ def lower_is_better(game: Game) -> bool:
     covariance."""
     own, utility = game.outcomes.points[:, 0].astype(np.float64), game.outcomes.utility().astype(np.float64)
     return bool(((own - own.mean()) * (utility - utility.mean())).sum() < 0)
-
-
-def write_json(result: TournamentResult, path: str | Path) -> None:
-    """Write the result to ``path``, whole or not at all."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{target.name}.tmp")
-    temporary.write_text(json.dumps(result.record(), indent=2) + "\n")
-    temporary.replace(target)
 
 
 def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:

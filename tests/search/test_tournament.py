@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from cluster.storage import write_json_atomic
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
 from search.random_player import RandomPlayer
 from search.registry import make_players
 from search.tournament.matches import Matches, merge, play_deals, seatings
 from search.tournament.report import render
-from search.tournament.result import TournamentResult, lower_is_better, summarize, write_json
+from search.tournament.result import TournamentResult, lower_is_better, summarize
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -99,7 +100,7 @@ def test_the_json_record_is_this() -> None:
 
 def test_the_json_file_appears_whole_and_nothing_else_does(tmp_path: Path) -> None:
     target = tmp_path / "new" / "result.json"
-    write_json(by_hand(), target)
+    write_json_atomic(target, by_hand().record())
     assert json.loads(target.read_text()) == by_hand().record()
     assert [path.name for path in target.parent.iterdir()] == ["result.json"]
 
