@@ -44,6 +44,7 @@ METRICS = {
         Metric("kibitz_observation_loss", "gauge", "Cross-entropy of the next token, nats"),
         Metric("kibitz_outcome_loss", "gauge", "Cross-entropy of the outcome, nats"),
         Metric("kibitz_tokens_per_second", "gauge", "Tokens trained on per second"),
+        Metric("kibitz_matmul_share", "gauge", "Part of the device's matrix product rate that training makes"),
         Metric("kibitz_illegal_mass", "gauge", "Probability the model gives to illegal actions, 0 to 1"),
         Metric("kibitz_points_ahead", "gauge", "Points a hand better than the baseline named by the role"),
         Metric("kibitz_lost_items_total", "counter", "Pieces of work done again because their actor died"),

@@ -14,7 +14,7 @@ from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
 from learner.train import train
 
-SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second")
+SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""
 
 

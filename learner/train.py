@@ -20,6 +20,7 @@ from learner.data import Batch, TrainingData, data_digest, epoch_order, load_dat
 from learner.loss import Losses, losses
 from learner.outcome_init import start_outcome_head
 from learner.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
+from learner.roofline import matmul_rate, training_flops
 from learner.trunk import Architecture, PolicyValueNet, architecture, device_of, dtype_of, initialise
 
 Progress = Callable[[dict[str, float]], None]
@@ -55,7 +56,8 @@ def train(
         seed: of everything random.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
             ``observation_loss`` and ``outcome_loss`` (nats) since the last call, ``learning_rate``,
-            ``tokens_per_second``. What it raises ends the training, which can be resumed.
+            ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large matrix products that
+            they make. What it raises ends the training, which can be resumed.
 
     Returns:
         The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
@@ -103,6 +105,10 @@ class _Run:
         )
         self.num_steps = self.batches_per_epoch * config.num_epochs
         self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
+        length = float(data.lengths.mean()) - 1
+        share = min(1.0, config.outcome_positions / length) if config.outcome_positions else 1.0
+        self.flops_per_token = training_flops(net.arch, length, share)
+        self.matmul_rate = matmul_rate(self.device, self.dtype)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -119,6 +125,7 @@ class _Run:
             **(state.history[-1] if state.history else {}),
             "num_steps": self.num_steps,
             "tokens_per_second": 0.0,
+            "matmul_share": 0.0,
         }
         tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
         while state.step < self.num_steps:
@@ -193,7 +200,9 @@ class _Run:
         if not line["loss"] < float("inf"):
             raise FloatingPointError(f"the loss is {line['loss']} at step {state.step}; lower learner.learning_rate")
         state.history.append(line)
-        return {**line, "num_steps": self.num_steps, "tokens_per_second": tokens / max(seconds, 1e-9)}
+        rate = tokens / max(seconds, 1e-9)
+        share = rate * self.flops_per_token / self.matmul_rate
+        return {**line, "num_steps": self.num_steps, "tokens_per_second": rate, "matmul_share": share}
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:

@@ -212,7 +212,7 @@ class _Tally:
         }
 
 
-_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second")
+_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 
 
 def _learning(metrics: Mapping[str, float]) -> dict[str, float]:
