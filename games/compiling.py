@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numba
 
@@ -30,7 +30,9 @@ def _sources_fingerprint() -> str:
     """
     games = Path(__file__).parent
     sources = [file.read_bytes() for file in sorted(games.rglob("*.py"))]
-    above = (file.read_bytes() for file in sorted((games.parent / "search").rglob("*.py")))
+    above = (
+        file.read_bytes() for floor in ("learner", "search") for file in sorted((games.parent / floor).rglob("*.py"))
+    )
     sources += [source for source in above if b"@kernel" in source]
     return hashlib.blake2b(b"".join(sources), digest_size=8).hexdigest()
 
@@ -39,6 +41,18 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(cache_directory() / "numba" / _sources_fingerprint())  # type: ignore[attr-defined]
 
 
-def kernel(function: _Function) -> _Function:
-    """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs."""
-    return numba.njit(cache=True, nogil=True)(function)  # type: ignore[return-value]
+@overload
+def kernel(function: _Function) -> _Function: ...
+
+
+@overload
+def kernel(*, fastmath: bool) -> Callable[[_Function], _Function]: ...
+
+
+def kernel(function: _Function | None = None, *, fastmath: bool = False) -> Any:
+    """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
+
+    ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions.
+    """
+    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath)
+    return compiled if function is None else compiled(function)

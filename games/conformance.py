@@ -189,6 +189,22 @@ def check_determinism(game: Game, num_deals: int, seed: int) -> None:
         assert same, f"deal {row} depends on its neighbours or on more than its seed"
 
 
+def check_possible(game: Game, num_deals: int, seed: int) -> None:
+    """``view_possible`` marks exactly the tokens after which the history is consistent, so every token that does come.
+    One place of one deal is looked at every step."""
+    for step, states in enumerate(_random_play(game, num_deals, seed)):
+        row, draw = step % num_deals, derive(seed, "possible", step)
+        seat = draw % game.num_players
+        tokens, lengths = game.histories(states[row : row + 1], np.array([seat]))
+        cut = draw // game.num_players % int(lengths[0])
+        views = game.views(tokens, np.array([cut]))
+        possible = game.view_possible(views)
+        where = f"deal {row}, seat {seat}, place {cut}"
+        assert possible.dtype == np.bool_ and possible.shape == (1, game.vocabulary.size), "possible is bool[B, V]"
+        assert possible[0, tokens[0, cut]] or game.next(views)[0] == Next.END, f"{where}: an impossible token came"
+        assert np.array_equal(possible, Game.view_possible(game, views)), f"{where}: possible is not what is consistent"
+
+
 def check_garbage(game: Game, num_deals: int, seed: int) -> None:
     """``advance`` takes any token at any point without an error; a view at its end stays as it is."""
     states = game.deal(derive_many(seed, num_deals))
@@ -277,6 +293,7 @@ LAWS = (
     check_terminal,
     check_serialization,
     check_determinism,
+    check_possible,
     check_garbage,
 )
 """The laws of every game; ``check_no_leak``, which takes players too, comes on top."""

@@ -133,6 +133,19 @@ class Game(ABC):
     def consistent(self, views: np.ndarray) -> np.ndarray:
         """``bool[B]``: could this history have happened at all, whatever the others hold?"""
 
+    def view_possible(self, views: np.ndarray) -> np.ndarray:
+        """``bool[B, V]``: tokens after which the history could still have happened; none at its end.
+
+        This one tries every token; games whose views are rebuilt often have a faster one.
+        """
+        possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
+        going_on = np.flatnonzero(self.next(views) != Next.END)
+        for token in range(self.vocabulary.size):
+            tried = views[going_on].copy()
+            self.advance(tried, np.full(len(tried), token))
+            possible[going_on, token] = self.consistent(tried)
+        return possible
+
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States that agree with everything the observer has seen, one per view, sampled from ``seeds``
         (``uint64[B]``).

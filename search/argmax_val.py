@@ -7,10 +7,10 @@ import numpy as np
 
 from games.game import Game
 from search.config import ArgmaxValConfig
-from search.lanes import Lanes
+from search.paths import Paths
 from search.player import Turns
 from search.policy import admitted, legal_policy
-from search.queries import ObservationModel
+from search.queries import ObservationModel, by_token
 
 
 class ArgmaxVal:
@@ -20,24 +20,27 @@ class ArgmaxVal:
 
     def __init__(self, model: ObservationModel, config: ArgmaxValConfig, name: str = "argmax_val") -> None:
         self.name = name
-        self._model = model
         self._threshold = config.threshold
-        self._lanes = Lanes(model)
+        self._paths = Paths(model)
 
     def start(self, game: Game, num_games: int) -> None:
         """Forget every earlier history."""
-        self._lanes.start(num_games, game.num_players)
+        self._paths.start(game, num_games)
+
+    def forget(self, games: np.ndarray) -> None:
+        """Give back what was computed of ended deals."""
+        self._paths.forget(games)
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn; a forced move costs no query."""
         actions = turns.legal.argmax(axis=1)
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
         if len(free):
-            lanes = self._lanes.of(turns.game[free], turns.seat[free])
-            legal = turns.legal[free]
-            answer = self._model.query(lanes, turns.tokens[free], turns.lengths[free], legal)
-            actions[free] = argmax_val(answer.next_token, answer.action_values, legal, self._threshold)
-            self._model.keep(lanes, actions[free])
+            asked = turns.take(free)
+            answer = self._paths.query(asked, asked.legal)
+            values = by_token(answer.action_values, asked.legal)
+            actions[free] = argmax_val(answer.next_token, values, asked.legal, self._threshold)
+            self._paths.keep(asked, actions[free], asked.legal, answer)
         return actions
 
 

@@ -46,10 +46,27 @@ class GoMctsConfig:
     """The least probability, normalised over the legal actions, of an action that becomes a child."""
     illegal_penalty: float = 0.01
     """Mu: what a run that ended in an impossible history takes from every node on its path."""
+    lanes: int = 1
+    """Runs of a search that are under way at once; 1 is Algorithm 3 itself, more fill the batch of a lone search."""
+    virtual_loss: float = 0.0
+    """What a run under way lowers the expectation of its path by, in units of the utility, with more than one lane."""
+    mask_impossible: bool = False
+    """Whether tokens after which a history could not have happened are never sampled: beyond the paper."""
+    prune_impossible: bool = False
+    """Whether a run ends as soon as its history could not have happened, not only at its end: beyond the paper."""
+    selection: str = "uct"
+    """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
+    seconds: float = 0.0
+    """Wall time after which the searches of a batch begin no further runs; 0 for no limit. Results then depend on the
+    machine."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
+        _check("go_mcts", "lanes", self.lanes, self.lanes >= 1, "at least 1")
+        _check("go_mcts", "selection", self.selection, self.selection in ("uct", "puct"), "uct or puct")
+        _check("go_mcts", "seconds", self.seconds, self.seconds >= 0, "at least 0")
+        _check("go_mcts", "virtual_loss", self.virtual_loss, self.virtual_loss >= 0, "at least 0")
         _check("go_mcts", "num_runs", self.num_runs, self.num_runs >= 1, "at least 1")
         _check("go_mcts", "num_steps", self.num_steps, self.num_steps >= 0, "at least 0")
         _check("go_mcts", "exploration", self.exploration, self.exploration >= 0, "at least 0")
@@ -76,8 +93,11 @@ class EngineConfig:
     """``fp32`` or ``bf16``."""
     max_batch: int = 1024
     """Rows of one forward pass at most."""
+    cache_mb: int = 4096
+    """MiB that the keys and values of each player's network may take at most."""
 
     def __post_init__(self) -> None:
         _check("engine", "device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
         _check("engine", "precision", self.precision, self.precision in ("fp32", "bf16"), "fp32 or bf16")
+        _check("engine", "cache_mb", self.cache_mb, self.cache_mb >= 1, "at least 1")
         _check("engine", "max_batch", self.max_batch, self.max_batch >= 1, "at least 1")

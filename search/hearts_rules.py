@@ -37,6 +37,9 @@ class HeartsRules:
             raise ValueError(f"player {self.name!r} plays hearts only, not {game.name}")
         self._game = game
 
+    def forget(self, games: np.ndarray) -> None:
+        """Nothing to forget: every turn tells all."""
+
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn."""
         views = self._game.views(turns.tokens, turns.lengths)

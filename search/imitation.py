@@ -7,7 +7,7 @@ import numpy as np
 
 from games.game import Game
 from search.config import ImitationConfig
-from search.lanes import Lanes
+from search.paths import Paths
 from search.player import Turns
 from search.policy import legal_policy
 from search.queries import ObservationModel
@@ -20,23 +20,25 @@ class Imitation:
 
     def __init__(self, model: ObservationModel, config: ImitationConfig, name: str = "imitation") -> None:
         self.name = name
-        self._model = model
         self._temperature = config.temperature
-        self._lanes = Lanes(model)
+        self._paths = Paths(model)
 
     def start(self, game: Game, num_games: int) -> None:
         """Forget every earlier history."""
-        self._lanes.start(num_games, game.num_players)
+        self._paths.start(game, num_games)
+
+    def forget(self, games: np.ndarray) -> None:
+        """Give back what was computed of ended deals."""
+        self._paths.forget(games)
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn, drawn with the turn's seed; a forced move costs no query."""
         actions = turns.legal.argmax(axis=1)
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
         if len(free):
-            lanes = self._lanes.of(turns.game[free], turns.seat[free])
-            answer = self._model.query(lanes, turns.tokens[free], turns.lengths[free])
-            policy = legal_policy(answer.next_token, turns.legal[free])
-            actions[free] = sample(self._heated(policy), turns.seeds[free])
+            asked = turns.take(free)
+            policy = legal_policy(self._paths.query(asked).next_token, asked.legal)
+            actions[free] = sample(self._heated(policy), asked.seeds)
         return actions
 
     def _heated(self, policy: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What a player is: something that acts on batches of turns.
 
-Letters: ``M`` turns of a batch, ``G`` games at a table, ``L`` token positions, ``V`` tokens of the vocabulary.
+Letters: ``M`` turns of a batch, ``L`` token positions, ``V`` tokens of the vocabulary.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ class Turns:
     """A batch of decisions, at most one per game. It holds what the acting seats have seen and nothing else."""
 
     game: np.ndarray
-    """``int64[M]``: row of the table, the same during a whole deal; (game, seat) names a history that only grows."""
+    """``int64[M]``: place at the table, the same during a whole deal; until the player is told to forget it, (game,
+    seat) names a history that only grows."""
     seat: np.ndarray
     """``int64[M]``: seat that acts."""
     tokens: np.ndarray
@@ -30,6 +31,19 @@ class Turns:
     hidden: np.ndarray | None = None
     """The true states ``[M]``, handed only to players that declare ``sees_hidden``."""
 
+    def take(self, rows: np.ndarray) -> "Turns":
+        """Some of the turns."""
+        hidden = None if self.hidden is None else self.hidden[rows]
+        return Turns(
+            self.game[rows],
+            self.seat[rows],
+            self.tokens[rows],
+            self.lengths[rows],
+            self.legal[rows],
+            self.seeds[rows],
+            hidden,
+        )
+
 
 class Player(Protocol):
     """Decides turns. What it decides in a row depends on that row alone, never on its neighbours."""
@@ -39,7 +53,10 @@ class Player(Protocol):
     """True for players that look at cards a real player cannot see; tables and reports mark them."""
 
     def start(self, game: Game, num_games: int) -> None:
-        """A new table of ``num_games`` deals begins: forget every earlier history."""
+        """A new table with ``num_games`` places begins: forget every earlier history."""
+
+    def forget(self, games: np.ndarray) -> None:
+        """The deals at these places (``int64[...]``) have ended; others may take their places."""
 
     def act(self, turns: Turns) -> np.ndarray:
         """``[M]``: one legal token per turn."""

@@ -19,3 +19,16 @@ def admitted(policy: np.ndarray, above: np.ndarray) -> np.ndarray:
     admitted_actions = above.copy()
     admitted_actions[none, policy[none].argmax(1)] = True
     return admitted_actions
+
+
+def possible_only(next_token: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """``float32[M, V]``: p(token | h) of the tokens that are ``possible`` (``bool[M, V]``), not normalised.
+
+    Where the model gives them no mass they are equally likely; rows in which nothing is possible stay as they are.
+    """
+    masked = np.where(possible, next_token, np.float32(0.0))
+    lost = masked.sum(1) <= 0
+    masked[lost] = possible[lost]
+    nowhere = ~possible.any(1)
+    masked[nowhere] = next_token[nowhere]
+    return masked

@@ -17,6 +17,9 @@ class RandomPlayer:
         self.name = name
 
     def start(self, game: Game, num_games: int) -> None:
+        """Nothing to remember."""
+
+    def forget(self, games: np.ndarray) -> None:
         """Nothing to forget."""
 
     def act(self, turns: Turns) -> np.ndarray:

@@ -6,7 +6,9 @@ that everybody shares.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from games.game import Game
 from search.argmax_val import ArgmaxVal
@@ -16,6 +18,9 @@ from search.imitation import Imitation
 from search.player import Player
 from search.queries import ObservationModel
 from search.random_player import RandomPlayer
+
+if TYPE_CHECKING:
+    from learner.trunk import Architecture, PolicyValueNet
 
 
 def _hearts_rules(game: Game) -> Player:
@@ -84,6 +89,32 @@ def make_players(
     return made
 
 
+def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig) -> ObservationModel:
+    """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
+    from learner.engine import QueryEngine
+
+    model = QueryEngine(net, utility, engine.device, engine.precision, engine.max_batch, engine.cache_mb)
+    return cast(ObservationModel, model)  # met structurally: the learner does not know this package
+
+
+def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:
+    """What the keys and values of ``num_histories`` full-length histories take, for people to read.
+
+    Raises:
+        ValueError: more than ``engine.cache_mb``; ``key`` names the setting that asks for so many, with its value.
+    """
+    from learner.engine import MIB, slot_bytes
+
+    token = slot_bytes(arch, engine.device, engine.precision)
+    needed = -(-num_histories * arch.n_positions * token // MIB)
+    if needed > engine.cache_mb:
+        raise ValueError(
+            f"{key}: keys and values of {num_histories:,} histories may take {needed:,} MiB, and "
+            f"engine.cache_mb={engine.cache_mb} allows less; raise it, or play fewer games side by side"
+        )
+    return f"keys and values: {token / 1024:.3g} KiB a token, at most {needed:,} MiB for {key}"
+
+
 def check_names(players: Sequence[str], game: Game, with_model: bool = True) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, or
     needs a network where ``with_model`` is False."""
@@ -138,7 +169,6 @@ def _models(
     if not any(paths):
         return [None] * len(players)
     from learner.checkpoint import load_weights
-    from learner.engine import QueryEngine
 
     nets = {path: load_weights(Path(path), game) for path in {path for path in paths if path}}
     utilities = {"argmax_val": search.argmax_val.utility, "go_mcts": search.go_mcts.utility}
@@ -148,6 +178,5 @@ def _models(
             models.append(None)
             continue
         utility = game.outcomes.utility(utilities.get(given.partition("@")[0], ""))
-        model = QueryEngine(nets[path], utility, engine.device, engine.precision, engine.max_batch)
-        models.append(cast(ObservationModel, model))  # met structurally: the learner does not know this package
+        models.append(make_model(nets[path], utility, engine))
     return models

@@ -1,12 +1,12 @@
 """A table: many deals played side by side, with any mix of players.
 
-Letters: ``G`` games at the table, ``P`` seats, ``M`` turns of one player at one moment. Generation of self-play games
+Letters: ``G`` deals, ``P`` seats, ``M`` turns of one player at one moment. Generation of self-play games
 and tournaments are both tables. A game comes out the same whatever else is played at its table.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,46 +29,93 @@ class TableResult:
     """``int64[len(players)]``: turns each player decided."""
     seconds: np.ndarray
     """``float64[len(players)]``: wall time each player took for them."""
+    fill: float
+    """Mean share of the table's places that were taken, over its steps."""
 
 
-def play_table(game: Game, players: Sequence[Player], seating: np.ndarray, seeds: np.ndarray) -> TableResult:
+def play_table(
+    game: Game,
+    players: Sequence[Player],
+    seating: np.ndarray,
+    seeds: np.ndarray,
+    table_size: int = 0,
+    on_finished: Callable[[int], None] | None = None,
+) -> TableResult:
     """Play one deal per row to its end.
 
     Args:
         players: everybody who plays; a player may hold any number of seats in any number of games.
         seating: ``int[G, P]``, which player (index into ``players``) has which seat.
         seeds: ``uint64[G]``, the seeds of the deals.
+        table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
+        on_finished: called now and then with the number of deals that have ended since the last call.
 
     Raises:
         ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
     """
     seating, seeds = _checked(game, players, seating, seeds)
-    states = game.deal(seeds)
-    final = np.empty(len(seeds), states.dtype)
+    table = _Places(game, players, seeds, min(table_size or len(seeds), len(seeds)))
     decisions = np.zeros(len(players), np.int64)
     seconds = np.zeros(len(players), np.float64)
-    for player in players:
-        player.start(game, len(seeds))
-    rows = np.arange(len(seeds))
+    steps = taken = 0
     while True:
-        mover = game.to_move(states).astype(np.int64)
-        over = mover < 0
-        if over.any():
-            final[rows[over]] = states[over]
-            states, rows, mover = states[~over], rows[~over], mover[~over]
-        if len(rows) == 0:
+        ended = table.renew()
+        if ended and on_finished is not None:
+            on_finished(ended)
+        if len(table.deal) == 0:
             break
-        turns = _turns(game, states, rows, mover, seeds[rows])
-        actions = np.empty(len(rows), np.int64)
-        acting = seating[rows, mover]
+        steps, taken = steps + 1, taken + len(table.deal)
+        mover = game.to_move(table.states).astype(np.int64)
+        turns = _turns(game, table.states, table.place, mover, seeds[table.deal])
+        actions = np.empty(len(mover), np.int64)
+        acting = seating[table.deal, mover]
         for index in np.unique(acting):
             mine = np.flatnonzero(acting == index)
             began = time.perf_counter()
-            actions[mine] = _answers(players[index], turns, mine, states)
+            actions[mine] = _answers(players[index], turns, mine, table.states)
             seconds[index] += time.perf_counter() - began
             decisions[index] += len(mine)
-        game.play(states, actions)
-    return TableResult(final, game.outcome(final), game.points(final), decisions, seconds)
+        game.play(table.states, actions)
+    final = table.final
+    return TableResult(
+        final, game.outcome(final), game.points(final), decisions, seconds, taken / max(steps * table.size, 1)
+    )
+
+
+class _Places:
+    """The places of a table and the deals at them."""
+
+    def __init__(self, game: Game, players: Sequence[Player], seeds: np.ndarray, size: int) -> None:
+        self.size = size
+        self.place = np.arange(size)
+        """Places that are taken."""
+        self.deal = np.arange(size)
+        """The deal at each of them."""
+        self.states = game.deal(seeds[:size])
+        """And how it stands."""
+        self.final = np.empty(len(seeds), self.states.dtype)
+        """How each deal has ended."""
+        self._game, self._players, self._seeds, self._next = game, players, seeds, size
+        for player in players:
+            player.start(game, size)
+
+    def renew(self) -> int:
+        """Clear places whose deals have ended, deal anew there as long as deals are left, and say how many ended."""
+        ended = 0
+        while (over := self._game.to_move(self.states) < 0).any():
+            self.final[self.deal[over]] = self.states[over]
+            cleared, going_on = self.place[over], ~over
+            for player in self._players:
+                player.forget(cleared)
+            fresh = np.arange(self._next, min(self._next + len(cleared), len(self._seeds)))
+            self._next += len(fresh)
+            self.states = self.states[going_on]
+            if len(fresh):
+                self.states = np.concatenate([self.states, self._game.deal(self._seeds[fresh])])
+            self.deal = np.concatenate([self.deal[going_on], fresh])
+            self.place = np.concatenate([self.place[going_on], cleared[: len(fresh)]])
+            ended += len(cleared)
+        return ended
 
 
 def _checked(
@@ -94,15 +141,7 @@ def _turns(game: Game, states: np.ndarray, rows: np.ndarray, seats: np.ndarray, 
 
 def _answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:
     """``int64[M]``: what one player answers to its turns (positions ``mine``), checked."""
-    asked = Turns(
-        game=turns.game[mine],
-        seat=turns.seat[mine],
-        tokens=turns.tokens[mine],
-        lengths=turns.lengths[mine],
-        legal=turns.legal[mine],
-        seeds=turns.seeds[mine],
-        hidden=states[mine] if player.sees_hidden else None,
-    )
+    asked = replace(turns.take(mine), hidden=states[mine] if player.sees_hidden else None)
     actions = np.asarray(player.act(asked))
     if actions.shape != mine.shape or actions.dtype.kind not in "iu":
         raise ValueError(

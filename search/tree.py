@@ -1,9 +1,10 @@
 """Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3).
 
 A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own
-action is a *decision* once expanded: it owns a run of edges, one per child, each with the sum of backed-up values and
-the visits. Any other node may keep the model's next-token distribution, so that a distribution once computed is sampled
-again without a query.
+action is a *decision* once expanded: it owns a run of edges, one per child, each with the sum of backed-up values, the
+visits, and the runs *pending* behind it, which have passed it and are not backed up yet. Any other node may keep the
+model's next-token distribution, so that a distribution once computed is sampled again without a query. A node also
+knows the model's slot of its token, so that nothing is computed twice.
 
 All trees of a forest share one pool of nodes, edges and distributions; letters: ``B`` trees, ``V`` tokens.
 """
@@ -29,12 +30,15 @@ class Forest:
         self.first_child = np.empty(0, np.int64)
         self.next_sibling = np.empty(0, np.int64)
         self.distribution = np.empty(0, np.int64)
+        self.slot = np.empty(0, np.int64)
         self.first_edge = np.empty(0, np.int64)
         self.edge_count = np.empty(0, np.int32)
         self.edge_token = np.empty(0, np.int32)
         self.edge_child = np.empty(0, np.int64)
         self.edge_value = np.empty(0, np.float64)
         self.edge_visits = np.empty(0, np.int64)
+        self.edge_pending = np.empty(0, np.int64)
+        self.edge_prior = np.empty(0, np.float32)
         self.probabilities = np.empty((0, vocabulary_size), np.float32)
         self.new_nodes(np.full(num_trees, NONE, np.int64), np.full(num_trees, -1, np.int32))
 
@@ -44,7 +48,7 @@ class Forest:
         self._reserve_nodes(len(tokens))
         nodes = np.arange(first, first + len(tokens), dtype=np.int64)
         self.token[nodes] = tokens
-        for link in (self.first_child, self.next_sibling, self.distribution, self.first_edge):
+        for link in (self.first_child, self.next_sibling, self.distribution, self.slot, self.first_edge):
             link[nodes] = NONE
         self.edge_count[nodes] = 0
         self.num_nodes += len(tokens)
@@ -69,50 +73,73 @@ class Forest:
         self.distribution[nodes] = np.arange(first, first + len(nodes))
         self.num_distributions += len(nodes)
 
-    def expand(self, nodes: np.ndarray, children: np.ndarray, values: np.ndarray) -> None:
-        """Turn nodes into decisions with the children ``bool[M, V]``, each starting as (value, 1 visit) from
-        ``values[M, V]``."""
-        rows, tokens = np.nonzero(children)
+    def expand(
+        self,
+        nodes: np.ndarray,
+        children: np.ndarray,
+        priors: np.ndarray,
+        values: np.ndarray,
+        slots: np.ndarray,
+        following: np.ndarray,
+    ) -> None:
+        """Turn nodes into decisions with the children ``bool[M, V]``.
+
+        For each child, in order of nodes and tokens: the policy's probability; the value it starts with, as one visit;
+        the slot of its token; and ``following[:, V]``, its next-token distribution.
+        """
+        tokens = np.nonzero(children)[1]
         first = self.num_edges
-        self._reserve_edges(len(rows))
-        edges = np.arange(first, first + len(rows))
+        self._reserve_edges(len(tokens))
+        edges = np.arange(first, first + len(tokens))
+        below = self.new_nodes(np.full(len(tokens), NONE, np.int64), tokens)
+        self.slot[below] = slots
+        self.store_distributions(below, following)
         self.edge_token[edges] = tokens
-        self.edge_child[edges] = NONE
-        self.edge_value[edges] = values[rows, tokens]
+        self.edge_child[edges] = below
+        self.edge_value[edges] = values
         self.edge_visits[edges] = 1
-        self.num_edges += len(rows)
+        self.edge_pending[edges] = 0
+        self.edge_prior[edges] = priors
+        self.num_edges += len(tokens)
         counts = children.sum(1)
         self.edge_count[nodes] = counts
         self.first_edge[nodes] = first + np.cumsum(counts) - counts
 
-    def select(self, nodes: np.ndarray, exploration: float) -> np.ndarray:
-        """``int64[M]``: the edge with the highest UCT score of each decision, the first one of equals."""
+    def select(self, nodes: np.ndarray, exploration: float, virtual_loss: float, puct: bool = False) -> np.ndarray:
+        """``int64[M]``: the edge with the highest score of each decision, the first one of equals; a run is pending
+        behind it from now on. Rows are served one after the other, so runs at one node see each other.
+
+        The score is UCT, mean + C sqrt(ln N / n), or with ``puct`` mean + C prior sqrt(N) / (1 + n). A pending run
+        counts as a visit that brings the mean found so far less ``virtual_loss``; with 0 only the exploration term
+        notices it (WU-UCT, Liu et al. 2020).
+        """
         edges: np.ndarray = _select(
-            nodes, exploration, self.first_edge, self.edge_count, self.edge_value, self.edge_visits
+            nodes,
+            exploration,
+            virtual_loss,
+            puct,
+            self.first_edge,
+            self.edge_count,
+            self.edge_value,
+            self.edge_visits,
+            self.edge_pending,
+            self.edge_prior,
         )
         return edges
 
-    def follow(self, nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the nodes behind edges, made where there were none."""
-        children = self.edge_child[edges]
-        missing = children == NONE
-        if missing.any():
-            unlinked = np.full(int(missing.sum()), NONE, np.int64)
-            children[missing] = self.new_nodes(unlinked, self.edge_token[edges[missing]])
-            self.edge_child[edges[missing]] = children[missing]
-        return children
-
-    def find_edges(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the edge of each decision that plays the token, ``NONE`` where no child does."""
+    def enter(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the edge of each decision that plays the token, with a run pending behind it from now on;
+        ``NONE`` where no child plays it. No node may appear twice."""
         edges: np.ndarray = _find_edges(nodes, tokens, self.first_edge, self.edge_count, self.edge_token)
+        self.edge_pending[edges[edges != NONE]] += 1
         return edges
 
     def backup(
         self, paths: np.ndarray, depths: np.ndarray, values: np.ndarray, legal: np.ndarray, penalty: float
     ) -> None:
-        """Add each run's value and a visit to the edges ``paths[m, :depths[m]]``; an illegal run costs ``penalty``,
-        no visit."""
-        _backup(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits)
+        """Add each run's value and a visit to the edges ``paths[m, :depths[m]]`` it was pending behind; an illegal run
+        costs ``penalty``, no visit."""
+        _backup(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits, self.edge_pending)
 
     def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Actions, mean values and visits of a tree's root, in action order."""
@@ -120,7 +147,8 @@ class Forest:
         return self.edge_token[edges], self.edge_value[edges] / self.edge_visits[edges], self.edge_visits[edges]
 
     def dump(self, node: int) -> dict[str, Any]:
-        """A node and all below it as plain nested records, for tests and for looking at a search."""
+        """A node and all below it that runs have grown, as plain nested records, for tests and for looking at a
+        search."""
         edges = range(self.first_edge[node], self.first_edge[node] + self.edge_count[node])
         observations = {}
         child = self.first_child[node]
@@ -132,38 +160,35 @@ class Forest:
                 int(self.edge_token[e]): {
                     "value": float(self.edge_value[e]),
                     "visits": int(self.edge_visits[e]),
-                    "then": self.dump(self.edge_child[e]) if self.edge_child[e] != NONE else None,
+                    "then": self._dump_grown(self.edge_child[e]),
                 }
                 for e in edges
             },
             "observations": dict(sorted(observations.items())),
         }
 
+    def _dump_grown(self, node: int) -> dict[str, Any] | None:
+        record = self.dump(node)
+        return record if record["children"] or record["observations"] else None
+
     def _reserve_nodes(self, count: int) -> None:
-        for name in ("token", "first_child", "next_sibling", "distribution", "first_edge", "edge_count"):
+        for name in ("token", "first_child", "next_sibling", "distribution", "slot", "first_edge", "edge_count"):
             setattr(self, name, _grown(getattr(self, name), self.num_nodes + count))
 
     def _reserve_edges(self, count: int) -> None:
-        for name in ("edge_token", "edge_child", "edge_value", "edge_visits"):
+        for name in ("edge_token", "edge_child", "edge_value", "edge_visits", "edge_pending", "edge_prior"):
             setattr(self, name, _grown(getattr(self, name), self.num_edges + count))
 
     def _reserve_distributions(self, count: int) -> None:
         self.probabilities = _grown(self.probabilities, self.num_distributions + count)
 
 
-def sample_tokens(probabilities: np.ndarray, counters: np.ndarray) -> np.ndarray:
-    """``int32[M]``: one token per row of ``float32[M, V]``, steps the random counters ``uint64[M]`` in place."""
-    tokens = np.empty(len(probabilities), np.int32)
+def sample_rows(probabilities: np.ndarray, rows: np.ndarray, counters: np.ndarray) -> np.ndarray:
+    """``int32[M]``: one token from each of the distributions ``probabilities[rows]`` (``float32[N, V]``); steps the
+    random counters ``uint64[M]`` in place."""
+    tokens = np.empty(len(rows), np.int32)
     with np.errstate(over="ignore"):
-        _sample_rows(probabilities, np.arange(len(probabilities)), counters, tokens)
-    return tokens
-
-
-def sample_stored(forest: Forest, nodes: np.ndarray, counters: np.ndarray) -> np.ndarray:
-    """``int32[M]``: one token per node from its stored distribution, steps the random counters in place."""
-    tokens = np.empty(len(nodes), np.int32)
-    with np.errstate(over="ignore"):
-        _sample_rows(forest.probabilities, forest.distribution[nodes], counters, tokens)
+        _sample_rows(probabilities, rows, counters, tokens)
     return tokens
 
 
@@ -199,7 +224,18 @@ def _find_edges(nodes, tokens, first_edge, edge_count, edge_token):
 
 
 @kernel
-def _select(nodes, exploration, first_edge, edge_count, edge_value, edge_visits):
+def _select(
+    nodes,
+    exploration,
+    virtual_loss,
+    puct,
+    first_edge,
+    edge_count,
+    edge_value,
+    edge_visits,
+    edge_pending,
+    edge_prior,
+):
     edges = np.empty(len(nodes), np.int64)
     for i in range(len(nodes)):
         first = first_edge[nodes[i]]
@@ -207,22 +243,31 @@ def _select(nodes, exploration, first_edge, edge_count, edge_value, edge_visits)
         edges[i] = first
         total = 0
         for edge in range(first, last):
-            total += edge_visits[edge]
+            total += edge_visits[edge] + edge_pending[edge]
         best = -np.inf
         for edge in range(first, last):
-            visits = edge_visits[edge]
-            score = edge_value[edge] / visits + exploration * np.sqrt(np.log(total) / visits)
+            pending = edge_pending[edge]
+            visits = edge_visits[edge] + pending
+            score = edge_value[edge] / edge_visits[edge]
+            if puct:
+                score += exploration * edge_prior[edge] * np.sqrt(total) / (1 + visits)
+            else:
+                score += exploration * np.sqrt(np.log(total) / visits)
+            if pending > 0:
+                score -= virtual_loss * pending / visits
             if score > best:
                 best = score
                 edges[i] = edge
+        edge_pending[edges[i]] += 1
     return edges
 
 
 @kernel
-def _backup(paths, depths, values, legal, penalty, edge_value, edge_visits):
+def _backup(paths, depths, values, legal, penalty, edge_value, edge_visits, edge_pending):
     for i in range(len(depths)):
         for d in range(depths[i]):
             edge = paths[i, d]
+            edge_pending[edge] -= 1
             if legal[i]:
                 edge_value[edge] += values[i]
                 edge_visits[edge] += 1

@@ -3,6 +3,8 @@
 The same command resumes a run that was stopped, however, and says ``finished`` when nothing is left to do.
 """
 
+import sys
+
 from rich.console import Console
 
 from cluster import cli, storage
@@ -10,11 +12,12 @@ from cluster.connection import connect
 from cluster.errors import blaming_input
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
+from games.game import Game
 from games.registry import make_game
 from learner.checkpoint import load_weights
 from learner.trunk import architecture
 from search.evaluator import EvaluatorSettings
-from search.registry import check_names, own_checkpoints
+from search.registry import check_cache, check_names, own_checkpoints
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings
@@ -29,22 +32,23 @@ _ROW_BYTES = 120
 
 def main(config: TrainConfig) -> None:
     """Check everything, then run what is missing and print what came out."""
-    _check(config)
+    memory = _check(config)
     run = RunDirectory(config.run.dir)
     with storage.RunLock(run.root):
         run.check(config)
         if run.finished():
             Console().print(f"{run.root}: finished")
         else:
+            print(memory, file=sys.stderr)
             _work(config, run)
         report(run, config.selfplay.iterations, Console())
 
 
-def _check(config: TrainConfig) -> None:
-    """Whatever can be known to fail later fails now."""
+def _check(config: TrainConfig) -> str:
+    """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        architecture(game, config.model)
+        memory = _check_memory(config, game)
         check_names(list(config.selfplay.initial.players), game, with_model=False)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
@@ -57,6 +61,19 @@ def _check(config: TrainConfig) -> None:
     later = config.selfplay.iterations * config.selfplay.games_per_iteration * game.num_players
     check_directory(
         config.run.dir, in_job=config.cluster.place == "job", free_mb=100 + (kept + later) * _ROW_BYTES // 2**20
+    )
+    return memory
+
+
+def _check_memory(config: TrainConfig, game: Game) -> str:
+    """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``."""
+    arch = architecture(game, config.model)
+    tables = {
+        "selfplay.games_per_table": config.selfplay.games_per_table,
+        "evaluation.table_size": config.evaluation.table_size,
+    }
+    return "\n".join(
+        check_cache(arch, config.engine, games * game.num_players, f"{key}={games}") for key, games in tables.items()
     )
 
 

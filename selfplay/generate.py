@@ -5,6 +5,7 @@ several, one seat is ArgmaxVal* with the last, against imitations of all of them
 that are there already stay.
 """
 
+import sys
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
@@ -18,7 +19,7 @@ from games.config import GameConfig
 from games.registry import make_game
 from learner.checkpoint import load_weights
 from search.config import EngineConfig, SearchConfig
-from search.registry import check_names
+from search.registry import check_cache, check_names
 from selfplay.config import InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, split
@@ -54,14 +55,18 @@ def main(config: GenerateConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         check_names(list(config.initial.players), game, with_model=False)
+        memory = []
         for path in config.checkpoints:
-            load_weights(storage.local_copy(path), game)
+            arch = load_weights(storage.local_copy(path), game).arch
+            key = f"games_per_table={config.games_per_table}"
+            memory.append(check_cache(arch, config.engine, config.games_per_table * game.num_players, key))
     networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
     seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
     pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
     missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
     if missing:
+        print(*memory, sep="\n", end="\n" if memory else "", file=sys.stderr)
         _play(config, missing)
     print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
 

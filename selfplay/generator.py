@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -17,14 +16,13 @@ from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, write_shard
 from learner.checkpoint import checkpoint_id, load_weights
-from learner.engine import QueryEngine
 from learner.trunk import PolicyValueNet
 from search.argmax_val import ArgmaxVal
 from search.config import EngineConfig, SearchConfig
 from search.imitation import Imitation
 from search.player import Player
 from search.queries import ObservationModel
-from search.registry import make_model_free
+from search.registry import make_model, make_model_free
 from search.table import play_table
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
@@ -75,13 +73,7 @@ class Generator:
         self._load(plan.networks)
         meter = Meter()
         players = self._players(plan, meter)
-        size = self._settings.games_per_table
-        seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
-        tables = [
-            self._play(plan, players, first, seeds[first : first + size], bits[first : first + size])
-            for first in range(0, plan.num_games, size)
-        ]
-        kept = Sequences.concat(sequences for sequences, _ in tables)
+        kept, decisions = self._play(plan, players)
         write_shard(path, kept, self.game, self._provenance(plan))
         return ShardReport(
             path=path,
@@ -89,28 +81,26 @@ class Generator:
             shard=plan.shard,
             games=plan.num_games,
             sequences=len(kept),
-            decisions=sum(decisions for _, decisions in tables),
+            decisions=decisions,
             seconds=time.perf_counter() - began,
             illegal_mass=meter.illegal_mass,
-            batch_fill=meter.batch_fill(size),
+            batch_fill=meter.batch_fill(self._settings.games_per_table),
         )
 
     def pid(self) -> int:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
 
-    def _play(
-        self, plan: ShardPlan, players: Sequence[Player], first: int, seeds: np.ndarray, bits: np.ndarray
-    ) -> tuple[Sequences, int]:
-        """One table, from game ``first`` on, of deals ``seeds`` seated by ``bits``: the kept sequences, and the
-        decisions that asked a network."""
+    def _play(self, plan: ShardPlan, players: Sequence[Player]) -> tuple[Sequences, int]:
+        """The shard's games: the kept sequences, and the decisions that asked a network."""
+        seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
         seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
             states = self.game.deal(seeds)
             self.game.playout(states, bits[:, 0])
             labels, decisions = self.game.outcome(states), 0
         else:
-            result = play_table(self.game, players, seating, seeds)
+            result = play_table(self.game, players, seating, seeds, self._settings.games_per_table)
             states, labels = result.states, result.labels
             decisions = int(result.decisions.sum()) if plan.networks else 0
         rows, seat = np.nonzero(keep)
@@ -121,7 +111,7 @@ class Generator:
             seat=seat,
             player=names[seating[rows, seat]],
             deal_seed=seeds[rows],
-            game=rows + first,
+            game=rows,
         )
         return sequences, decisions
 
@@ -149,12 +139,9 @@ class Generator:
                 self._ids[network] = checkpoint_id(path)
 
     def _model(self, network: Network, meter: Meter) -> ObservationModel:
-        """An engine with lanes of its own over a loaded network."""
-        engine = self._settings.engine
+        """An engine with a cache of its own over a loaded network."""
         utility = self.game.outcomes.utility(self._settings.search.argmax_val.utility)
-        model = QueryEngine(self._nets[network], utility, engine.device, engine.precision, engine.max_batch)
-        # Met structurally: the learner does not know the search package.
-        return MeteredModel(cast(ObservationModel, model), meter)
+        return MeteredModel(make_model(self._nets[network], utility, self._settings.engine), meter)
 
     def _provenance(self, plan: ShardPlan) -> dict[str, str]:
         return {

@@ -37,26 +37,30 @@ class MeteredModel:
         self._model = model
         self._meter = meter
 
-    def reset(self, num_lanes: int) -> None:
+    @property
+    def slots_left(self) -> int:
         """See ``ObservationModel``."""
-        self._model.reset(num_lanes)
+        return self._model.slots_left
 
     def query(
-        self, lanes: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, candidates: np.ndarray | None = None
+        self,
+        paths: np.ndarray,
+        held: np.ndarray,
+        tokens: np.ndarray,
+        lengths: np.ndarray,
+        candidates: np.ndarray | None = None,
+        values: np.ndarray | None = None,
+        look_ahead: bool = False,
     ) -> Answer:
         """See ``ObservationModel``."""
-        answer = self._model.query(lanes, tokens, lengths, candidates)
+        answer = self._model.query(paths, held, tokens, lengths, candidates, values, look_ahead)
         self._meter.batches += 1
-        self._meter.rows += len(lanes)
+        self._meter.rows += len(lengths)
         if candidates is not None:
-            self._meter.judged += len(lanes)
+            self._meter.judged += len(lengths)
             self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1)).sum())
         return answer
 
-    def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
+    def free(self, slots: np.ndarray) -> None:
         """See ``ObservationModel``."""
-        self._model.keep(lanes, tokens)
-
-    def truncate(self, lanes: np.ndarray, lengths: np.ndarray) -> None:
-        """See ``ObservationModel``."""
-        self._model.truncate(lanes, lengths)
+        self._model.free(slots)

@@ -120,6 +120,11 @@ class HeartsGame(Game):
         view.own_legal_batch(views, legal)
         return legal
 
+    def view_possible(self, views: np.ndarray) -> np.ndarray:
+        possible = np.zeros((len(views), VOCABULARY.size), np.bool_)
+        view.possible_batch(views, np.zeros(1, view.VIEW), possible)
+        return possible
+
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcome``; a complete history that is inconsistent, but whose 52 plays can be scored, has
         its label too."""

@@ -245,6 +245,17 @@ def is_consistent(view):
     )
 
 
+@kernel
+def tokens_to_try(view):
+    """Set of token ids that alone can be possible next, few where it is cheap to tell: bit ``t`` for token ``t``."""
+    turn = view["public"]["turn"]
+    if turn == 0:
+        return own_legal(view)
+    if turn > 0:
+        return unseen(view) & view["possible"][turn]
+    return (np.int64(1) << np.int64(EOS)) - 1
+
+
 # ---- batches -------------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +286,19 @@ def consistent_batch(views, verdicts):
     """Write ``is_consistent`` of every row into ``bool[B]``."""
     for i in range(len(views)):
         verdicts[i] = is_consistent(views[i])
+
+
+@kernel
+def possible_batch(views, scratch, possible):
+    """Mark the tokens that leave a history consistent in ``bool[B, V]``, given all False; ``scratch`` is a view."""
+    for i in range(len(views)):
+        tokens = tokens_to_try(views[i]) if next_of(views[i]) != _END else np.int64(0)
+        while tokens != 0:
+            token = lowest(tokens)
+            scratch[0] = views[i]
+            advance(scratch[0], np.int64(token))
+            possible[i, token] = is_consistent(scratch[0])
+            tokens &= tokens - 1
 
 
 @kernel

@@ -58,24 +58,24 @@ def play_deals(
 
     Args:
         players: the entrants.
-        table_size: matches played side by side, rounded down to whole deals but at least one; bounds the memory.
-        on_progress: called after every table with the number of deals it held.
+        table_size: matches played side by side; bounds the memory.
+        on_progress: called now and then with the number of deals' worth of matches that have ended since.
     """
     if count < 1:
         raise ValueError(f"deals={count}: at least 1 deal must be played")
     seats = seatings(len(players), game.num_players)
     deals = derive_many(derive(seed, "tournament"), count, first)
-    step = max(1, table_size // len(seats))
-    points, decisions, seconds = [], np.zeros(len(players), np.int64), np.zeros(len(players))
-    for start in range(0, count, step):
-        table = deals[start : start + step]
-        result = play_table(game, players, np.tile(seats, (len(table), 1)), np.repeat(table, len(seats)))
-        points.append(result.points.reshape(len(table), *seats.shape))
-        decisions += result.decisions
-        seconds += result.seconds
-        if on_progress is not None:
-            on_progress(len(table))
-    return Matches(first, np.concatenate(points), decisions, seconds)
+    ended = 0
+
+    def count_matches(matches: int) -> None:
+        nonlocal ended
+        before, ended = ended, ended + matches
+        if on_progress is not None and ended // len(seats) > before // len(seats):
+            on_progress(ended // len(seats) - before // len(seats))
+
+    seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
+    result = play_table(game, players, seating, seeds, table_size, count_matches)
+    return Matches(first, result.points.reshape(count, *seats.shape), result.decisions, result.seconds)
 
 
 def merge(parts: Sequence[Matches]) -> Matches:

@@ -42,7 +42,8 @@ def test_small_poker_games_keep_every_law(name: str) -> None:
     conformance.check_game(OpenSpielGame(name), num_deals=15, seed=1)
 
 
-@pytest.mark.parametrize("law", conformance.LAWS)
+# Trying every token at every place would take OpenSpiel's hearts, whose views are found by search, hours.
+@pytest.mark.parametrize("law", [law for law in conformance.LAWS if law is not conformance.check_possible])
 def test_hearts_keeps_every_law(law) -> None:
     # Garbage is searched in vain to the bound, so that law gets a low one.
     bound = 200 if law is conformance.check_garbage else 10_000

@@ -27,10 +27,12 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance):
     answers = []
     for device, kind in (("cpu", "fp32"), ("cuda", precision)):
         engine = QueryEngine(net, utility, device, kind)
-        engine.reset(20)
-        first = engine.query(np.arange(20), tokens, lengths, candidates)
-        engine.keep(np.arange(20), np.full(20, 7))
-        answers.append((*first, *engine.query(np.arange(20), tokens, lengths + 3)))
+        paths, held = np.full((20, 75), -1, np.int64), np.zeros(20, np.int64)
+        asked = {"values": np.ones(20, bool)}
+        first = engine.query(paths, held, tokens, lengths, candidates, **asked, look_ahead=True)
+        paths[np.arange(20), lengths] = first.action_slots[np.nonzero(candidates)[1] == 7]
+        second = engine.query(paths, lengths + 1, tokens, lengths + 3, **asked)
+        answers.append((first.next_token, first.value, first.action_values, first.action_next, *second[:2]))
     for cpu, gpu in zip(*answers, strict=True):
         np.testing.assert_allclose(gpu, cpu, atol=tolerance)
 

@@ -16,41 +16,61 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 class FunctionModel:
     """Answers every query from a function of the history: (next-token distribution, value).
 
-    It keeps its lanes as the protocol asks, and fails where a query does not continue its lane.
+    It keeps slots as the protocol asks, each a whole history, and fails where a path is not the history it is said to
+    be, and where a slot is used or given back that nobody holds.
     """
 
-    def __init__(self, function: Model) -> None:
+    def __init__(self, function: Model, limit: int = 100_000) -> None:
         self.function = function
         self.histories_asked: list[History] = []
-        self._lanes: list[History] = []
+        self.computed: list[History] = []
+        self.slots: dict[int, History] = {}
+        self._limit = limit
+        self._made = 0
 
-    def reset(self, num_lanes: int) -> None:
-        self._lanes = [()] * num_lanes
+    @property
+    def slots_left(self) -> int:
+        return self._limit - len(self.slots)
 
     def query(
-        self, lanes: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, candidates: np.ndarray | None = None
+        self,
+        paths: np.ndarray,
+        held: np.ndarray,
+        tokens: np.ndarray,
+        lengths: np.ndarray,
+        candidates: np.ndarray | None = None,
+        values: np.ndarray | None = None,
+        look_ahead: bool = False,
     ) -> Answer:
-        assert len(set(lanes.tolist())) == len(lanes), "a lane was asked twice in one batch"
         histories = [tuple(int(t) for t in row[:length]) for row, length in zip(tokens, lengths, strict=True)]
-        for lane, history in zip(lanes, histories, strict=True):
-            assert history[: len(self._lanes[lane])] == self._lanes[lane], "the query does not continue its lane"
-            self._lanes[lane] = history
+        for path, have, history in zip(paths, held, histories, strict=True):
+            for place in range(have):
+                assert self.slots[int(path[place])] == history[: place + 1], "the path is not its history"
+            path[have : len(history)] = [self._new(history[: place + 1]) for place in range(have, len(history))]
         self.histories_asked += histories
         answers = [self.function(history) for history in histories]
         next_token = np.array([answer[0] for answer in answers], np.float32)
-        action_values = np.full(next_token.shape, np.nan, np.float32)
-        if candidates is not None:
-            for row, action in zip(*np.nonzero(candidates), strict=True):
-                action_values[row, action] = self.function((*histories[row], int(action)))[1]
-        return Answer(next_token, np.array([answer[1] for answer in answers], np.float32), action_values)
+        asked = np.zeros(len(histories), bool) if values is None else values
+        marked = np.zeros(next_token.shape, bool) if candidates is None else candidates
+        behind = [(*histories[row], int(action)) for row, action in zip(*np.nonzero(marked), strict=True)]
+        return Answer(
+            next_token,
+            np.where(asked, np.array([answer[1] for answer in answers], np.float32), np.nan),
+            np.array([self.function(history)[1] for history in behind], np.float32),
+            np.array([self._new(history) for history in behind], np.int64),
+            np.array([self.function(h)[0] for h in behind if look_ahead], np.float32).reshape(-1, next_token.shape[1]),
+        )
 
-    def keep(self, lanes: np.ndarray, tokens: np.ndarray) -> None:
-        for lane, token in zip(lanes, tokens, strict=True):
-            self._lanes[lane] = (*self._lanes[lane], int(token))
+    def free(self, slots: np.ndarray) -> None:
+        for slot in slots[slots >= 0].tolist():
+            del self.slots[slot]
 
-    def truncate(self, lanes: np.ndarray, lengths: np.ndarray) -> None:
-        for lane, length in zip(lanes, lengths, strict=True):
-            self._lanes[lane] = self._lanes[lane][:length]
+    def _new(self, history: History) -> int:
+        assert self.slots_left > 0, "the cache is full"
+        self._made += 1
+        self.slots[self._made] = history
+        self.computed.append(history)
+        return self._made
 
 
 def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) -> Model:

@@ -10,7 +10,8 @@ import numpy as np
 
 from games.game import Game, Next
 from search.config import GoMctsConfig
-from search.tree import sample_tokens
+from search.policy import possible_only
+from search.tree import sample_rows
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]
@@ -25,6 +26,7 @@ class ReferenceGoMcts:
         self.utility = game.outcomes.utility(config.utility)
         self.counter = np.array([seed], np.uint64)
         self.tree: dict[History, dict[int, list[float]]] = {}
+        self.priors: dict[History, dict[int, float]] = {}
 
     def search(self, root: History) -> int:
         """Run all runs; the root action with the highest mean value."""
@@ -48,7 +50,11 @@ class ReferenceGoMcts:
         total = sum(visits for _, visits in children.values())
         best, best_score = -1, -math.inf
         for action, (value, visits) in children.items():
-            score = value / visits + self.config.exploration * math.sqrt(math.log(total) / visits)
+            if self.config.selection == "puct":
+                bonus = self.priors[history][action] * math.sqrt(total) / (1 + visits)
+            else:
+                bonus = math.sqrt(math.log(total) / visits)
+            score = value / visits + self.config.exploration * bonus
             if score > best_score:
                 best, best_score = action, score
         return best
@@ -59,6 +65,7 @@ class ReferenceGoMcts:
         policy = probabilities / probabilities.sum()
         chosen = [int(a) for a, p in zip(legal, policy, strict=True) if p > self.config.threshold]
         chosen = chosen or [int(legal[policy.argmax()])]
+        self.priors[history] = {int(a): float(p) for a, p in zip(legal, policy, strict=True)}
         self.tree[history] = {a: [float(np.float32(self.model((*history, a))[1])), 1] for a in chosen}
 
     def rollout(self, history: History) -> History:
@@ -89,13 +96,18 @@ class ReferenceGoMcts:
                     child[0] -= self.config.illegal_penalty
 
     def sample(self, history: History) -> int:
-        return int(sample_tokens(self.model(history)[0][None], self.counter)[0])
+        probabilities = self.model(history)[0][None]
+        if self.config.mask_impossible:
+            probabilities = possible_only(probabilities, self.game.view_possible(self.view(history)))
+        return int(sample_rows(probabilities, np.zeros(1, np.int64), self.counter)[0])
 
     def view(self, history: History) -> np.ndarray:
         return self.game.views(np.array([history]), np.array([len(history)]))
 
     def terminal(self, history: History) -> bool:
-        return bool(self.game.next(self.view(history))[0] == Next.END)
+        view = self.view(history)
+        impossible = self.config.prune_impossible and not self.game.consistent(view)[0]
+        return bool(self.game.next(view)[0] == Next.END or impossible)
 
     def to_move(self, history: History) -> bool:
         return bool(self.game.next(self.view(history))[0] == Next.ACTION)

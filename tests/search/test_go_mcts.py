@@ -1,5 +1,8 @@
 """GO-MCTS against a tree computed by hand and against Algorithm 3 written plainly."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from games.rng import derive_many
 from search.config import GoMctsConfig
 from search.go_mcts import GoMcts
 from search.player import Turns
+from search.tree import NONE, Forest
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 from tests.search.toy import LEADS, ToyGame
@@ -104,22 +108,105 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
 
 @pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
 @pytest.mark.parametrize("num_steps", [0, 1, 3])
-def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(game: Game, num_steps: int) -> None:
-    config = GoMctsConfig(num_runs=25, num_steps=num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02)
+@pytest.mark.parametrize(
+    ("slots", "beyond"),
+    [
+        (100_000, {}),
+        (700, {}),
+        (100_000, {"mask_impossible": True}),
+        (100_000, {"prune_impossible": True}),
+        (100_000, {"selection": "puct"}),
+    ],
+)
+def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
+    game: Game, num_steps: int, slots: int, beyond: dict[str, bool | str]
+) -> None:
+    config = replace(GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02), **beyond)
     model = hash_model(game, nonsense=0.02)
     histories = decision_histories(game, count=8)
     seeds = derive_many(5, len(histories))
-    player = GoMcts(FunctionModel(model), config)
+    player = GoMcts(FunctionModel(model, slots), config)
     turns = turns_at(game, histories, seeds)
     player.start(game, len(histories))
     search = player.search(turns, np.arange(len(histories)))
     actions = player.act(turns)
     assert search.statistics.illegal_runs < search.statistics.runs
+    assert "mask_impossible" not in beyond or search.statistics.illegal_runs == 0
     for row, history in enumerate(histories):
         reference = ReferenceGoMcts(game, model, config, int(seeds[row]))
         assert actions[row] == reference.search(history)
         if len(reference.tree[history]) > 1:
             assert flattened(search.forest.dump(row), history) == reference_children(reference)
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
+def test_a_search_computes_the_tree_once_and_leaves_the_slots_of_its_root_alone(lanes: int) -> None:
+    game = HeartsGame()
+    model = FunctionModel(hash_model(game, nonsense=0.02))
+    player = GoMcts(model, GoMctsConfig(num_runs=40, num_steps=0, exploration=0.3, lanes=lanes))
+    turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
+    player.start(game, 6)
+    search = player.search(turns, np.arange(6))
+    # Without rollouts every token is one of the tree; histories of several searches may begin alike.
+    assert max(Counter(model.computed).values()) <= 6
+    assert len(model.computed) - len(set(model.computed)) <= (turns.lengths - 1).sum()
+    assert len(model.slots) == turns.lengths.sum()
+    assert search.statistics.runs > 40
+
+
+@pytest.mark.parametrize("virtual_loss", [0.0, 0.5])
+def test_lanes_do_all_runs_in_fewer_batches_and_leave_nothing_pending(virtual_loss: float) -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
+    searches = {}
+    for lanes in (1, 7):
+        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss)
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
+        player.start(game, 6)
+        searches[lanes] = player.search(turns_at(game, histories, seeds), np.arange(6))
+    one, many = searches[1], searches[7]
+    assert one.statistics.runs == many.statistics.runs
+    assert many.statistics.batches < one.statistics.batches / 3
+    assert (many.forest.edge_pending[: many.forest.num_edges] == 0).all()
+    visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
+    assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
+
+
+def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
+    config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=4)
+    trees = []
+    for chosen in (np.arange(6), np.array([4]), np.array([2, 4])):
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
+        player.start(game, 6)
+        search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]), np.arange(len(chosen)))
+        trees.append(search.forest.dump(list(chosen).index(4)))
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_a_search_stops_when_its_time_is_up() -> None:
+    game = HeartsGame()
+    turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
+    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.2))
+    player.start(game, 6)
+    search = player.search(turns, np.arange(6))
+    assert 6 <= search.statistics.runs < 10**6
+    assert not search.runs.active.any()
+
+
+def test_pending_runs_make_others_look_elsewhere() -> None:
+    values, visits = np.array([0.6, 0.5]), np.array([1, 1])
+    for loss, second in ((0.0, 0), (0.5, 1)):
+        forest = Forest(1, 4)
+        children = np.array([[True, True, False, False]])
+        slots, following = np.array([NONE, NONE]), np.zeros((2, 4), np.float32)
+        forest.expand(np.zeros(1, np.int64), children, np.full(2, 0.5), values, slots, following)
+        chosen = forest.select(np.zeros(2, np.int64), 0.0, loss)
+        # Without exploration: 0.6 against 0.5, then 0.6 - loss / 2 against 0.5.
+        assert chosen.tolist() == [0, second]
+        assert forest.edge_pending[:2].sum() == 2
+        assert np.array_equal(forest.edge_visits[:2], visits)
 
 
 def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:

@@ -7,7 +7,6 @@ from games.rng import derive_many
 from search.argmax_val import ArgmaxVal, argmax_val
 from search.config import ArgmaxValConfig, ImitationConfig
 from search.imitation import Imitation, sample
-from search.lanes import Lanes
 from search.player import Turns
 from search.table import play_table
 from tests.search.models import FunctionModel, hash_model, table_model
@@ -15,18 +14,6 @@ from tests.search.toy import EOS, LEADS, ToyGame
 
 HOLDS_1_4 = (LEADS, 0, 3)
 """The history of the leader that holds the cards 1 and 4, tokens 0 and 3."""
-
-
-class CountingModel(FunctionModel):
-    """Remembers how many lanes it was asked to provide."""
-
-    def __init__(self) -> None:
-        super().__init__(hash_model(ToyGame(), 0.1))
-        self.provided: list[int] = []
-
-    def reset(self, num_lanes: int) -> None:
-        self.provided.append(num_lanes)
-        super().reset(num_lanes)
 
 
 def turns(histories: list[tuple[int, ...]], legal: list[list[int]]) -> Turns:
@@ -111,21 +98,23 @@ def test_sampling_never_gives_a_token_of_probability_zero() -> None:
     assert sample(policy, ends).tolist() == [1, 4, 1, 4]
 
 
-def test_lanes_come_in_blocks_of_one_per_game() -> None:
-    model = CountingModel()
-    lanes = Lanes(model)
-    lanes.start(num_games=3, num_players=2)
-    first = lanes.of(np.array([0, 2]), np.array([0, 1]))
-    assert model.provided == [3]
-    assert lanes.of(np.array([2, 1]), np.array([1, 0])).tolist() == [first[1], 2]
-    assert model.provided == [3]
-    more = lanes.of(np.array([0, 1, 2]), np.array([1, 1, 0]))
-    assert model.provided == [3, 6]
-    assert sorted([*first.tolist(), 2, *more.tolist()]) == [0, 1, 2, 3, 4, 5]
+@pytest.mark.parametrize("player_of", [ArgmaxVal, Imitation])
+def test_every_token_of_a_deal_is_computed_once_and_none_is_held_behind_its_end(player_of: type) -> None:
+    config = ArgmaxValConfig() if player_of is ArgmaxVal else ImitationConfig()
+    for seed in range(10):
+        model = FunctionModel(hash_model(ToyGame(), 0.1))
+        player = player_of(model, config)
+        play_table(ToyGame(), [player], np.zeros((1, 2), np.int64), np.array([seed], np.uint64))
+        assert len(set(model.computed)) == len(model.computed) > 0
+        assert not model.slots
 
 
-def test_a_player_in_one_seat_of_each_game_has_one_lane_for_each_game() -> None:
-    model = CountingModel()
-    players = [ArgmaxVal(model, ArgmaxValConfig()), Imitation(CountingModel(), ImitationConfig())]
-    play_table(ToyGame(), players, np.array([[0, 1], [1, 0]] * 5), derive_many(1, 10))
-    assert model.provided == [10]
+def test_a_history_asked_about_again_after_its_move_is_answered() -> None:
+    model = FunctionModel(hash_model(ToyGame(), 0.1))
+    player = ArgmaxVal(model, ArgmaxValConfig())
+    player.start(ToyGame(), 1)
+    asked = turns([HOLDS_1_4], [[0, 3]])
+    assert player.act(asked) == player.act(asked)
+    assert len(model.slots) == len(HOLDS_1_4) + 1
+    player.start(ToyGame(), 1)
+    assert not model.slots

@@ -7,7 +7,7 @@ from learner.checkpoint import checkpoint_id, save_weights
 from learner.config import ModelConfig
 from learner.trunk import PolicyValueNet, architecture, initialise
 from search.config import ArgmaxValConfig, EngineConfig, GoMctsConfig, ImitationConfig, SearchConfig
-from search.registry import checkpoint_record, make_model_free, make_players, own_checkpoints
+from search.registry import check_cache, checkpoint_record, make_model_free, make_players, own_checkpoints
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -102,3 +102,14 @@ def test_a_checkpoint_of_another_game_is_refused(checkpoint: str) -> None:
 def test_settings_out_of_range_are_refused(make: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_what_a_table_takes_is_told_and_too_much_of_it_refused() -> None:
+    arch = architecture(HeartsGame(), ModelConfig(n_layer=8, n_head=8, n_embd=256))
+    # Eight layers of keys and values, 256 floats each: 16 KiB a token; 75 tokens a history.
+    told = check_cache(arch, EngineConfig(device="cpu"), 1024, "games=256")
+    assert told == "keys and values: 16 KiB a token, at most 1,200 MiB for games=256"
+    half = check_cache(arch, EngineConfig(device="cuda", precision="bf16"), 1024, "games=256")
+    assert half == "keys and values: 8 KiB a token, at most 600 MiB for games=256"
+    with pytest.raises(ValueError, match=r"games=256: .* 1,200 MiB, and engine\.cache_mb=1000 allows less"):
+        check_cache(arch, EngineConfig(device="cpu", cache_mb=1000), 1024, "games=256")

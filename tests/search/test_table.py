@@ -78,6 +78,28 @@ def test_a_table_of_64_games_equals_64_tables_of_one(make: Callable[[], list[Pla
     assert np.array_equal(together.labels, np.concatenate([one.labels for one in alone]))
 
 
+@pytest.mark.parametrize("size", [1, 7, 63, 64, 1000])
+@pytest.mark.parametrize("make", [random_players, model_players])
+def test_places_are_taken_anew_as_deals_end_and_nothing_changes(make: Callable[[], list[Player]], size: int) -> None:
+    game, seeds = ToyGame(), derive_many(7, 64)
+    seating = np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 16)
+    ended: list[int] = []
+    refilled = play_table(game, make(), seating, seeds, size, ended.append)
+    at_once = play_table(game, make(), seating, seeds)
+    assert game.serialize(refilled.states) == game.serialize(at_once.states)
+    assert np.array_equal(refilled.decisions, at_once.decisions)
+    assert sum(ended) == 64
+    waves = -(-64 // size)  # deals of this game are equally long
+    assert refilled.fill == pytest.approx(64 / (waves * min(size, 64)))
+
+
+def test_what_was_computed_of_an_ended_deal_is_given_back() -> None:
+    models = [FunctionModel(hash_model(ToyGame(), 0.2), limit=60) for _ in range(2)]
+    players = [ArgmaxVal(models[0], ArgmaxValConfig()), Imitation(models[1], ImitationConfig())]
+    play_table(ToyGame(), players, both(100), derive_many(1, 100), table_size=4)
+    assert not models[0].slots and not models[1].slots
+
+
 def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:
     result = play_table(ToyGame(), [RandomPlayer(), RandomPlayer("other")], both(30), derive_many(3, 30))
     assert result.decisions.tolist() == [60, 60]

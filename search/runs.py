@@ -1,0 +1,135 @@
+"""Where the runs of a batch of searches stand.
+
+Letters: ``B`` searches, ``K`` runs of a search that are under way at once (its *lanes*), ``R`` = B * K rows, of which
+row ``b * K + k`` is lane ``k`` of search ``b``; ``L`` token positions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.game import Game
+from games.rng import mix
+from search.tree import NONE, Forest
+
+
+@dataclass
+class Roots:
+    """The histories that ``B`` searches start from."""
+
+    views: np.ndarray
+    """``[B]``: the game's views of them."""
+    tokens: np.ndarray
+    """``int64[B, L]``"""
+    lengths: np.ndarray
+    """``int64[B]``"""
+    slots: np.ndarray
+    """``int64[B, L]``: the model's slots of their tokens, as far as there are any."""
+    held: np.ndarray
+    """``int64[B]``: how many there are."""
+
+
+class Runs:
+    """State of ``R`` runs in flat arrays."""
+
+    def __init__(self, game: Game, roots: Roots, lanes: int, num_runs: int, num_steps: int, seeds: np.ndarray) -> None:
+        """
+        Args:
+            lanes: K.
+            num_runs: runs of every search.
+            num_steps: own moves of a rollout.
+            seeds: ``uint64[B]``: the searches' random numbers; lane 0 draws from the seed itself.
+        """
+        self.game, self.roots, self.lanes, self.num_steps = game, roots, lanes, num_steps
+        count, length = len(roots.lengths) * lanes, roots.tokens.shape[1]
+        self.tree = np.repeat(np.arange(len(roots.lengths)), lanes)
+        """``int64[R]``: the search a row belongs to, and so its root node."""
+        lane = np.tile(np.arange(lanes, dtype=np.uint64), len(roots.lengths))
+        self.counters = np.where(lane == 0, seeds[self.tree], mix(seeds[self.tree], lane))
+        """``uint64[R]``: random counters."""
+        self.left = np.full(len(roots.lengths), num_runs, np.int64)
+        """``int64[B]``: runs that have not begun."""
+        self.active = np.zeros(count, bool)
+        """``bool[R]``: whether a run is under way."""
+        self.views = roots.views[self.tree]
+        self.tokens = roots.tokens[self.tree]
+        self.lengths = roots.lengths[self.tree]
+        self.slots = np.full((count, length), NONE, np.int64)
+        """``int64[R, L]``: the path of the run's history."""
+        self.held = np.zeros(count, np.int64)
+        """``int64[R]``: tokens of it that have slots."""
+        self.node = np.full(count, NONE, np.int64)
+        """``int64[R]``: the node it stands on, ``NONE`` once it has left the tree into a rollout."""
+        self.nodes = np.full((count, length), NONE, np.int64)
+        """``int64[R, L]``: the nodes of its tokens, ``NONE`` for those of the root history and of the rollout."""
+        self.edges = np.zeros((count, length), np.int64)
+        """``int64[R, L]``: edges to back up to."""
+        self.depth = np.zeros(count, np.int64)
+        """``int64[R]``: number of those edges."""
+        self.steps_left = np.zeros(count, np.int64)
+        """``int64[R]``: rollout moves of its own that remain."""
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Set idle rows to the start of a run each, as far as their searches have runs left."""
+        tree = self.tree[rows]
+        rank = np.arange(len(rows)) - np.searchsorted(tree, tree)  # rows of a search stand together
+        rows = rows[rank < self.left[tree]]
+        tree = self.tree[rows]
+        np.subtract.at(self.left, tree, 1)
+        self.active[rows] = True
+        self.views[rows] = self.roots.views[tree]
+        self.tokens[rows] = self.roots.tokens[tree]
+        self.lengths[rows] = self.roots.lengths[tree]
+        self.slots[rows] = self.roots.slots[tree]
+        self.held[rows] = self.roots.held[tree]
+        self.node[rows] = tree
+        self.nodes[rows] = NONE
+        self.depth[rows] = 0
+        self.steps_left[rows] = self.num_steps
+
+    def append(self, rows: np.ndarray, tokens: np.ndarray) -> None:
+        """One token behind each history."""
+        self.tokens[rows, self.lengths[rows]] = tokens
+        self.lengths[rows] += 1
+        views = self.views[rows]
+        self.game.advance(views, tokens)
+        self.views[rows] = views
+
+    def step_to(self, rows: np.ndarray, nodes: np.ndarray) -> None:
+        """Stand on these nodes, whose tokens were just appended."""
+        self.node[rows] = nodes
+        self.nodes[rows, self.lengths[rows] - 1] = nodes
+
+    def pass_edge(self, rows: np.ndarray, edges: np.ndarray) -> None:
+        """Remember edges to back up to."""
+        self.edges[rows, self.depth[rows]] = edges
+        self.depth[rows] += 1
+
+    def take_slots(self, rows: np.ndarray, forest: Forest) -> None:
+        """Use what other runs have computed: the slot of the node each row stands on, if it has one."""
+        slots = forest.slot[self.node[rows]]
+        rows, slots = rows[slots != NONE], slots[slots != NONE]
+        self.slots[rows, self.lengths[rows] - 1] = slots
+        self.held[rows] = self.lengths[rows]
+
+    def give_slots(self, rows: np.ndarray, forest: Forest) -> None:
+        """Let other runs use what was computed for ``rows``, whose histories are held whole: slots of nodes go to the
+        nodes, those of root histories to the roots."""
+        in_root = np.arange(self.slots.shape[1]) < self.roots.lengths[self.tree[rows]][:, None]
+        self.roots.slots[self.tree[rows]] = np.where(in_root, self.slots[rows], NONE)
+        self.roots.held[self.tree[rows]] = self.roots.lengths[self.tree[rows]]
+        nodes = self.nodes[rows]
+        row, place = np.nonzero(nodes != NONE)
+        forest.slot[nodes[row, place]] = self.slots[rows[row], place]
+
+    def own_slots(self, rows: np.ndarray) -> np.ndarray:
+        """Slots of tokens that neither a root nor a node has: those of rollouts."""
+        places = np.arange(self.slots.shape[1])
+        begin = self.roots.lengths[self.tree[rows]][:, None]
+        own = (places >= begin) & (places < self.held[rows][:, None]) & (self.nodes[rows] == NONE)
+        return np.asarray(self.slots[rows][own])
+
+    def forget_slots(self) -> None:
+        """Keep the slots of the root histories alone; the others have been given back."""
+        self.slots[:] = self.roots.slots[self.tree]
+        self.held[:] = np.minimum(self.held, self.roots.held[self.tree])
