@@ -1,0 +1,111 @@
+"""What a second actor adds: ``python -m benchmarks.scaling [--full]``.
+
+``generators_2``: shards of ArgmaxVal* games, ``evaluators_2``: deals of a tournament of ArgmaxVal* against random
+players, by Ray actors of the pool that self-play uses, each pinned to a core of its own. "Ours" is the rate of two
+actors, "theirs" that of one, measured one after the other with fresh actors; the network is the size of ``model=demo``.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from benchmarks.plain import network
+from benchmarks.report import Case, report
+from benchmarks.training import DEMO
+from cluster.config import ClusterConfig
+from cluster.connection import connect
+from cluster.pool import ActorPool
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from learner.checkpoint import save_weights
+from search.config import EngineConfig, SearchConfig
+from search.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from selfplay.config import InitialConfig
+from selfplay.generator import Generator, GeneratorSettings
+from selfplay.plan import Network, Seating, ShardPlan
+
+GAME = HeartsGame()
+
+
+def rate(
+    kind: type, settings: Any, cores: Sequence[int], tasks: Sequence[Any], call: Callable[[Any, Any], Any]
+) -> float:
+    """Tasks a second of one actor per core, each after a task to warm up."""
+    actor = ray.remote(_pinned(kind))
+    pool: ActorPool[Any] = ActorPool(lambda place: actor.remote(settings, cores[place]), len(cores))
+    with pool:
+        for _ in pool.run(tasks[: 2 * len(cores)], call):
+            pass
+        began = time.perf_counter()
+        for _ in pool.run(tasks[2 * len(cores) :], call):
+            pass
+        return (len(tasks) - 2 * len(cores)) / (time.perf_counter() - began)
+
+
+def _pinned(kind: type) -> type:
+    """The actor's class, on one core with one thread."""
+
+    class Pinned(kind):  # type: ignore[misc]
+        def __init__(self, settings: Any, core: int) -> None:
+            import torch
+
+            os.sched_setaffinity(0, {core})
+            torch.set_num_threads(1)
+            super().__init__(settings)
+
+    return Pinned
+
+
+def generators(checkpoint: str, out: Path, cores: Sequence[int], shards: int) -> float:
+    """Shards a second."""
+    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), games_per_table=128)
+    networks = (Network("000", checkpoint),)
+    plans = [
+        (
+            str(out / f"{len(cores)}-{shard}.parquet"),
+            ShardPlan(1, shard, 128, Seating.EVERYBODY, InitialConfig(), networks, 1),
+        )
+        for shard in range(shards * len(cores) + 2 * len(cores))
+    ]
+    return rate(Generator, settings, cores, plans, lambda actor, item: actor.generate.remote(item[1], item[0]))
+
+
+def evaluators(checkpoint: str, cores: Sequence[int], parts: int) -> float:
+    """Parts of a tournament a second."""
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=140)
+    tasks = [
+        DealsTask(("argmax_val", "random"), checkpoint, first=10 * part, count=10, seed=1)
+        for part in range(parts * len(cores) + 2 * len(cores))
+    ]
+    return rate(Evaluator, settings, cores, tasks, lambda actor, task: actor.play.remote(task))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="four times as much work")
+    scale = 4 if parser.parse_args().full else 1
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise SystemExit("two actors on two cores need two cores; this process may use one")
+    with tempfile.TemporaryDirectory() as scratch, connect(ClusterConfig(num_cpus=4, num_gpus=0)):
+        checkpoint = Path(scratch) / "checkpoint"
+        save_weights(checkpoint, network(GAME, DEMO), GAME)
+        cases = []
+        for name, measure, unit in (
+            ("generators_2", lambda some: generators(str(checkpoint), Path(scratch), some, 5 * scale), "shards/s"),
+            ("evaluators_2", lambda some: evaluators(str(checkpoint), some, 5 * scale), "parts/s"),
+        ):
+            one, two = measure(cores[:1]), measure(cores)
+            cases.append(Case("scaling", name, two, one, unit))
+        report(cases)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""ArgmaxVal* decisions a second in self-play: ``python -m benchmarks.selfplay [--full]``.
+
+Paper-size model, Hearts, everybody ArgmaxVal*, 256 deals side by side, bfloat16: whole games, rules and bookkeeping
+included, turns with a choice counted. Theirs: the same decisions written plainly on transformers' GPT2Model in the same
+process, one query at a time with the whole history each time, float32, on turns from all over the game; actions below
+the threshold cost it no query.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, network, plain_argmax_val
+from benchmarks.report import Case, report
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from learner.trunk import PolicyValueNet
+from search.argmax_val import ArgmaxVal
+from search.config import ArgmaxValConfig, EngineConfig
+from search.player import Turns
+from search.registry import make_model
+from search.table import play_table
+
+GAME = HeartsGame()
+CONFIG = ArgmaxValConfig()
+
+
+class _Counting(ArgmaxVal):
+    """Counts the turns with a choice; a forced move costs neither side a query."""
+
+    decisions = 0
+
+    def act(self, turns: Turns) -> np.ndarray:
+        self.decisions += int((turns.legal.sum(1) > 1).sum())
+        return super().act(turns)
+
+
+def ours(net: PolicyValueNet, deals: int) -> float:
+    """Decisions a second over whole tables."""
+    player = _Counting(make_model(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
+    play_table(GAME, [player], np.zeros((2, 4), np.int64), derive_many(1, 2))
+    player.decisions = 0
+    began = time.perf_counter()
+    play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(2, deals))
+    return player.decisions / (time.perf_counter() - began)
+
+
+def theirs(net: PolicyValueNet, count: int) -> float:
+    """Decisions a second, one after the other."""
+    model, turns = PlainModel(net, GAME.outcomes.utility("")), hearts_turns(count, seed=3)
+    model(history_of(turns, 0))
+    began = time.perf_counter()
+    for row in range(count):
+        plain_argmax_val(model, history_of(turns, row), np.flatnonzero(turns.legal[row]), CONFIG.threshold)
+    return count / (time.perf_counter() - began)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="four times as many decisions")
+    scale = 4 if parser.parse_args().full else 1
+    net = network(GAME, PAPER)
+    report([Case("selfplay", "argmax_val", ours(net, 256 * scale), theirs(net, 150 * scale), "decisions/s")])
+
+
+if __name__ == "__main__":
+    main()
