@@ -58,16 +58,24 @@ class _Work(Generic[T]):
         """Items drawn and not finished, by number."""
         self.attempts: dict[int, int] = {}
 
-    def draw(self) -> int | None:
-        """The number of the next item to do, None if there is none now."""
-        if self._again:
-            return self._again.popleft()
+    def draw(self, alone: bool) -> int | None:
+        """The number of the next item to do, None if there is none now; suspects are for actors that are ``alone``
+        with them."""
+        for number in self._again:
+            if alone or not self.suspect(number):
+                self._again.remove(number)
+                return number
         if self._more:
             for number, item in self._source:
                 self.items[number] = item
                 return number
             self._more = False
         return None
+
+    def suspect(self, number: int) -> bool:
+        """Whether an actor died over this item. It may have finished it: the result of an actor that dies at once
+        afterwards is lost too. With nothing behind it, another death is its own."""
+        return number in self.attempts
 
     def give_back(self, numbers: Iterable[int]) -> None:
         """Do these again."""
@@ -185,11 +193,11 @@ class ActorPool(Generic[T]):
         free = [worker for worker in self._workers if worker.ready is None]
         for depth in range(self._in_flight):
             for worker in free:
-                if len(worker.pending) > depth:
+                if len(worker.pending) > depth or any(map(work.suspect, worker.pending.values())):
                     continue
-                number = work.draw()
+                number = work.draw(alone=not worker.pending)
                 if number is None:
-                    return
+                    continue
                 worker.pending[call(worker.actor, work.items[number])] = number
 
     def _give_back(self, work: _Work[T], worker: _Worker, error: Exception) -> None:
