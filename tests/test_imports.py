@@ -37,7 +37,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "omegaconf": ("cluster.cli", "*.config", "selfplay.run_directory", *COMMANDS),
-    "ray": ("cluster.*", "*.actor"),
+    "ray": ("cluster.*", "*.actor", "benchmarks.scaling"),
     "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model",),
     "safetensors": ("learner.*",),
