@@ -12,9 +12,9 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import ModelConfig
-from learner.model import PolicyValueConfig, PolicyValueModel
 from learner.trunk import PolicyValueNet, architecture, initialise
 from search.player import Turns
+from tests.learner.material import transformers_model
 
 PAPER = ModelConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)
 """Table 4: 6.4 million parameters in the trunk and the next-token head, 7.1 with Hearts' outcome head."""
@@ -26,25 +26,6 @@ def network(game: Game, config: ModelConfig) -> PolicyValueNet:
     net = PolicyValueNet(architecture(game, config))
     initialise(net, 1)
     return net.eval()
-
-
-def transformers_model(net: PolicyValueNet) -> PolicyValueModel:
-    """The same network as a transformers model."""
-    arch = net.arch
-    config = PolicyValueConfig(
-        vocab_size=arch.vocab_size,
-        n_positions=arch.n_positions,
-        n_layer=arch.n_layer,
-        n_head=arch.n_head,
-        n_embd=arch.n_embd,
-        n_inner=arch.n_inner,
-        embd_pdrop=arch.embd_pdrop,
-        resid_pdrop=arch.resid_pdrop,
-        num_outcomes=arch.num_outcomes,
-    )
-    model = PolicyValueModel(config)
-    model.load_state_dict(net.state_dict())
-    return model
 
 
 class PlainModel:

@@ -11,46 +11,22 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.plain import PAPER, network, transformers_model
+from benchmarks.plain import PAPER, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
-from games.rng import derive_many
-from games.shards import Sequences, write_shard
 from learner.config import LearnerConfig, ModelConfig
 from learner.data import TrainingData, epoch_order, load_data, make_batch
 from learner.train import train
+from tests.learner.material import shard_of, transformers_model
 
 GAME = HeartsGame()
 DEMO = ModelConfig(
     n_layer=2, n_head=2, n_embd=128, n_inner=512, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.06
 )
 BATCH = 64
-
-
-def random_shard(directory: Path, deals: int) -> str:
-    """Path of a shard with all four seats' sequences of random hands."""
-    seeds = derive_many(1, deals)
-    states = GAME.deal(seeds)
-    GAME.playout(states, derive_many(2, deals))
-    outcome = GAME.outcome(states)
-    parts = [
-        Sequences(
-            GAME.histories(states, np.full(deals, seat))[0],
-            outcome[:, seat],
-            np.full(deals, seat),
-            np.full(deals, "random", object),
-            seeds,
-            np.arange(deals),
-        )
-        for seat in range(GAME.num_players)
-    ]
-    path = directory / "00000.parquet"
-    write_shard(str(path), Sequences.concat(parts), GAME, {})
-    return str(path)
 
 
 def ours(model: ModelConfig, precision: str, shard: str, out: Path, steps: int, device: str) -> float:
@@ -109,7 +85,7 @@ def main() -> None:
     scale, device = (4 if arguments.full else 1), arguments.device
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
-        shard = random_shard(Path(scratch), 2000)
+        shard = shard_of(GAME, Path(scratch), 2000, seed=1)
         data = load_data(GAME, [shard], 0, BATCH, 1, torch.device(device))
         for name, model, precision, steps in (
             ("paper_model", PAPER, "bf16", 4 * scale),

@@ -4,6 +4,7 @@ Shape letters as in ``learner.packing``; ``E`` n_embd, ``H`` heads, ``D`` = E / 
 heads are float32 whatever the matrix products' type.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -58,8 +59,8 @@ class CachedTrunk:
         self._tokens = transformer.wte.weight.detach().to(device)
         self._positions = transformer.wpe.weight.detach().to(device)
         self._norm = _norm(transformer.ln_f, device)
+        self._net = net
         # On a CPU, memory that no slot has been written to costs nothing; on a GPU the cache grows (``reserve``).
-        self._few = FewTokens(net, dtype) if device.type == "cpu" else None
         self._limit, first = num_slots, num_slots if device.type == "cpu" else min(num_slots, _FIRST_SLOTS)
         shape = (arch.n_layer, first, 2 * arch.n_embd)
         self.cache = torch.empty(shape, dtype=cache_dtype(device, dtype), device=device)
@@ -73,9 +74,14 @@ class CachedTrunk:
 
     def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
         """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; the cache gains all."""
-        if self._few is not None and len(plan.ids) <= MOST_TOKENS:
+        if self._device.type == "cpu" and len(plan.ids) <= MOST_TOKENS:
             return torch.from_numpy(self._few.hidden(plan, wanted, self.cache.numpy()))
         return self._hidden(plan, self._there(wanted))
+
+    @functools.cached_property
+    def _few(self) -> FewTokens:
+        """A second layout of the weights, made once a pass needs it: tables of many games never do."""
+        return FewTokens(self._net, self._dtype)
 
     def _hidden(self, plan: Pass, wanted: torch.Tensor) -> torch.Tensor:
         ids, position, slot = (self._there(array) for array in (plan.ids, plan.position, plan.slot))

@@ -8,8 +8,7 @@ import torch
 
 from games.hearts.game import HeartsGame
 from learner.engine import MIB, QueryEngine, slot_bytes
-from learner.model import PolicyValueConfig, PolicyValueModel
-from tests.learner.material import TINY, tiny_net
+from tests.learner.material import TINY, tiny_net, transformers_model
 
 GAME = HeartsGame()
 NET = tiny_net(GAME, seed=3)
@@ -17,23 +16,7 @@ V, L = NET.arch.vocab_size, NET.arch.n_positions
 UTILITY = np.random.default_rng(0).normal(size=NET.arch.num_outcomes).astype(np.float32)
 
 
-def reference_model() -> PolicyValueModel:
-    arch = NET.arch
-    config = PolicyValueConfig(
-        vocab_size=V,
-        n_positions=L,
-        n_layer=arch.n_layer,
-        n_head=arch.n_head,
-        n_embd=arch.n_embd,
-        n_inner=arch.n_inner,
-        num_outcomes=arch.num_outcomes,
-    )
-    model = PolicyValueModel(config)
-    model.load_state_dict(NET.state_dict())
-    return model.eval()
-
-
-MODEL = reference_model()
+MODEL = transformers_model(NET).eval()
 
 
 @torch.no_grad()
