@@ -46,13 +46,14 @@ def kernel(function: _Function) -> _Function: ...
 
 
 @overload
-def kernel(*, fastmath: bool) -> Callable[[_Function], _Function]: ...
+def kernel(*, fastmath: bool = ..., parallel: bool = ...) -> Callable[[_Function], _Function]: ...
 
 
-def kernel(function: _Function | None = None, *, fastmath: bool = False) -> Any:
+def kernel(function: _Function | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 
-    ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions.
+    ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions;
+    ``@kernel(parallel=True)`` runs its ``numba.prange`` on several threads (see ``learner.threads``).
     """
-    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath)
+    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)
     return compiled if function is None else compiled(function)

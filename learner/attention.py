@@ -2,134 +2,160 @@
 
 torch's own attention wants the keys of every row copied side by side, and on a CPU it is slow where a row asks with a
 token or a few: with 128 rows of one token behind 41 it takes 3 to 5 times as long as the loop below, which reads the
-cache where it lies (docs/performance.md). A GPU takes torch's way (``learner.inference``).
+cache where it lies (docs/performance.md). A GPU takes torch's way (``learner.device_trunk``).
 
-Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``E`` n_embd, ``H`` heads, ``D`` = E / H.
+Activations and cache are float32 or bfloat16 bits (``learner.rowwise``); scores and sums are float32. Shape letters:
+``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads, ``D`` = E / H.
 """
 
-import math
-from concurrent.futures import ThreadPoolExecutor, wait
-
+import numba
 import numpy as np
-import torch
 
 from games.compiling import kernel
+from learner.rowwise import element, exponentials, narrow, widen
 
-_WORTH_A_THREAD = 400_000
-"""Multiplications that pay for handing a part to another thread."""
-_LOG2_E = np.float32(math.log2(math.e))
-_threads: dict[int, ThreadPoolExecutor] = {}
+_LINE = 64
+"""Bytes that come from memory together."""
+_TOGETHER = 3
+"""Tokens of a row from which on its keys and values are worth laying side by side."""
 
 
 def attend(
-    query_TE: np.ndarray,
+    qkv: np.ndarray,
     cache: np.ndarray,
-    keys_MS: np.ndarray,
-    row_T: np.ndarray,
-    before_T: np.ndarray,
-    own_T: np.ndarray,
+    layer: int,
+    keys: np.ndarray,
+    row: np.ndarray,
+    before: np.ndarray,
+    own: np.ndarray,
     heads: int,
-    parts: int = 1,
+    bounds: np.ndarray,
 ) -> np.ndarray:
-    """``float32[T, E]``: what every token takes from the tokens before it in its history, and from itself.
+    """Put the tokens' keys and values into their slots; ``[T, E]``, of the type of ``qkv``: what each of them takes
+    from the tokens before it in its history, and from itself.
 
     Args:
-        query_TE: ``float32[T, E]``.
-        cache: ``float32[slots, 2E]``: keys, then values.
-        keys_MS: ``int64[M, S]`` slots of each row's history.
-        row_T: ``int64[T]`` the row of each token.
-        before_T: ``int64[T]`` how many of the row's slots it sees.
-        own_T: ``int64[T]`` its own slot.
-        parts: threads that share the tokens, see ``worthwhile_parts``.
+        qkv: ``[T, 3E]``: queries, keys and values; the tokens of a row one after the other.
+        cache: ``[slots, L, 2E]``: keys, then values.
+        layer: which of them.
+        keys: ``int64[M, S]`` slots of each row: the history, then its other tokens in this pass.
+        row: ``int64[T]`` the row of each token.
+        before: ``int64[T]`` how many of the row's slots it sees.
+        own: ``int64[T]`` its own slot.
+        heads: H.
+        bounds: ``int64[P + 1]`` the parts that threads take, cut between rows (``learner.threads``).
     """
-    attended = np.empty_like(query_TE)
-    if parts == 1:
-        _attend(query_TE, cache, keys_MS, row_T, before_T, own_T, heads, attended)
-        return attended
-    bounds = [len(row_T) * part // parts for part in range(parts + 1)]
-
-    def run(first: int, last: int) -> None:
-        part = slice(first, last)
-        _attend(query_TE[part], cache, keys_MS, row_T[part], before_T[part], own_T[part], heads, attended[part])
-
-    others = [_pool(parts).submit(run, *bounds[part : part + 2]) for part in range(1, parts)]
-    run(*bounds[:2])
-    for other in wait(others).done:
-        other.result()
+    attended = np.empty((len(qkv), qkv.shape[1] // 3), qkv.dtype)
+    run = _attend if len(bounds) == 2 else _attend_in_parts
+    run(qkv, cache, layer, keys, row, before, own, heads, bounds, attended)
     return attended
 
 
-def worthwhile_parts(before_T: np.ndarray, size: int) -> int:
-    """Threads that attention over ``before_T`` slots a token is worth, at most as many as torch uses; ``size`` is E."""
-    work = int(before_T.sum()) * 2 * size
-    return max(1, min(torch.get_num_threads(), work // _WORTH_A_THREAD))
-
-
-def _pool(size: int) -> ThreadPoolExecutor:
-    if size not in _threads:
-        _threads[size] = ThreadPoolExecutor(size, thread_name_prefix="attention")
-    return _threads[size]
+@kernel(parallel=True)
+def _attend_in_parts(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
+    for part in numba.prange(len(bounds) - 1):
+        _attend(qkv, cache, layer, keys, row, before, own, heads, bounds[part : part + 2], attended)
 
 
 @kernel(fastmath=True)
-def _attend(query, cache, keys, row, before, own, heads, attended):
-    score = np.empty(keys.shape[1] + 1, np.float32)
-    power = np.empty(keys.shape[1] + 1, np.int32)
-    for token in range(len(row)):
-        path = keys[row[token]]
-        attend_one(query[token], cache, path, before[token], own[token], heads, score, power, attended[token])
+def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
+    size, longest = cache.shape[2] // 2, keys.shape[1] + 1
+    query, out = np.empty(size, np.float32), np.empty(size, np.float32)
+    score, power = np.empty(longest, np.float32), np.empty(longest, np.int32)
+    seen_kv = np.empty((longest, 2 * size), np.float32)
+    first, last, read = bounds[0], bounds[1], np.float32(0.0)
+    for t in range(first, last):
+        kept = cache[own[t], layer]
+        for i in range(len(kept)):
+            kept[i] = qkv[t, size + i]
+    while first < last:
+        end = first + 1
+        while end < last and row[end] == row[first]:
+            end += 1
+        path = keys[row[first]]
+        together = end - first >= _TOGETHER
+        if together:
+            for i in range(before[first] + end - first):
+                widen(cache[path[i], layer], seen_kv[i])
+        else:
+            read += _touch(cache, layer, path, before[first])
+        for t in range(first, end):
+            widen(qkv[t, :size], query)
+            if together:
+                _attend_side_by_side(query, seen_kv, before[t], before[first] + t - first, heads, score, power, out)
+            else:
+                attend_one(query, cache, layer, path, before[t], own[t], heads, score, power, out)
+            narrow(out, attended[t])
+        first = end
+    return read
 
 
 @kernel(fastmath=True)
-def attend_one(query, cache, path, seen, own, heads, score, power, attended):
+def attend_one(query, cache, layer, path, seen, own, heads, score, power, attended):
     """One token: it sees the first ``seen`` slots of ``path`` and its ``own``. ``score`` and ``power`` are scratch."""
-    size = cache.shape[1] // 2
+    size = cache.shape[2] // 2
     width = size // heads
     scale = np.float32(1.0 / np.sqrt(width))
     for first in range(0, size, width):
         q = query[first : first + width]
         highest = np.float32(-np.inf)
         for i in range(seen + 1):
-            k = cache[path[i] if i < seen else own, first : first + width]
+            k = cache[path[i] if i < seen else own, layer, first : first + width]
+            dot = np.float32(0.0)
+            for d in range(width):
+                dot += q[d] * element(k, d)
+            score[i] = dot * scale
+            highest = max(highest, score[i])
+        share = np.float32(1.0) / exponentials(score, power, seen + 1, highest)
+        out = attended[first : first + width]
+        out[:] = np.float32(0.0)
+        for i in range(seen + 1):
+            start = size + first
+            v = cache[path[i] if i < seen else own, layer, start : start + width]
+            weight = score[i] * share
+            for d in range(width):
+                out[d] += weight * element(v, d)
+
+
+@kernel(fastmath=True)
+def _attend_side_by_side(query, kv, seen, own, heads, score, power, attended):
+    """One token over keys and values that lie side by side, ``float32[S, 2E]``: the first ``seen`` and its ``own``."""
+    size = len(query)
+    width = size // heads
+    scale = np.float32(1.0 / np.sqrt(width))
+    for first in range(0, size, width):
+        q, highest = query[first : first + width], np.float32(-np.inf)
+        for i in range(seen + 1):
+            k = kv[i if i < seen else own, first : first + width]
             dot = np.float32(0.0)
             for d in range(width):
                 dot += q[d] * k[d]
             score[i] = dot * scale
             highest = max(highest, score[i])
-        for i in range(seen + 1):
-            score[i] -= highest
-        exponentials(score, power, seen + 1)
-        total = np.float32(0.0)
-        for i in range(seen + 1):
-            total += score[i]
-        out = attended[first : first + width]
-        out[:] = np.float32(0.0)
-        for i in range(seen + 1):
-            start = size + first
-            v = cache[path[i] if i < seen else own, start : start + width]
-            weight = score[i] / total
+        share = np.float32(1.0) / exponentials(score, power, seen + 1, highest)
+        out, a, b = attended[first : first + width], size + first, size + first + width
+        v, weight = kv[own, a:b], score[seen] * share
+        for d in range(width):
+            out[d] = weight * v[d]
+        whole = seen - seen % 4
+        for i in range(0, whole, 4):  # four at a time: the sums are read and written a quarter as often
+            w0, w1, w2, w3 = score[i] * share, score[i + 1] * share, score[i + 2] * share, score[i + 3] * share
+            v0, v1, v2, v3 = kv[i, a:b], kv[i + 1, a:b], kv[i + 2, a:b], kv[i + 3, a:b]
+            for d in range(width):
+                out[d] += (w0 * v0[d] + w1 * v1[d]) + (w2 * v2[d] + w3 * v3[d])
+        for i in range(whole, seen):
+            v, weight = kv[i, a:b], score[i] * share
             for d in range(width):
                 out[d] += weight * v[d]
 
 
 @kernel(fastmath=True)
-def exponentials(values, power, count):
-    """Replace the first ``count`` values, at most 88, by their exponentials.
-
-    In loops that become vector instructions: 2 to the whole part from the bits of a float, to the rest by a polynomial
-    (relative error below 3e-7). ``power`` is scratch, ``int32``.
-    """
-    for i in range(count):
-        x = max(values[i] * _LOG2_E, np.float32(-126.0))
-        whole = np.floor(x)
-        rest = x - whole
-        p = np.float32(1.8775767e-3)
-        p = p * rest + np.float32(8.9893397e-3)
-        p = p * rest + np.float32(5.5826318e-2)
-        p = p * rest + np.float32(2.4015361e-1)
-        p = p * rest + np.float32(6.9315308e-1)
-        values[i] = p * rest + np.float32(9.9999994e-1)
-        power[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
-    factor = power.view(np.float32)
-    for i in range(count):
-        values[i] *= factor[i]
+def _touch(cache, layer, path, seen):
+    """Read one number of every cache line that the row's tokens will read: slot by slot the lines come from memory side
+    by side, head by head each would be waited for. What it returns means nothing, but has to be used."""
+    read = np.float32(0.0)
+    for i in range(seen):
+        kv = cache[path[i], layer]
+        for j in range(0, len(kv), _LINE // cache.itemsize):
+            read += element(kv, j)
+    return read

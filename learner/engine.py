@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from learner.inference import CachedTrunk, cache_dtype
+from learner.device_trunk import DeviceTrunk
+from learner.host_trunk import HostTrunk
 from learner.packing import pack, sub_batches
 from learner.slots import SlotPool, first_broken_path
 from learner.trunk import Architecture, PolicyValueNet, device_of, dtype_of
@@ -53,9 +54,7 @@ class EngineStats:
 
 def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32") -> int:
     """Bytes that the keys and values of one token take. No such device need be here."""
-    on_gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
-    dtype = cache_dtype(torch.device("cuda" if on_gpu else "cpu"), dtype_of(precision))
-    return 2 * arch.n_layer * arch.n_embd * dtype.itemsize
+    return 2 * arch.n_layer * arch.n_embd * dtype_of(precision).itemsize
 
 
 class QueryEngine:
@@ -97,7 +96,11 @@ class QueryEngine:
         self._net = PolicyValueNet(net.arch)
         self._net.load_state_dict(net.state_dict())
         self._net.requires_grad_(False).to(self._device)
-        self._trunk = CachedTrunk(self._net, num_slots, self._device, dtype_of(precision))
+        self._trunk: HostTrunk | DeviceTrunk = (
+            HostTrunk(self._net, num_slots, dtype_of(precision))
+            if self._device.type == "cpu"
+            else DeviceTrunk(self._net, num_slots, self._device, dtype_of(precision))
+        )
         self._utility = torch.tensor(utility, dtype=torch.float32, device=self._device)
         self._slots = SlotPool(num_slots)
 
@@ -126,7 +129,7 @@ class QueryEngine:
         judged = np.zeros(count, bool) if values is None else np.asarray(values, bool)
         self._check(paths, held, tokens, lengths, marked)
         width = lengths - np.minimum(held, lengths - 1) + marked.sum(1)
-        parts = sub_batches(width, self._max_batch)
+        parts = sub_batches(width, self._max_batch, similar=self._device.type != "cpu")
         if len(parts) == 1:
             return self._pass(paths, held, tokens, lengths, marked, judged, look_ahead)
         answer = _empty(count, int(marked.sum()), size, look_ahead)
@@ -168,23 +171,13 @@ class QueryEngine:
         hidden = self._trunk.hidden(plan, np.concatenate([plan.last, plan.leaves]))
         distributions = torch.softmax(self._net.next_token_logits(hidden if look_ahead else hidden[:count]), dim=-1)
         valued = np.concatenate([np.flatnonzero(judged), np.arange(count, count + leaves)])
-        values = self._values(hidden if len(valued) == len(hidden) else hidden[self._index(valued)])
+        values = self._trunk.values(hidden if len(valued) == len(hidden) else hidden[valued], self._utility)
         value = np.full(count, np.nan, np.float32)
         value[judged] = values[: len(values) - leaves]
         probabilities = distributions.cpu().numpy()
         return Answer(
             probabilities[:count], value, values[len(values) - leaves :], plan.slot[plan.leaves], probabilities[count:]
         )
-
-    def _values(self, hidden: torch.Tensor) -> np.ndarray:
-        """``float32[N]``: expected utility of hidden states ``[N, E]``."""
-        if len(hidden) == 0:
-            return np.zeros(0, np.float32)
-        outcomes = torch.softmax(self._net.outcome_logits(hidden), dim=-1)
-        return np.asarray((outcomes @ self._utility).cpu().numpy())
-
-    def _index(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(self._device)
 
     def _check(
         self, paths: np.ndarray, held: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, marked: np.ndarray

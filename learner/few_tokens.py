@@ -2,24 +2,27 @@
 
 A lone search asks about one token at a time. Such a pass multiplies every weight once or a few times: it is bound by
 reading the weights, and as torch operations by the calls as well. Here each weight is read once for all tokens of the
-pass and nothing is called in between; on one core that halves the time and more (docs/performance.md). From some tokens
-on torch's matrix products win (``learner.inference``).
+pass and nothing is called in between (docs/performance.md). From some tokens on torch's matrix products win
+(``learner.host_trunk``).
 
 Shape letters as in ``learner.packing``; ``L`` n_layer, ``E`` n_embd, ``I`` n_inner.
 """
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import torch
 
 from games.compiling import kernel
-from learner.attention import attend_one, exponentials
+from learner.attention import attend_one
 from learner.packing import Pass
+from learner.rowwise import gelu, narrow, normalise
+from learner.threads import num_threads
 from learner.trunk import PolicyValueNet
 
-MOST_TOKENS = 8
-"""Up to here the loop was faster than torch at the paper's size, each on one core."""
+MOST_TOKENS = {torch.float32: 8, torch.bfloat16: 1}
+"""Up to here the loop was faster than torch's products at the paper's size, on one core and on two."""
 
 
 class _Weights(NamedTuple):
@@ -77,7 +80,7 @@ class FewTokens:
         )
 
     def hidden(self, plan: Pass, wanted: np.ndarray, cache: np.ndarray) -> np.ndarray:
-        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; ``cache[L, slots, 2E]`` gains
+        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; ``cache[slots, L, 2E]`` gains
         all of them."""
         return np.asarray(
             _forward(
@@ -91,12 +94,13 @@ class FewTokens:
                 cache,
                 self._heads,
                 self._epsilon,
+                num_threads(),
             )
         )
 
 
 @kernel(fastmath=True)
-def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsilon):
+def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsilon, threads):
     count, size = len(ids), weights.tokens.shape[1]
     inner = weights.feed_forward_in.shape[2]
     stream = np.empty((count, size), np.float32)
@@ -110,67 +114,64 @@ def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsi
     for t in range(count):
         stream[t] = weights.tokens[ids[t]] + weights.positions[position[t]]
     for layer in range(len(weights.attention_in)):
-        held = cache[layer]
-        _normalise(stream, weights.norm_1[layer], epsilon, normed)
-        _linear(normed, weights.attention_in[layer], weights.attention_in_bias[layer], qkv)
+        normed[:] = stream
+        _normalise(normed, weights.norm_1[layer], epsilon)
+        _linear(normed, weights.attention_in[layer], weights.attention_in_bias[layer], qkv, threads)
         for t in range(count):
-            held[slot[t]] = qkv[t, size:]
+            narrow(qkv[t, size:], cache[slot[t], layer])
         for t in range(count):
             path = keys[row[t]]
-            attend_one(qkv[t], held, path, position[t], slot[t], heads, score, power, attended[t])
-        _linear(attended, weights.attention_out[layer], weights.attention_out_bias[layer], added)
+            attend_one(qkv[t], cache, layer, path, position[t], slot[t], heads, score, power, attended[t])
+        _linear(attended, weights.attention_out[layer], weights.attention_out_bias[layer], added, threads)
         stream += added
-        _normalise(stream, weights.norm_2[layer], epsilon, normed)
-        _linear(normed, weights.feed_forward_in[layer], weights.feed_forward_in_bias[layer], wide)
+        normed[:] = stream
+        _normalise(normed, weights.norm_2[layer], epsilon)
+        _linear(normed, weights.feed_forward_in[layer], weights.feed_forward_in_bias[layer], wide, threads)
         for t in range(count):
-            _gelu(wide[t], score, power)
-        _linear(wide, weights.feed_forward_out[layer], weights.feed_forward_out_bias[layer], added)
+            gelu(wide[t], score, power)
+        _linear(wide, weights.feed_forward_out[layer], weights.feed_forward_out_bias[layer], added, threads)
         stream += added
-    _normalise(stream, weights.norm, epsilon, normed)
-    return normed[wanted]
+    _normalise(stream, weights.norm, epsilon)
+    return stream[wanted]
+
+
+@kernel
+def _linear(x, weight, bias, out, threads):
+    """``out = x @ weight + bias``"""
+    if threads == 1:
+        _columns(x, weight, bias, out, 0, weight.shape[1])
+    else:
+        _linear_in_parts(x, weight, bias, out, threads)
+
+
+@kernel(parallel=True)
+def _linear_in_parts(x, weight, bias, out, threads):
+    size_out = weight.shape[1]
+    for part in numba.prange(threads):
+        _columns(x, weight, bias, out, size_out * part // threads, size_out * (part + 1) // threads)
 
 
 @kernel(fastmath=True)
-def _linear(x, weight, bias, out):
-    """``out = x @ weight + bias``; four rows of the weights at a time, each read once for all tokens."""
-    size_in, size_out = weight.shape
+def _columns(x, weight, bias, out, first, last):
+    """Columns ``first .. last - 1``; four rows of the weights at a time, each read once for all tokens."""
+    size_in = len(weight)
     for t in range(len(x)):
-        out[t] = bias
+        out[t, first:last] = bias[first:last]
     whole = size_in - size_in % 4
     for i in range(0, whole, 4):
-        w0, w1, w2, w3 = weight[i], weight[i + 1], weight[i + 2], weight[i + 3]
+        w0, w1 = weight[i, first:last], weight[i + 1, first:last]
+        w2, w3 = weight[i + 2, first:last], weight[i + 3, first:last]
         for t in range(len(x)):
-            x0, x1, x2, x3, y = x[t, i], x[t, i + 1], x[t, i + 2], x[t, i + 3], out[t]
-            for j in range(size_out):
+            x0, x1, x2, x3, y = x[t, i], x[t, i + 1], x[t, i + 2], x[t, i + 3], out[t, first:last]
+            for j in range(len(y)):
                 y[j] += x0 * w0[j] + x1 * w1[j] + x2 * w2[j] + x3 * w3[j]
     for i in range(whole, size_in):
         for t in range(len(x)):
-            for j in range(size_out):
+            for j in range(first, last):
                 out[t, j] += x[t, i] * weight[i, j]
 
 
 @kernel(fastmath=True)
-def _normalise(x, norm, epsilon, out):
-    """Layer norm of every row."""
-    size = x.shape[1]
-    for t in range(len(x)):
-        mean, variance = np.float32(0.0), np.float32(0.0)
-        for e in range(size):
-            mean += x[t, e]
-        mean /= np.float32(size)
-        for e in range(size):
-            variance += (x[t, e] - mean) * (x[t, e] - mean)
-        factor = np.float32(1.0) / np.sqrt(variance / np.float32(size) + epsilon)
-        for e in range(size):
-            out[t, e] = (x[t, e] - mean) * factor * norm[0, e] + norm[1, e]
-
-
-@kernel(fastmath=True)
-def _gelu(x, scratch, power):
-    """GELU in its tanh form, in place: x / (1 + exp(-2 z)), z = sqrt(2 / pi) (x + 0.044715 x^3)."""
-    for i in range(len(x)):
-        z = np.float32(-1.5957691216057308) * (x[i] + np.float32(0.044715) * x[i] * x[i] * x[i])
-        scratch[i] = min(max(z, np.float32(-80.0)), np.float32(80.0))
-    exponentials(scratch, power, len(x))
-    for i in range(len(x)):
-        x[i] /= np.float32(1.0) + scratch[i]
+def _normalise(rows, norm, epsilon):
+    for t in range(len(rows)):
+        normalise(rows[t], norm, epsilon)

@@ -110,11 +110,11 @@ def _lay_out(paths, held, start, width, tokens, lengths, marked, fresh, token_of
     return ids, row_of, position, slot, padded, keys, last, leaves[:num_leaves]
 
 
-def sub_batches(width: np.ndarray, max_batch: int, few: int = 32) -> list[np.ndarray]:
-    """Rows of each pass: at most ``max_batch``, and of similar width where there are more than ``few``, so that the
-    attention wastes little on padding."""
-    if len(width) <= min(few, max_batch):
-        return [np.arange(len(width))] if len(width) else []
+def sub_batches(width: np.ndarray, max_batch: int, similar: bool, few: int = 32) -> list[np.ndarray]:
+    """Rows of each pass: at most ``max_batch``; with ``similar``, of similar width where there are more than ``few``,
+    so that an attention over padded rows wastes little."""
+    if not similar or len(width) <= few:
+        return [np.arange(first, min(first + max_batch, len(width))) for first in range(0, len(width), max_batch)]
     order = np.argsort(width, kind="stable")
     passes, first = [], 0
     for last in range(1, len(order) + 1):

@@ -1,21 +1,48 @@
-"""Two ways to attend over cached keys and values, a CPU's and torch's, agree on ragged passes."""
+"""Two ways to run the trunk over cached keys and values, a CPU's and a GPU's, agree on ragged passes."""
 
 import numpy as np
 import pytest
 import torch
 
 from games.hearts.game import HeartsGame
+from learner import host_trunk
 from learner.attention import attend
-from learner.inference import CachedTrunk, _OnDevice, _OnHost
+from learner.device_trunk import DeviceTrunk
+from learner.host_trunk import HostTrunk
 from learner.packing import pack
 from learner.slots import SlotPool
+from learner.trunk import Architecture, PolicyValueNet, initialise
 from tests.learner.material import tiny_net
 
-SLOTS, SIZE, LENGTH, TOKENS = 4000, 24, 30, 9
+SLOTS, LENGTH, TOKENS = 4000, 30, 9
+BOTH = pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.bfloat16, 0.05)], ids=["fp32", "bf16"]
+)
 
 
-def a_pass(rng, rows, longest_chunk, share_of_candidates):
-    """A pass over histories of which all but the last tokens are there, and a cache full of random numbers."""
+def network(heads, size=24):
+    net = PolicyValueNet(
+        Architecture(
+            vocab_size=TOKENS,
+            num_outcomes=7,
+            n_positions=LENGTH + 1,
+            n_layer=2,
+            n_head=heads,
+            n_embd=size,
+            n_inner=3 * size,
+            embd_pdrop=0.0,
+            resid_pdrop=0.0,
+            initializer_range=0.2,
+            outcome_init="normal",
+            layer_norm_epsilon=1e-5,
+        )
+    )
+    initialise(net, 1)
+    return net.requires_grad_(False)
+
+
+def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
+    """A pass over histories of which all but the last tokens are there, in the caches of all ``trunks``."""
     pool = SlotPool(SLOTS)
     tokens = rng.integers(0, TOKENS, (rows, LENGTH))
     lengths = rng.integers(1, LENGTH, rows)
@@ -23,50 +50,70 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates):
     held = np.maximum(lengths - rng.integers(1, longest_chunk + 1, rows), 0)
     started = held > 0
     before = paths[started]
-    pack(pool, before, np.zeros(started.sum(), np.int64), tokens[started], held[started], nothing[started])
+    first = pack(pool, before, np.zeros(started.sum(), np.int64), tokens[started], held[started], nothing[started])
     paths[started] = before
-    marked = rng.random((rows, TOKENS)) < share_of_candidates
-    plan = pack(pool, paths, held, tokens, lengths, marked)
-    cache = torch.from_numpy(rng.normal(size=(SLOTS, 2 * SIZE)).astype(np.float32))
-    query = torch.from_numpy(rng.normal(size=(len(plan.ids), SIZE)).astype(np.float32))
-    return plan, query, cache
+    for trunk in trunks:
+        trunk.hidden(first, first.last)
+    return pack(pool, paths, held, tokens, lengths, rng.random((rows, TOKENS)) < share_of_candidates)
 
 
+@BOTH
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize(
     ("rows", "longest_chunk", "share_of_candidates"),
-    [(1, 1, 0.0), (17, 1, 0.0), (40, 6, 0.0), (40, 6, 0.3), (3, 25, 1)],
+    [(1, 1, 0.0), (2, 2, 0.2), (17, 1, 0.0), (40, 6, 0.0), (40, 6, 0.3), (3, 25, 1)],
 )
-def test_the_loop_over_slots_equals_torchs_attention(heads, rows, longest_chunk, share_of_candidates):
-    rng = np.random.default_rng(rows * longest_chunk)
-    plan, query, cache = a_pass(rng, rows, longest_chunk, share_of_candidates)
-    ours = _OnHost(plan, SIZE)(query, cache, heads)
-    theirs = _OnDevice(plan, torch.device("cpu"), torch.float32)(query, cache, heads)
-    torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=2e-5)
+def test_a_cpus_trunk_equals_a_gpus(heads, rows, longest_chunk, share_of_candidates, dtype, tolerance):
+    rng, net = np.random.default_rng(rows * longest_chunk), network(heads)
+    host, device = HostTrunk(net, SLOTS, dtype), DeviceTrunk(net, SLOTS, torch.device("cpu"), dtype)
+    plan = a_pass(rng, rows, longest_chunk, share_of_candidates, host, device)
+    wanted = np.concatenate([plan.last, plan.leaves])
+    ours, theirs = host.hidden(plan, wanted), device.hidden(plan, wanted)
+    torch.testing.assert_close(ours, theirs, atol=tolerance, rtol=tolerance)
+    kept = torch.from_numpy(host.cache[plan.slot]).view(dtype).float()
+    torch.testing.assert_close(kept, device.cache[plan.slot].float(), atol=tolerance, rtol=tolerance)
+    utility = torch.linspace(-1.0, 1.0, 7)
+    np.testing.assert_allclose(host.values(ours, utility), device.values(theirs, utility), atol=tolerance)
+
+
+@BOTH
+def test_large_passes_go_block_by_block_without_a_difference(dtype, tolerance, monkeypatch):
+    net = network(3)
+    whole, blocks = HostTrunk(net, SLOTS, dtype), HostTrunk(net, SLOTS, dtype)
+    plan = a_pass(np.random.default_rng(3), 60, 9, 0.3, whole, blocks)
+    wanted = np.concatenate([plan.last, plan.leaves])
+    expected = whole.hidden(plan, wanted)
+    monkeypatch.setattr(host_trunk, "_BLOCK", 25)  # some rows are longer
+    torch.testing.assert_close(blocks.hidden(plan, wanted), expected, atol=tolerance, rtol=tolerance)
 
 
 def test_a_cache_that_grows_keeps_what_it_holds():
-    net = tiny_net(HeartsGame())
-    trunk = CachedTrunk(net, 100, torch.device("cpu"), torch.float32)
-    trunk.cache = torch.randn(2, 7, 32)
+    trunk = DeviceTrunk(tiny_net(HeartsGame()), 100, torch.device("cpu"), torch.float32)
+    trunk.cache = torch.randn(7, 2, 32)
     before = trunk.cache.clone()
     for wanted, slots in ((5, 7), (8, 14), (90, 90), (100, 100)):
         trunk.reserve(wanted)
-        assert trunk.cache.shape == (2, slots, 32)
-        assert torch.equal(trunk.cache[:, :7], before)
+        assert trunk.cache.shape == (slots, 2, 32)
+        assert torch.equal(trunk.cache[:7], before)
 
 
 def test_scores_far_apart_do_not_overflow():
-    query, cache = np.full((1, 4), 60.0, np.float32), np.zeros((2, 8), np.float32)
-    cache[0, :4], cache[0, 4:], cache[1, :4], cache[1, 4:] = 50.0, 3.0, -50.0, 5.0
+    cache = np.zeros((2, 1, 8), np.float32)
+    cache[0, 0, :4], cache[0, 0, 4:] = 50.0, 3.0
+    qkv = np.concatenate([np.full(4, 60.0), np.full(4, -50.0), np.full(4, 5.0)])[None].astype(np.float32)
     one, zero = np.ones(1, np.int64), np.zeros(1, np.int64)
-    assert np.array_equal(attend(query, cache, np.zeros((1, 1), np.int64), zero, one, one, 1), np.full((1, 4), 3.0))
+    attended = attend(qkv, cache, 0, np.zeros((1, 1), np.int64), zero, one, one, 1, np.array([0, 1]))
+    assert np.array_equal(attended, np.full((1, 4), 3.0))
+    assert np.array_equal(cache[1, 0], qkv[0, 4:])
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("threads", [2, 5])
 def test_threads_share_the_tokens_without_a_difference(threads, monkeypatch):
-    plan, query, cache = a_pass(np.random.default_rng(0), 40, 4, 0.2)
-    whole = _OnHost(plan, SIZE)(query, cache, 2)
-    monkeypatch.setattr("learner.attention._WORTH_A_THREAD", 100)
-    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
-    assert torch.equal(_OnHost(plan, SIZE)(query, cache, 2), whole)
+    answers = []
+    for count in (1, threads):
+        monkeypatch.setattr("torch.get_num_threads", lambda count=count: count)
+        monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", count)
+        trunk = HostTrunk(network(2), SLOTS, torch.float32)
+        plan = a_pass(np.random.default_rng(0), 40, 4, 0.2, trunk)
+        answers.append(trunk.hidden(plan, plan.last))
+    assert torch.equal(*answers)

@@ -1,23 +1,20 @@
-"""The trunk as queries run it: weights in the type they are used in, attention over cached keys and values.
+"""The trunk on a GPU: torch operations over weights, keys and values in the type the products are computed in.
 
-Shape letters as in ``learner.packing``; ``E`` n_embd, ``H`` heads, ``D`` = E / H. The residual stream, layer norms and
-heads are float32 whatever the matrix products' type.
+Shape letters as in ``learner.packing``; ``L`` n_layer, ``E`` n_embd, ``H`` heads, ``D`` = E / H. The residual stream,
+layer norms and heads are float32 whatever that type is. It runs on a CPU too, where ``learner.host_trunk`` is faster.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from learner.attention import attend, worthwhile_parts
-from learner.few_tokens import MOST_TOKENS, FewTokens
 from learner.packing import Pass
 from learner.trunk import Block, PolicyValueNet, Projection
 
 _FIRST_SLOTS = 16384
-"""Slots that a GPU's cache begins with."""
+"""Slots that the cache begins with."""
 
 
 class _Layer(NamedTuple):
@@ -47,7 +44,7 @@ def _norm(module: torch.nn.LayerNorm, device: torch.device) -> tuple[torch.Tenso
     return module.weight.detach().to(device), module.bias.detach().to(device)
 
 
-class CachedTrunk:
+class DeviceTrunk:
     """A copy of a network's trunk and a cache of keys and values with a row per slot."""
 
     def __init__(self, net: PolicyValueNet, num_slots: int, device: torch.device, dtype: torch.dtype) -> None:
@@ -60,43 +57,32 @@ class CachedTrunk:
         self._positions = transformer.wpe.weight.detach().to(device)
         self._norm = _norm(transformer.ln_f, device)
         self._net = net
-        # On a CPU, memory that no slot has been written to costs nothing; on a GPU the cache grows (``reserve``).
-        self._limit, first = num_slots, num_slots if device.type == "cpu" else min(num_slots, _FIRST_SLOTS)
-        shape = (arch.n_layer, first, 2 * arch.n_embd)
-        self.cache = torch.empty(shape, dtype=cache_dtype(device, dtype), device=device)
+        self._limit = num_slots
+        shape = (min(num_slots, _FIRST_SLOTS), arch.n_layer, 2 * arch.n_embd)
+        self.cache = torch.empty(shape, dtype=dtype, device=device)
 
     def reserve(self, num_slots: int) -> None:
         """Have room for slots ``0 .. num_slots - 1``, at most as many as there may ever be."""
-        layers, have, size = self.cache.shape
+        have, layers, size = self.cache.shape
         if num_slots > have:
             more = min(self._limit, max(2 * have, num_slots)) - have
-            self.cache = torch.cat([self.cache, self.cache.new_empty(layers, more, size)], dim=1)
+            self.cache = torch.cat([self.cache, self.cache.new_empty(more, layers, size)])
 
     def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
         """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; the cache gains all."""
-        if self._device.type == "cpu" and len(plan.ids) <= MOST_TOKENS:
-            return torch.from_numpy(self._few.hidden(plan, wanted, self.cache.numpy()))
-        return self._hidden(plan, self._there(wanted))
-
-    @functools.cached_property
-    def _few(self) -> FewTokens:
-        """A second layout of the weights, made once a pass needs it: tables of many games never do."""
-        return FewTokens(self._net, self._dtype)
-
-    def _hidden(self, plan: Pass, wanted: torch.Tensor) -> torch.Tensor:
-        ids, position, slot = (self._there(array) for array in (plan.ids, plan.position, plan.slot))
-        attention = (
-            _OnHost(plan, self._size) if self._device.type == "cpu" else _OnDevice(plan, self._device, self._dtype)
+        ids, position, slot, there = (
+            torch.from_numpy(array).to(self._device) for array in (plan.ids, plan.position, plan.slot, wanted)
         )
+        attention = _Attention(plan, self._device, self._dtype)
         x_TE = self._tokens[ids] + self._positions[position]
         last = len(self._layers) - 1
         for index, layer in enumerate(self._layers):
             qkv = torch.addmm(layer.attention_in[0], self._normed(x_TE, layer.norm_1), layer.attention_in[1])
-            cache = self.cache[index]
+            cache = self.cache[:, index]
             cache.index_copy_(0, slot, qkv[:, self._size :].to(cache.dtype))
             attended = attention(qkv[:, : self._size], cache, self._heads).to(self._dtype)
             if index == last:  # no later layer reads the other positions
-                x_TE, attended = x_TE[wanted], attended[wanted]
+                x_TE, attended = x_TE[there], attended[there]
             x_TE = x_TE + torch.addmm(layer.attention_out[0], attended, layer.attention_out[1])
             inner = torch.addmm(layer.feed_forward_in[0], self._normed(x_TE, layer.norm_2), layer.feed_forward_in[1])
             inner = F.gelu(inner, approximate="tanh")
@@ -106,33 +92,14 @@ class CachedTrunk:
     def _normed(self, x_TE: torch.Tensor, norm: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         return F.layer_norm(x_TE, (self._size,), *norm, self._epsilon).to(self._dtype)
 
-    def _there(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(self._device)
+    def values(self, hidden: torch.Tensor, utility: torch.Tensor) -> np.ndarray:
+        """``float32[N]``: expected utility of hidden states ``[N, E]``."""
+        outcomes = torch.softmax(self._net.outcome_logits(hidden), dim=-1)
+        return np.asarray((outcomes @ utility).cpu().numpy())
 
 
-def cache_dtype(device: torch.device, dtype: torch.dtype) -> torch.dtype:
-    """Type of the cached keys and values: on a CPU always float32, which its attention reads without conversion."""
-    return torch.float32 if device.type == "cpu" else dtype
-
-
-class _OnHost:
-    """Attention of one pass on a CPU."""
-
-    def __init__(self, plan: Pass, size: int) -> None:
-        self._plan = plan
-        self._parts = worthwhile_parts(plan.position, size)
-
-    def __call__(self, query_TE: torch.Tensor, cache: torch.Tensor, heads: int) -> torch.Tensor:
-        """``float32[T, E]``: what every packed token takes from its row; ``cache[slots, 2E]``."""
-        plan = self._plan
-        query = query_TE.float().contiguous().numpy()
-        return torch.from_numpy(
-            attend(query, cache.numpy(), plan.keys, plan.row, plan.position, plan.slot, heads, self._parts)
-        )
-
-
-class _OnDevice:
-    """Attention of one pass by torch, over keys and values gathered for every row and queries padded to a grid."""
+class _Attention:
+    """Attention of one pass over keys and values gathered for every row and queries padded to a grid."""
 
     def __init__(self, plan: Pass, device: torch.device, dtype: torch.dtype) -> None:
         self._rows, self._width, self._slots = len(plan.last), plan.width, plan.keys.shape[1]

@@ -1,0 +1,40 @@
+"""Multiplying by a matrix that never changes, on a CPU.
+
+torch rearranges a bfloat16 matrix anew for every product; for a pass of a few dozen tokens that costs as much as the
+product. Where torch has them, the operations its compiler uses keep the matrix rearranged, and apply GELU to the result
+before it is rounded (docs/performance.md).
+"""
+
+import torch
+import torch.nn.functional as F
+
+_USUAL_ROWS = 64
+"""Rows that the arrangement is chosen for; it serves any number."""
+
+
+class Product:
+    """``x @ weight + bias``, and behind it GELU in its tanh form if so wished."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype, gelu: bool = False) -> None:
+        """``weight`` is ``[in, out]``, ``bias`` ``[out]``; copies of both are kept as ``dtype``."""
+        self._weight, self._bias = weight.detach().to(dtype).contiguous(), bias.detach().to(dtype)
+        self._packed = _packed(self._weight) if dtype == torch.bfloat16 else None
+        self._gelu = gelu
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """``[rows, out]`` of ``[rows, in]``."""
+        if self._packed is not None:
+            then, form = ("gelu", "tanh") if self._gelu else ("none", "")
+            return torch.ops.mkldnn._linear_pointwise(x, self._packed, self._bias, then, [], form)  # type: ignore[no-any-return]
+        result = torch.addmm(self._bias, x, self._weight)
+        return F.gelu(result, approximate="tanh") if self._gelu else result
+
+
+def _packed(weight: torch.Tensor) -> torch.Tensor | None:
+    """The matrix as oneDNN wants it; None where this build of torch or this processor has no such operation."""
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight.t().contiguous(), _USUAL_ROWS)
+        torch.ops.mkldnn._linear_pointwise(weight.new_zeros(1, len(weight)), packed, None, "gelu", [], "tanh")
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+    return packed  # type: ignore[no-any-return]

@@ -1,0 +1,161 @@
+"""What happens to rows of activations between two matrix products on a CPU, in compiled loops.
+
+torch does the same in several operations, each a walk over the whole pass that allocates its result. Activations are
+float32, or bfloat16 seen as ``uint16`` (numpy has no such type): ``widen`` and ``narrow`` go between them and the
+float32 in which everything is computed, ``element`` reads one number.
+
+Shape letters: ``T`` packed tokens, ``E`` n_embd, ``K`` outcome labels.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from games.compiling import kernel
+from learner.threads import bounds_of
+
+_LOG2_E = np.float32(math.log2(math.e))
+
+
+@kernel
+def element(row, i):
+    """``row[i]`` as a float32, of a row of either type."""
+    if row.itemsize == 2:
+        return np.uint32(np.uint32(row[i]) << np.uint32(16)).view(np.float32)
+    return np.float32(row[i])
+
+
+@kernel
+def widen(row, out):
+    """``float32[N]`` of a row of either type."""
+    for i in range(len(row)):
+        out[i] = element(row, i)
+
+
+@kernel
+def narrow(row, out):
+    """A ``float32[N]`` rounded to either type, to the nearest and ties to even as torch does it."""
+    if out.itemsize == 2:
+        bits = row.view(np.uint32)
+        for i in range(len(row)):
+            odd = (bits[i] >> np.uint32(16)) & np.uint32(1)
+            out[i] = (bits[i] + np.uint32(0x7FFF) + odd) >> np.uint32(16)
+    else:
+        for i in range(len(row)):
+            out[i] = row[i]
+
+
+def add_and_normalise(
+    stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray
+) -> None:
+    """``stream += added`` and ``out`` the layer norm of the sum: ``float32[T, E]``, either type, ``float32[2, E]`` of
+    factors and offsets, either type."""
+    bounds = bounds_of(len(stream))
+    if len(bounds) == 2:
+        _add_and_normalise(stream, added, norm, epsilon, out)
+    else:
+        _add_and_normalise_in_parts(stream, added, norm, epsilon, out, bounds)
+
+
+@kernel(parallel=True)
+def _add_and_normalise_in_parts(stream, added, norm, epsilon, out, bounds):
+    for part in numba.prange(len(bounds) - 1):
+        first, last = bounds[part], bounds[part + 1]
+        _add_and_normalise(stream[first:last], added[first:last], norm, epsilon, out[first:last])
+
+
+@kernel(fastmath=True)
+def _add_and_normalise(stream, added, norm, epsilon, out):
+    size = stream.shape[1]
+    row = np.empty(size, np.float32)
+    for t in range(len(stream)):
+        widen(added[t], row)
+        for e in range(size):
+            row[e] += stream[t, e]
+        stream[t] = row
+        normalise(row, norm, epsilon)
+        narrow(row, out[t])
+
+
+@kernel(fastmath=True)
+def normalise(row, norm, epsilon):
+    """Layer norm of a row in place."""
+    size = len(row)
+    mean, variance = np.float32(0.0), np.float32(0.0)
+    for e in range(size):
+        mean += row[e]
+    mean /= np.float32(size)
+    for e in range(size):
+        variance += (row[e] - mean) * (row[e] - mean)
+    factor = np.float32(1.0) / np.sqrt(variance / np.float32(size) + epsilon)
+    scale, offset = norm[0], norm[1]
+    for e in range(size):
+        row[e] = (row[e] - mean) * factor * scale[e] + offset[e]
+
+
+def expectations(logits: np.ndarray, utility: np.ndarray) -> np.ndarray:
+    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type."""
+    out, bounds = np.empty(len(logits), np.float32), bounds_of(len(logits))
+    if len(bounds) == 2:
+        _expectations(logits, utility, out)
+    else:
+        _expectations_in_parts(logits, utility, out, bounds)
+    return out
+
+
+@kernel(parallel=True)
+def _expectations_in_parts(logits, utility, out, bounds):
+    for part in numba.prange(len(bounds) - 1):
+        _expectations(logits[bounds[part] : bounds[part + 1]], utility, out[bounds[part] : bounds[part + 1]])
+
+
+@kernel(fastmath=True)
+def _expectations(logits, utility, out):
+    row, power = np.empty(logits.shape[1], np.float32), np.empty(logits.shape[1], np.int32)
+    for t in range(len(logits)):
+        widen(logits[t], row)
+        highest = np.float32(-np.inf)
+        for k in range(len(row)):
+            highest = max(highest, row[k])
+        total = exponentials(row, power, len(row), highest)
+        weighted = np.float32(0.0)
+        for k in range(len(row)):
+            weighted += row[k] * utility[k]
+        out[t] = weighted / total
+
+
+@kernel(fastmath=True)
+def gelu(row, scratch, power):
+    """In place: x / (1 + exp(-2 z)), z = sqrt(2 / pi) (x + 0.044715 x^3)."""
+    for i in range(len(row)):
+        z = np.float32(-1.5957691216057308) * (row[i] + np.float32(0.044715) * row[i] * row[i] * row[i])
+        scratch[i] = min(max(z, np.float32(-80.0)), np.float32(80.0))
+    exponentials(scratch, power, len(row), np.float32(0.0))
+    for i in range(len(row)):
+        row[i] /= np.float32(1.0) + scratch[i]
+
+
+@kernel(fastmath=True)
+def exponentials(values, power, count, less):
+    """Replace the first ``count`` values by the exponentials of what they are above ``less``, at most 88; their sum.
+
+    In loops that become vector instructions: 2 to the whole part from the bits of a float, to the rest by a polynomial
+    (relative error below 3e-7). ``power`` is scratch, ``int32``.
+    """
+    for i in range(count):
+        x = max((values[i] - less) * _LOG2_E, np.float32(-126.0))
+        whole = np.floor(x)
+        rest = x - whole
+        p = np.float32(1.8775767e-3)
+        p = p * rest + np.float32(8.9893397e-3)
+        p = p * rest + np.float32(5.5826318e-2)
+        p = p * rest + np.float32(2.4015361e-1)
+        p = p * rest + np.float32(6.9315308e-1)
+        values[i] = p * rest + np.float32(9.9999994e-1)
+        power[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+    factor, total = power.view(np.float32), np.float32(0.0)
+    for i in range(count):
+        values[i] *= factor[i]
+        total += values[i]
+    return total

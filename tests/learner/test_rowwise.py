@@ -1,0 +1,95 @@
+"""The compiled loops over rows of activations against torch's own operations."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from learner.products import Product
+from learner.rowwise import add_and_normalise, expectations, exponentials, gelu, narrow, widen
+from learner.threads import bounds_of
+
+
+def bits(tensor):
+    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+
+def test_bfloat16_is_rounded_as_torch_rounds_it():
+    numbers = torch.cat([torch.randn(5000) * 10.0**power for power in (-30, -3, 0, 5, 30)])
+    numbers[:4] = torch.tensor([0.0, -0.0, 1.00390625, 1.01171875])  # ties to even, down and up
+    rounded = np.empty(len(numbers), np.uint16)
+    narrow(numbers.numpy(), rounded)
+    assert torch.equal(torch.from_numpy(rounded).view(torch.bfloat16), numbers.bfloat16())
+    back = np.empty(len(numbers), np.float32)
+    widen(rounded, back)
+    assert np.array_equal(back, numbers.bfloat16().float().numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 3, 50])
+def test_add_and_normalise(rows, dtype):
+    torch.manual_seed(rows)
+    stream, added = torch.randn(rows, 40), torch.randn(rows, 40).to(dtype)
+    norm, out = torch.randn(2, 40), torch.empty(rows, 40, dtype=dtype)
+    expected = stream + added
+    add_and_normalise(stream.numpy(), bits(added), norm.numpy(), np.float32(1e-5), bits(out))
+    torch.testing.assert_close(stream, expected)
+    normal = F.layer_norm(expected, (40,), norm[0], norm[1], 1e-5)
+    torch.testing.assert_close(out.float(), normal.to(dtype).float(), atol=1e-5, rtol=0.01)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_expectations(dtype):
+    logits, utility = (torch.randn(30, 70) * 20).to(dtype), torch.randn(70)
+    expected = torch.softmax(logits.float(), 1) @ utility
+    np.testing.assert_allclose(expectations(bits(logits), utility.numpy()), expected.numpy(), atol=1e-5)
+
+
+def test_exponentials_and_gelu():
+    numbers = np.linspace(-95.0, 88.0, 4001, dtype=np.float32)
+    got, scratch = numbers.copy(), np.empty(4001, np.int32)
+    exponentials(got, scratch, 4001, np.float32(0.0))
+    above = numbers > -87.0  # below, where a float32 runs out of exponents, they stay at about 1e-38
+    np.testing.assert_allclose(got[above], np.exp(numbers[above].astype(np.float64)), rtol=2e-5)
+    assert got[~above].max() < 1e-37
+    few = np.array([1.0, 3.0, 2.0], np.float32)
+    assert exponentials(few, scratch, 3, np.float32(3.0)) == pytest.approx(1 + np.exp(-1) + np.exp(-2))
+    row = np.linspace(-12.0, 12.0, 1001, dtype=np.float32)
+    expected = F.gelu(torch.from_numpy(row.copy()), approximate="tanh").numpy()
+    gelu(row, np.empty(1001, np.float32), np.empty(1001, np.int32))
+    np.testing.assert_allclose(row, expected, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("gelu", [False, True])
+@pytest.mark.parametrize("rows", [1, 7, 200])
+def test_a_product_of_bfloat16_is_torchs_up_to_rounding(rows, gelu):
+    torch.manual_seed(rows)
+    weight, bias, x = torch.randn(32, 48) / 6, torch.randn(48), torch.randn(rows, 32).bfloat16()
+    exact = x.float() @ weight.bfloat16().float() + bias.bfloat16().float()
+    exact = F.gelu(exact, approximate="tanh") if gelu else exact
+    torch.testing.assert_close(Product(weight, bias, torch.bfloat16, gelu)(x).float(), exact, atol=0.02, rtol=0.02)
+    torch.testing.assert_close(
+        Product(weight, bias, torch.float32, gelu)(x.float()),
+        F.gelu(x.float() @ weight + bias, approximate="tanh") if gelu else x.float() @ weight + bias,
+    )
+
+
+def test_a_build_of_torch_without_packed_products(monkeypatch):
+    monkeypatch.setattr("learner.products._packed", lambda weight: None)
+    weight, bias, x = torch.randn(32, 48) / 6, torch.randn(48), torch.randn(5, 32).bfloat16()
+    packed_less = Product(weight, bias, torch.bfloat16, gelu=True)(x)
+    torch.testing.assert_close(
+        packed_less.float(), F.gelu(x.float() @ weight + bias, approximate="tanh"), atol=0.05, rtol=0.05
+    )
+
+
+@pytest.mark.parametrize(("threads", "count", "parts"), [(1, 100, 1), (2, 7, 1), (2, 8, 2), (3, 100, 3), (3, 0, 1)])
+def test_rows_are_cut_for_as_many_threads_as_are_worth_it(threads, count, parts, monkeypatch):
+    monkeypatch.setattr("learner.threads.num_threads", lambda: threads)
+    bounds = bounds_of(count)
+    assert len(bounds) == parts + 1 and bounds[0] == 0 and bounds[-1] == count and (np.diff(bounds) >= 0).all()
+
+
+def test_rows_are_cut_only_where_they_may_be(monkeypatch):
+    monkeypatch.setattr("learner.threads.num_threads", lambda: 4)
+    assert bounds_of(20, np.array([1, 9, 20])).tolist() == [0, 9, 20, 20, 20]
