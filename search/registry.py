@@ -1,7 +1,7 @@
 """From a player's name to a player: the only module of this package that loads networks.
 
-A name is a kind, e.g. ``argmax_val``; ``argmax_val@DIR`` gives a player the checkpoint in ``DIR`` instead of the one
-that everybody shares.
+Names are written as ``search.entrant`` has it: ``argmax_val``, ``argmax_val@DIR`` with a checkpoint of its own instead
+of the one that everybody shares, ``go_mcts:lanes=16`` with a setting of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,7 @@ import numpy as np
 from games.game import Game
 from search.argmax_val import ArgmaxVal
 from search.config import EngineConfig, SearchConfig
+from search.entrant import Entrant, labels, parse
 from search.go_mcts import GoMcts
 from search.imitation import Imitation
 from search.player import Player
@@ -35,10 +36,10 @@ _MODEL_FREE: Mapping[str, Callable[[Game], Player]] = {
     "random": lambda game: RandomPlayer(),
     "hearts_rules": _hearts_rules,
 }
-_WITH_MODEL: Mapping[str, Callable[[ObservationModel, SearchConfig, str], Player]] = {
-    "argmax_val": lambda model, config, name: ArgmaxVal(model, config.argmax_val, name),
-    "imitation": lambda model, config, name: Imitation(model, config.imitation, name),
-    "go_mcts": lambda model, config, name: GoMcts(model, config.go_mcts, name),
+_WITH_MODEL: Mapping[str, Callable[[ObservationModel, SearchConfig, Entrant], Player]] = {
+    "argmax_val": lambda model, config, entrant: ArgmaxVal(model, entrant.configured(config.argmax_val)),
+    "imitation": lambda model, config, entrant: Imitation(model, entrant.configured(config.imitation)),
+    "go_mcts": lambda model, config, entrant: GoMcts(model, entrant.configured(config.go_mcts)),
 }
 
 
@@ -72,18 +73,18 @@ def make_players(
     Raises:
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
     """
-    check_names(players, game)
-    paths = _paths(players, checkpoint)
+    check_names(players, game, search=search)
+    entrants, paths = [parse(name) for name in players], _paths(players, checkpoint)
     missing = [given for given, path in zip(players, paths, strict=True) if path is not None and not path]
     if missing:
         raise ValueError(
             f"player {missing[0]!r} needs a network: give checkpoint=DIR, or the player as {missing[0]}@DIR"
         )
-    models = _models(players, paths, game, search, engine or EngineConfig())
+    models = _models(entrants, paths, game, search, engine or EngineConfig())
     made = []
-    for given, model, label in zip(players, models, labels(players), strict=True):
-        kind = given.partition("@")[0]
-        player = make_model_free(kind, game) if model is None else _WITH_MODEL[kind](model, search, label)
+    for entrant, model, label in zip(entrants, models, labels(players), strict=True):
+        kind = entrant.kind
+        player = make_model_free(kind, game) if model is None else _WITH_MODEL[kind](model, search, entrant)
         player.name = label
         made.append(player)
     return made
@@ -115,16 +116,26 @@ def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, 
     return f"keys and values: {token / 1024:.3g} KiB a token, at most {needed:,} MiB for {key}"
 
 
-def check_names(players: Sequence[str], game: Game, with_model: bool = True) -> None:
-    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, or
-    needs a network where ``with_model`` is False."""
-    for given in players:
-        _check_name(given, game)
-        kind = given.partition("@")[0]
-        if kind in _MODEL_FREE:
-            make_model_free(kind, game)
+def check_names(
+    players: Sequence[str], game: Game, with_model: bool = True, search: SearchConfig | None = None
+) -> None:
+    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, has a
+    setting that its kind does not know, or needs a network where ``with_model`` is False."""
+    for entrant in map(parse, players):
+        if entrant.kind in _MODEL_FREE:
+            if entrant.checkpoint:
+                raise ValueError(
+                    f"player {entrant.name!r}: {entrant.kind} uses no network, so leave out @{entrant.checkpoint}"
+                )
+            if entrant.settings:
+                raise ValueError(f"player {entrant.name!r}: {entrant.kind} has no settings")
+            make_model_free(entrant.kind, game)
+        elif entrant.kind not in _WITH_MODEL:
+            raise ValueError(f"no player {entrant.name!r}; there are {', '.join(names(game))}")
         elif not with_model:
-            raise ValueError(f"player {given!r} needs a network; only {', '.join(_MODEL_FREE)} can play here")
+            raise ValueError(f"player {entrant.name!r} needs a network; only {', '.join(_MODEL_FREE)} can play here")
+        else:
+            entrant.configured(getattr(search or SearchConfig(), entrant.kind))
 
 
 def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:
@@ -137,33 +148,17 @@ def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str,
 
 def own_checkpoints(players: Sequence[str]) -> list[str]:
     """Checkpoint directories that players bring themselves, in order."""
-    return [own for _, _, own in (given.partition("@") for given in players) if own]
-
-
-def labels(players: Sequence[str]) -> list[str]:
-    """Distinct names of the players: the given ones, ``#2`` and so on after a repeated one."""
-    seen = [list(players[: i + 1]).count(name) for i, name in enumerate(players)]
-    return [name if count == 1 else f"{name}#{count}" for name, count in zip(players, seen, strict=True)]
+    return [entrant.checkpoint for entrant in map(parse, players) if entrant.checkpoint]
 
 
 def _paths(players: Sequence[str], checkpoint: str) -> list[str | None]:
     """Checkpoint directory of every player, empty where none was given; None for players without a network."""
-    parts = [given.partition("@") for given in players]
-    return [own or checkpoint if kind in _WITH_MODEL else None for kind, _, own in parts]
-
-
-def _check_name(given: str, game: Game) -> None:
-    kind, at, own = given.partition("@")
-    if kind not in _MODEL_FREE and kind not in _WITH_MODEL:
-        raise ValueError(f"no player {given!r}; there are {', '.join(names(game))}")
-    if at and kind in _MODEL_FREE:
-        raise ValueError(f"player {given!r}: {kind} uses no network, so leave out @{own}")
-    if at and not own:
-        raise ValueError(f"player {given!r}: the directory of a checkpoint must follow the @")
+    entrants = map(parse, players)
+    return [entrant.checkpoint or checkpoint if entrant.kind in _WITH_MODEL else None for entrant in entrants]
 
 
 def _models(
-    players: Sequence[str], paths: Sequence[str | None], game: Game, search: SearchConfig, engine: EngineConfig
+    players: Sequence[Entrant], paths: Sequence[str | None], game: Game, search: SearchConfig, engine: EngineConfig
 ) -> list[ObservationModel | None]:
     """An engine for every player that needs one."""
     if not any(paths):
@@ -171,12 +166,12 @@ def _models(
     from learner.checkpoint import load_weights
 
     nets = {path: load_weights(Path(path), game) for path in {path for path in paths if path}}
-    utilities = {"argmax_val": search.argmax_val.utility, "go_mcts": search.go_mcts.utility}
     models: list[ObservationModel | None] = []
-    for given, path in zip(players, paths, strict=True):
+    for entrant, path in zip(players, paths, strict=True):
         if path is None:
             models.append(None)
             continue
-        utility = game.outcomes.utility(utilities.get(given.partition("@")[0], ""))
+        config = entrant.configured(getattr(search, entrant.kind))
+        utility = game.outcomes.utility(getattr(config, "utility", ""))
         models.append(make_model(nets[path], utility, engine))
     return models

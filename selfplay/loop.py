@@ -16,8 +16,8 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.task import TrainingTask
+from search.entrant import labels
 from search.evaluator import DealsTask
-from search.registry import labels
 from search.tournament.matches import Matches, merge
 from search.tournament.result import TournamentResult, summarize
 from selfplay.config import MatchConfig, TrainConfig

@@ -1,0 +1,67 @@
+"""How players are named: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
+
+``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
+can seat two settings of the same search.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+_Config = TypeVar("_Config")
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A name, taken apart."""
+
+    name: str
+    """As given."""
+    kind: str
+    settings: tuple[tuple[str, str], ...] = ()
+    """Keys and values that differ from the configuration."""
+    checkpoint: str = ""
+    """Directory of the network it brings itself."""
+
+    def configured(self, config: _Config) -> _Config:
+        """A copy of its kind's configuration (a dataclass) with its own settings; ``ValueError`` naming player and
+        key."""
+        types = {field.name: type(getattr(config, field.name)) for field in fields(config)}  # type: ignore[arg-type]
+        values = {}
+        for key, value in self.settings:
+            if key not in types:
+                raise ValueError(f"player {self.name!r}: {self.kind} has no {key!r}; there are {', '.join(types)}")
+            values[key] = self._typed(key, value, types[key])
+        try:
+            return replace(config, **values)  # type: ignore[type-var]
+        except ValueError as error:
+            raise ValueError(f"player {self.name!r}: {error}") from None
+
+    def _typed(self, key: str, value: str, kind: type) -> bool | int | float | str:
+        if kind is bool:
+            if value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be true or false")
+        try:
+            return kind(value)  # type: ignore[no-any-return]
+        except ValueError:
+            raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be of type {kind.__name__}") from None
+
+
+def parse(name: str) -> Entrant:
+    """Take a name apart; ``ValueError`` where it makes no sense. Whether there is such a kind is for the registry."""
+    player, at, checkpoint = name.partition("@")
+    kind, *settings = player.split(":")
+    pairs = [setting.partition("=") for setting in settings]
+    for setting, (key, equals, value) in zip(settings, pairs, strict=True):
+        if not (key and equals and value):
+            raise ValueError(f"player {name!r}: {setting!r} is no setting; write {kind}:KEY=VALUE")
+    if at and not checkpoint:
+        raise ValueError(f"player {name!r}: the directory of a checkpoint must follow the @")
+    return Entrant(name, kind, tuple((key, value) for key, _, value in pairs), checkpoint)
+
+
+def labels(players: Sequence[str]) -> list[str]:
+    """Distinct names of the players: the given ones, ``#2`` and so on after a repeated one."""
+    seen = [list(players[: i + 1]).count(name) for i, name in enumerate(players)]
+    return [name if count == 1 else f"{name}#{count}" for name, count in zip(players, seen, strict=True)]

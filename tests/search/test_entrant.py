@@ -1,0 +1,39 @@
+"""Names of players: kinds, settings and checkpoints of their own."""
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from search.config import GoMctsConfig
+from search.entrant import labels, parse
+from search.registry import check_names
+
+
+def test_a_name_is_taken_apart():
+    entrant = parse("go_mcts:lanes=16:mask_impossible=true:selection=puct@s3://bucket/a@b:c")
+    assert (entrant.kind, entrant.checkpoint) == ("go_mcts", "s3://bucket/a@b:c")
+    config = entrant.configured(GoMctsConfig(num_runs=7))
+    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, selection="puct")
+    assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("go_mcts:lanes", "'lanes' is no setting; write go_mcts:KEY=VALUE"),
+        ("go_mcts:lanes=", "'lanes=' is no setting"),
+        ("go_mcts:depth=3", "go_mcts has no 'depth'; there are num_runs, num_steps"),
+        ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
+        ("go_mcts:mask_impossible=1", "it must be true or false"),
+        ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes is 0; it must be at least 1"),
+        ("random:lanes=2", "random has no settings"),
+        ("argmax_val@", "the directory of a checkpoint must follow the @"),
+        ("nobody:lanes=2", "no player 'nobody:lanes=2'"),
+    ],
+)
+def test_what_makes_no_sense_is_named_before_any_work(name, complaint):
+    with pytest.raises(ValueError, match=complaint.replace("'", ".")):
+        check_names(["random", name], HeartsGame())
+
+
+def test_equal_names_are_told_apart():
+    assert labels(["a", "a:x=1", "a", "a"]) == ["a", "a:x=1", "a#2", "a#3"]
