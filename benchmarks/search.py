@@ -31,45 +31,66 @@ GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
 
 
-def ours(net: PolicyValueNet, turns: Turns, batches: list[np.ndarray], lanes: int, precision: str) -> float:
-    """Decisions a second over ``batches`` of turns, each searched side by side."""
-    engine = make_model(net, GAME.outcomes.utility(""), EngineConfig(precision=precision))
-    player = GoMcts(engine, replace(CONFIG, lanes=lanes))
-    player.start(GAME, len(turns.game))
-    player.search(turns, batches[0])
-    player.start(GAME, len(turns.game))
-    began = time.perf_counter()
-    for rows in batches:
-        player.search(turns, rows)
-    return sum(map(len, batches)) / (time.perf_counter() - began)
+class Ours:
+    """One way to search the turns, and the time it took."""
+
+    def __init__(self, net: PolicyValueNet, turns: Turns, lanes: int, precision: str, warm_up: np.ndarray) -> None:
+        engine = make_model(net, GAME.outcomes.utility(""), EngineConfig(precision=precision))
+        self._turns, self._player = turns, GoMcts(engine, replace(CONFIG, lanes=lanes))
+        self.decisions, self.seconds = 0, 0.0
+        self.search(warm_up)
+        self.decisions, self.seconds = 0, 0.0
+
+    def search(self, rows: np.ndarray) -> None:
+        """Search some turns side by side, as if their games had just come up."""
+        self._player.start(GAME, len(self._turns.game))
+        began = time.perf_counter()
+        self._player.search(self._turns, rows)
+        self.seconds += time.perf_counter() - began
+        self.decisions += len(rows)
 
 
-def theirs(net: PolicyValueNet, turns: Turns, rows: np.ndarray, share: float) -> float:
-    """Decisions a second, from ``share`` of the runs of each."""
-    model = PlainModel(net, GAME.outcomes.utility(""))
-    config = replace(CONFIG, num_runs=round(CONFIG.num_runs * share))
-    model(history_of(turns, 0))
-    began = time.perf_counter()
-    for row in rows:
-        ReferenceGoMcts(GAME, model, config, int(turns.seeds[row])).search(history_of(turns, row))
-    return len(rows) * share / (time.perf_counter() - began)
+class Theirs:
+    """The plain version, which does ``share`` of the runs of each search."""
+
+    def __init__(self, net: PolicyValueNet, turns: Turns, share: float) -> None:
+        self._model, self._turns, self._share = PlainModel(net, GAME.outcomes.utility("")), turns, share
+        self.decisions, self.seconds = 0.0, 0.0
+        self._model(history_of(turns, 0))
+
+    def search(self, row: int) -> None:
+        """Search one turn."""
+        config = replace(CONFIG, num_runs=round(CONFIG.num_runs * self._share))
+        search = ReferenceGoMcts(GAME, self._model, config, int(self._turns.seeds[row]))
+        began = time.perf_counter()
+        search.search(history_of(self._turns, row))
+        self.seconds += time.perf_counter() - began
+        self.decisions += self._share
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, one after the other on each of some turns, so that all meet the same machine, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all runs of the plain version too: some minutes")
+    parser.add_argument("--full", action="store_true", help="all runs of the plain version too, on twice the turns")
     full = parser.parse_args().full
     net, turns = network(GAME, PAPER), hearts_turns(32, seed=1)
-    some = np.arange(4, 32, 8)
-    plain = theirs(net, turns, some, share=1.0 if full else 0.1)
-    alone = [np.array([row]) for row in some]
-    cases = {
-        "one_game_exact": ours(net, turns, alone, 1, "fp32"),
-        "one_game": ours(net, turns, alone, 16, "bf16"),
-        "games_32": ours(net, turns, [np.arange(32)], 1, "bf16"),
-    }
-    report([Case("search", name, rate, plain, "decisions/s") for name, rate in cases.items()])
+    plain = Theirs(net, turns, share=1.0 if full else 0.1)
+    one, all_turns = np.array([12]), np.arange(32)
+    exact, lanes, games = (
+        Ours(net, turns, *how) for how in ((1, "fp32", one), (16, "bf16", one), (1, "bf16", all_turns))
+    )
+    for number, row in enumerate(range(4, 32, 4 if full else 8)):
+        plain.search(row)
+        exact.search(np.array([row]))
+        lanes.search(np.array([row]))
+        if number % 2 == 0:
+            games.search(all_turns)
+    report(
+        [
+            Case("search", name, ours.decisions / ours.seconds, plain.decisions / plain.seconds, "decisions/s")
+            for name, ours in (("one_game_exact", exact), ("one_game", lanes), ("games_32", games))
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -31,11 +31,12 @@ def attend(
     heads: int,
     bounds: np.ndarray,
 ) -> np.ndarray:
-    """Put the tokens' keys and values into their slots; ``[T, E]``, of the type of ``qkv``: what each of them takes
+    """Put the tokens' keys and values into their slots; ``[T', E]``, of the type of ``qkv``: what each of them takes
     from the tokens before it in its history, and from itself.
 
     Args:
-        qkv: ``[T, 3E]``: queries, keys and values; the tokens of a row one after the other.
+        qkv: ``[T', 3E]``: queries, keys and values; the tokens of a row one after the other. Rows behind the last token
+            are there to fill up; zeros come of them.
         cache: ``[slots, L, 2E]``: keys, then values.
         layer: which of them.
         keys: ``int64[M, S]`` slots of each row: the history, then its other tokens in this pass.
@@ -46,6 +47,7 @@ def attend(
         bounds: ``int64[P + 1]`` the parts that threads take, cut between rows (``learner.threads``).
     """
     attended = np.empty((len(qkv), qkv.shape[1] // 3), qkv.dtype)
+    attended[len(row) :] = 0
     run = _attend if len(bounds) == 2 else _attend_in_parts
     run(qkv, cache, layer, keys, row, before, own, heads, bounds, attended)
     return attended

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from learner.attention import attend
 from learner.few_tokens import MOST_TOKENS, FewTokens
 from learner.packing import Pass
-from learner.products import Product
+from learner.products import Product, rows_for
 from learner.rowwise import add_and_normalise, expectations
 from learner.threads import bounds_of
 from learner.trunk import Block, PolicyValueNet
@@ -83,8 +83,10 @@ class HostTrunk:
             return np.zeros(0, np.float32)
         head, values = self._net.val_hidden.weight, []
         for block in hidden.split(_BLOCK // 2):
-            inner = F.gelu(F.linear(block, head))
-            values.append(expectations(_bits(self._outcomes(inner.to(self._dtype))), utility.numpy()))
+            inner = F.gelu(F.linear(block, head)).to(self._dtype)
+            more = rows_for(len(block), self._dtype) - len(block)
+            logits = _bits(self._outcomes(F.pad(inner, (0, 0, 0, more))))
+            values.append(expectations(logits[: len(block)], utility.numpy()))
         return np.concatenate(values)
 
     @functools.cached_property
@@ -95,25 +97,38 @@ class HostTrunk:
     def _block(self, tokens: _Tokens, keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Hidden states of ``wanted`` among the tokens of one block."""
         ids, row, position, slot = tokens
-        bounds = bounds_of(len(row), np.flatnonzero(np.diff(row, append=-1)) + 1)
+        rows, bounds = bounds_of(len(row), np.flatnonzero(np.diff(row, append=-1)) + 1), bounds_of(len(row))
         stream = self._tokens[ids] + self._positions[position]
         added = torch.zeros(stream.shape, dtype=self._dtype)
         for index, layer in enumerate(self._layers):
-            qkv = layer.attention_in(self._normed(stream, added, layer.norm_1))
-            attended = attend(_bits(qkv), self.cache, index, keys, row, position, slot, self._heads, bounds)
+            qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
+            attended = attend(_bits(qkv), self.cache, index, keys, row, position, slot, self._heads, rows)
             if index == len(self._layers) - 1 and len(wanted) < len(stream):  # no later layer reads the others
-                stream, attended, wanted = stream[wanted], attended[wanted], np.arange(len(wanted))
-            added = layer.attention_out(torch.from_numpy(attended).view(self._dtype))
-            added = layer.feed_forward_out(layer.feed_forward_in(self._normed(stream, added, layer.norm_2)))
+                stream, wanted, picked = stream[wanted], np.arange(len(wanted)), wanted
+                attended, bounds = self._rows(attended[picked]), bounds_of(len(stream))
+            added = layer.attention_out(self._tensor(attended))
+            added = layer.feed_forward_out(layer.feed_forward_in(self._normed(stream, added, layer.norm_2, bounds)))
         hidden = np.empty_like(stream)
-        add_and_normalise(stream, _bits(added), self._norm, self._epsilon, hidden)
+        add_and_normalise(stream, _bits(added)[: len(stream)], self._norm, self._epsilon, hidden, bounds)
         return hidden[wanted]
 
-    def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray) -> torch.Tensor:
+    def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
         """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""
-        normed = torch.empty(stream.shape, dtype=self._dtype)
-        add_and_normalise(stream, _bits(added), norm, self._epsilon, _bits(normed))
-        return normed
+        count = len(stream)
+        normed = np.empty((rows_for(count, self._dtype), stream.shape[1]), self.cache.dtype)
+        normed[count:] = 0
+        add_and_normalise(stream, _bits(added)[:count], norm, self._epsilon, normed[:count], bounds)
+        return self._tensor(normed)
+
+    def _rows(self, array: np.ndarray) -> np.ndarray:
+        """The array filled up to as many rows as a product wants."""
+        more = rows_for(len(array), self._dtype) - len(array)
+        return np.concatenate([array, np.zeros((more, array.shape[1]), array.dtype)]) if more else array
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        """What the loops made, as torch sees it."""
+        tensor = torch.from_numpy(array)
+        return tensor if self._dtype == torch.float32 else tensor.view(self._dtype)
 
 
 def _bits(tensor: torch.Tensor) -> np.ndarray:

@@ -12,6 +12,15 @@ _USUAL_ROWS = 64
 """Rows that the arrangement is chosen for; it serves any number."""
 
 
+def rows_for(count: int, dtype: torch.dtype) -> int:
+    """At least ``count``: rows that a product should be given. oneDNN generates code for every number of rows it meets
+    and keeps a thousand of them, so passes are filled up to one of a few sizes."""
+    if dtype != torch.bfloat16:
+        return count
+    step = 8 if count <= 128 else 64
+    return -(-count // step) * step
+
+
 class Product:
     """``x @ weight + bias``, and behind it GELU in its tanh form if so wished."""
 

@@ -47,11 +47,10 @@ def narrow(row, out):
 
 
 def add_and_normalise(
-    stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray
+    stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray, bounds: np.ndarray
 ) -> None:
     """``stream += added`` and ``out`` the layer norm of the sum: ``float32[T, E]``, either type, ``float32[2, E]`` of
-    factors and offsets, either type."""
-    bounds = bounds_of(len(stream))
+    factors and offsets, either type; ``bounds`` as ``bounds_of`` gives them."""
     if len(bounds) == 2:
         _add_and_normalise(stream, added, norm, epsilon, out)
     else:

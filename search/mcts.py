@@ -84,35 +84,38 @@ class Search:
         """Move every run on until it needs the model or its search has no runs left."""
         runs, forest = self.runs, self.forest
         moving = np.flatnonzero(runs.active)
+        if runs.lanes > 1:  # while a run waited, another one of its tree may have asked for it
+            runs.take_slots(moving[runs.node[moving] != NONE], forest)
         while len(moving):
-            turn = self.game.next(runs.views[moving])
             ended = self._over(moving)
-            in_tree = ~ended & (runs.node[moving] != NONE)
-            runs.take_slots(moving[in_tree], forest)
-            node = runs.node[moving]
-            selecting = in_tree & (turn == Next.ACTION) & (forest.edge_count[node] > 0)
-            sampling = in_tree & (turn == Next.OBSERVATION) & (forest.distribution[node] != NONE)
-            self._finish(moving[ended], *self._outcomes(moving[ended]))
-            self._select(moving[selecting])
-            self._sample_known(moving[sampling])
+            if ended.any():
+                self._finish(moving[ended], *self._outcomes(moving[ended]))
+            node, upcoming = runs.node[moving], runs.upcoming[moving]
+            in_tree = ~ended & (node != NONE)
+            selecting = in_tree & (upcoming == Next.ACTION) & (forest.edge_count[node] > 0)
+            sampling = in_tree & (upcoming == Next.OBSERVATION) & (forest.distribution[node] != NONE)
+            self._step(moving[selecting], moving[sampling])
             moving = moving[(ended & runs.active[moving]) | selecting | sampling]
 
-    def _select(self, rows: np.ndarray) -> None:
-        """The search player's turn at a known decision."""
-        config = self.config
-        puct = config.selection == "puct"
-        edges = self.forest.select(self.runs.node[rows], config.exploration, config.virtual_loss, puct)
-        self.runs.pass_edge(rows, edges)
-        self.runs.append(rows, self.forest.edge_token[edges])
-        self.runs.step_to(rows, self.forest.edge_child[edges])
-
-    def _sample_known(self, rows: np.ndarray) -> None:
-        """Somebody else's turn at a node whose distribution is known."""
-        runs, forest = self.runs, self.forest
-        tokens = self._sample(rows, forest.probabilities, forest.distribution[runs.node[rows]])
-        nodes = forest.child_nodes(runs.node[rows], tokens)
-        runs.append(rows, tokens)
-        runs.step_to(rows, nodes)
+    def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
+        """A token for each run that stands where the tree knows what follows: in the search player's turn at a
+        decision, ``selecting``; in somebody else's, ``sampling`` from the distribution."""
+        runs, forest, config = self.runs, self.forest, self.config
+        tokens, nodes = [], []
+        if len(selecting):
+            puct = config.selection == "puct"
+            edges = forest.select(runs.node[selecting], config.exploration, config.virtual_loss, puct)
+            runs.pass_edge(selecting, edges)
+            tokens.append(forest.edge_token[edges])
+            nodes.append(forest.edge_child[edges])
+        if len(sampling):
+            at = runs.node[sampling]
+            tokens.append(self._sample(sampling, forest.probabilities, forest.distribution[at]))
+            nodes.append(forest.child_nodes(at, tokens[-1]))
+        if tokens:
+            rows = np.concatenate([selecting, sampling])
+            runs.append(rows, np.concatenate(tokens))
+            runs.step_to(rows, np.concatenate(nodes), forest)
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
         """Of the runs that wait at one node only the first asks; what it is told serves the others."""
@@ -132,7 +135,7 @@ class Search:
         value."""
         runs = self.runs
         in_tree = runs.node[rows] != NONE
-        expanding = in_tree & (self.game.next(runs.views[rows]) == Next.ACTION)
+        expanding = in_tree & (runs.upcoming[rows] == Next.ACTION)
         observing = in_tree & ~expanding
         cut_short = ~observing & (runs.steps_left[rows] == 0)
         legal = self.game.view_legal(runs.views[rows[expanding]])
@@ -227,7 +230,7 @@ class Search:
         runs = self.runs
         tokens = self._sample(rows, next_token, np.arange(len(rows)))
         runs.append(rows, tokens)
-        runs.steps_left[rows] -= self.game.next(runs.views[rows]) == Next.ACTION
+        runs.steps_left[rows] -= runs.upcoming[rows] == Next.ACTION
         return tokens
 
     def _sample(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -244,9 +247,8 @@ class Search:
 
     def _over(self, rows: np.ndarray) -> np.ndarray:
         """``bool[M]``: whether the runs' histories are at their end."""
-        views = self.runs.views[rows]
-        over = self.game.next(views) == Next.END
-        return np.asarray(over | ~self.game.consistent(views) if self.config.prune_impossible else over)
+        over = self.runs.upcoming[rows] == Next.END
+        return over | ~self.game.consistent(self.runs.views[rows]) if self.config.prune_impossible else over
 
     def _outcomes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Value of terminal histories, and whether they could have happened at all."""

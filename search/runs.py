@@ -52,6 +52,9 @@ class Runs:
         self.active = np.zeros(count, bool)
         """``bool[R]``: whether a run is under way."""
         self.views = roots.views[self.tree]
+        self.upcoming = game.next(self.views)
+        """``int8[R]``: a ``Next`` for every view."""
+        self._root_upcoming = game.next(roots.views)
         self.tokens = roots.tokens[self.tree]
         self.lengths = roots.lengths[self.tree]
         self.slots = np.full((count, length), NONE, np.int64)
@@ -78,6 +81,7 @@ class Runs:
         np.subtract.at(self.left, tree, 1)
         self.active[rows] = True
         self.views[rows] = self.roots.views[tree]
+        self.upcoming[rows] = self._root_upcoming[tree]
         self.tokens[rows] = self.roots.tokens[tree]
         self.lengths[rows] = self.roots.lengths[tree]
         self.slots[rows] = self.roots.slots[tree]
@@ -89,28 +93,33 @@ class Runs:
 
     def append(self, rows: np.ndarray, tokens: np.ndarray) -> None:
         """One token behind each history."""
-        self.tokens[rows, self.lengths[rows]] = tokens
-        self.lengths[rows] += 1
+        lengths = self.lengths[rows]
+        self.tokens[rows, lengths] = tokens
+        self.lengths[rows] = lengths + 1
         views = self.views[rows]
         self.game.advance(views, tokens)
         self.views[rows] = views
+        self.upcoming[rows] = self.game.next(views)
 
-    def step_to(self, rows: np.ndarray, nodes: np.ndarray) -> None:
-        """Stand on these nodes, whose tokens were just appended."""
+    def step_to(self, rows: np.ndarray, nodes: np.ndarray, forest: Forest) -> None:
+        """Stand on these nodes, whose tokens were just appended; see ``take_slots``."""
         self.node[rows] = nodes
         self.nodes[rows, self.lengths[rows] - 1] = nodes
-
-    def pass_edge(self, rows: np.ndarray, edges: np.ndarray) -> None:
-        """Remember edges to back up to."""
-        self.edges[rows, self.depth[rows]] = edges
-        self.depth[rows] += 1
+        self.take_slots(rows, forest)
 
     def take_slots(self, rows: np.ndarray, forest: Forest) -> None:
         """Use what other runs have computed: the slot of the node each row stands on, if it has one."""
-        slots = forest.slot[self.node[rows]]
-        rows, slots = rows[slots != NONE], slots[slots != NONE]
-        self.slots[rows, self.lengths[rows] - 1] = slots
-        self.held[rows] = self.lengths[rows]
+        slots, lengths = forest.slot[self.node[rows]], self.lengths[rows]
+        known = slots != NONE
+        rows, lengths = rows[known], lengths[known]
+        self.slots[rows, lengths - 1] = slots[known]
+        self.held[rows] = lengths
+
+    def pass_edge(self, rows: np.ndarray, edges: np.ndarray) -> None:
+        """Remember edges to back up to."""
+        depth = self.depth[rows]
+        self.edges[rows, depth] = edges
+        self.depth[rows] = depth + 1
 
     def give_slots(self, rows: np.ndarray, forest: Forest) -> None:
         """Let other runs use what was computed for ``rows``, whose histories are held whole: slots of nodes go to the

@@ -32,7 +32,7 @@ def test_add_and_normalise(rows, dtype):
     stream, added = torch.randn(rows, 40), torch.randn(rows, 40).to(dtype)
     norm, out = torch.randn(2, 40), torch.empty(rows, 40, dtype=dtype)
     expected = stream + added
-    add_and_normalise(stream.numpy(), bits(added), norm.numpy(), np.float32(1e-5), bits(out))
+    add_and_normalise(stream.numpy(), bits(added), norm.numpy(), np.float32(1e-5), bits(out), bounds_of(rows))
     torch.testing.assert_close(stream, expected)
     normal = F.layer_norm(expected, (40,), norm[0], norm[1], 1e-5)
     torch.testing.assert_close(out.float(), normal.to(dtype).float(), atol=1e-5, rtol=0.01)
