@@ -1,15 +1,16 @@
 """Training tokens a second: ``python -m benchmarks.training [--full] [--device cuda]``.
 
 Ours is ``learner.train`` as the presets run it: the lean network, the outcome head at eight positions of a sequence,
-the precision that pays at that size. Theirs is the plain loop over the same sequences in the same process: the
-transformers model, float32, the outcome loss at every position. Networks ``paper_model`` (Table 4, dropout and all,
-bfloat16) and ``demo_model`` (``model=demo``, float32), random hands of Hearts, batches of 64.
+bfloat16. Theirs is the plain loop over the same sequences in the same process, turn and turn about: the transformers
+model, float32, the outcome loss at every position. Networks ``paper_model`` (Table 4, dropout and all) and
+``demo_model`` (``model=demo``), random hands of Hearts, batches of 64.
 """
 
 import argparse
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +19,7 @@ from benchmarks.plain import PAPER, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
-from learner.data import TrainingData, epoch_order, load_data, make_batch
+from learner.data import Batch, TrainingData, epoch_order, load_data, make_batch
 from learner.train import train
 from tests.learner.material import shard_of, transformers_model
 
@@ -29,45 +30,76 @@ DEMO = ModelConfig(
 BATCH = 64
 
 
-def ours(model: ModelConfig, precision: str, shard: str, out: Path, steps: int, device: str) -> float:
-    """Tokens a second of the second half of ``2 * steps`` steps."""
-    config = LearnerConfig(
-        batch_size=BATCH,
-        max_steps=2 * steps,
-        log_every_steps=steps,
-        checkpoint_every_steps=0,
-        outcome_positions=8,
-        precision=precision,
-        device=device,
-    )
-    rates: list[float] = []
-    train(GAME, model, config, [shard], out, on_progress=lambda metrics: rates.append(metrics["tokens_per_second"]))
-    return rates[-1]
+class Ours:
+    """``learner.train``: every call trains a network of its own."""
+
+    def __init__(self, model: ModelConfig, precision: str, shard: str, out: Path, device: str) -> None:
+        self._model, self._precision, self._shard = model, precision, shard
+        self._out, self._device, self._runs = out, device, 0
+
+    def rate(self, steps: int) -> float:
+        """Tokens a second of ``steps`` steps, behind two to warm up."""
+        self._runs += 1
+        config = LearnerConfig(
+            batch_size=BATCH,
+            max_steps=steps + 2,
+            log_every_steps=2,
+            checkpoint_every_steps=0,
+            outcome_positions=8,
+            precision=self._precision,
+            device=self._device,
+        )
+        rates: list[float] = []
+        out = self._out / str(self._runs)
+        train(
+            GAME,
+            self._model,
+            config,
+            [self._shard],
+            out,
+            on_progress=lambda line: rates.append(line["tokens_per_second"]),
+        )
+        return median(rates[1:])
 
 
-def theirs(model: ModelConfig, data: TrainingData, steps: int, device: str) -> float:
-    """Tokens a second of the plain loop, after one step to warm up."""
-    net = transformers_model(network(GAME, model)).train()
-    net.to(torch.device(device))  # type: ignore[arg-type]
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
-    order = epoch_order(data, 0, 0)
-    tokens, began = 0, 0.0
-    for step in range(steps + 1):
-        if step == 1:
-            tokens, began = 0, _now(device)
-        batch = make_batch(data, order[step * BATCH : (step + 1) * BATCH])
+class Theirs:
+    """The plain loop over one network."""
+
+    def __init__(self, model: ModelConfig, data: TrainingData, device: str) -> None:
+        self._net = transformers_model(network(GAME, model)).train()
+        self._net.to(torch.device(device))  # type: ignore[arg-type]
+        self._optimizer = torch.optim.AdamW(self._net.parameters(), lr=1e-4)
+        self._data, self._device, self._done = data, device, 0
+        self._order = epoch_order(data, 0, 0)
+
+    def rate(self, steps: int) -> float:
+        """Tokens a second of ``steps`` steps."""
+        began, tokens = _now(self._device), 0
+        for _ in range(steps):
+            rows = self._order[self._done * BATCH :][:BATCH]
+            tokens += self._step(make_batch(self._data, rows))
+            self._done = (self._done + 1) % (len(self._order) // BATCH)
+        return tokens / (_now(self._device) - began)
+
+    def _step(self, batch: Batch) -> int:
         inputs, targets = batch.tokens[:, :-1], batch.tokens[:, 1:]
         valid = torch.arange(inputs.shape[1], device=inputs.device) < (batch.lengths - 1)[:, None]
-        out = net(inputs)
+        out = self._net(inputs)
         observation = F.cross_entropy(out.logits[valid], targets[valid])
         outcomes = batch.outcome[:, None].expand(inputs.shape)
         outcome = F.cross_entropy(out.outcome_logits[valid], outcomes[valid])
-        optimizer.zero_grad()
+        self._optimizer.zero_grad()
         (0.9 * observation + 0.1 * outcome).backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-        tokens += batch.num_prefixes
-    return tokens / (_now(device) - began)
+        torch.nn.utils.clip_grad_norm_(self._net.parameters(), 1.0)
+        self._optimizer.step()
+        return batch.num_prefixes
+
+
+def compared(name: str, ours: Ours, theirs: Theirs, steps: int, rounds: int) -> Case:
+    """Medians over rounds in which both take their turn, behind one to warm up."""
+    rates = [(ours.rate(steps), theirs.rate(max(steps // 2, 2))) for _ in range(rounds + 1)][1:]
+    ours_rates, theirs_rates = zip(*rates, strict=True)
+    return Case("training", name, median(ours_rates), median(theirs_rates), "tokens/s")
 
 
 def _now(device: str) -> float:
@@ -79,20 +111,17 @@ def _now(device: str) -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="four times as many steps")
+    parser.add_argument("--full", action="store_true", help="four times as many rounds")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
-    scale, device = (4 if arguments.full else 1), arguments.device
+    rounds, device = (12 if arguments.full else 3), arguments.device
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
         shard = shard_of(GAME, Path(scratch), 2000, seed=1)
         data = load_data(GAME, [shard], 0, BATCH, 1, torch.device(device))
-        for name, model, precision, steps in (
-            ("paper_model", PAPER, "bf16", 4 * scale),
-            ("demo_model", DEMO, "fp32", 15 * scale),
-        ):
-            our_rate = ours(model, precision, shard, Path(scratch) / name, steps, device)
-            cases.append(Case("training", name, our_rate, theirs(model, data, steps, device), "tokens/s"))
+        for name, model, steps in (("paper_model", PAPER, 4), ("demo_model", DEMO, 16)):
+            ours = Ours(model, "bf16", shard, Path(scratch) / name, device)
+            cases.append(compared(name, ours, Theirs(model, data, device), steps, rounds))
     report(cases)
 
 

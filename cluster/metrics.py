@@ -39,6 +39,8 @@ METRICS = {
         Metric("kibitz_games_per_second", "gauge", "Games per second over all generators"),
         Metric("kibitz_decisions_per_second", "gauge", "Decisions per second over all generators"),
         Metric("kibitz_batch_fill", "gauge", "Part of a batch's rows that held a query, 0 to 1"),
+        Metric("kibitz_evaluator_decisions_per_second", "gauge", "Decisions per second over all evaluators"),
+        Metric("kibitz_evaluator_fill", "gauge", "Part of the evaluators' table places with a match going on, 0 to 1"),
         Metric("kibitz_iteration", "gauge", "Iteration of the loop that is under way"),
         Metric("kibitz_loss", "gauge", "Training loss"),
         Metric("kibitz_observation_loss", "gauge", "Cross-entropy of the next token, nats"),

@@ -7,7 +7,7 @@ command line into frozen classes.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 SCHEDULES = ("linear", "constant")
@@ -71,6 +71,7 @@ class LearnerConfig:
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
     all of them (see ``learner.loss``)."""
     precision: str = "fp32"
+    """Of the matrix products: ``fp32``, ``bf16``, or ``auto``: ``bf16`` where the device is fast at it."""
     device: str = "auto"
     num_threads: int = 0
     """Threads of a CPU run, 0 to leave torch's own choice."""

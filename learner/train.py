@@ -6,7 +6,7 @@ ends, on a CPU, in the same bytes as one that was left alone.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from learner.loss import Losses, losses
 from learner.outcome_init import start_outcome_head
 from learner.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
 from learner.roofline import matmul_rate, training_flops
-from learner.trunk import Architecture, PolicyValueNet, architecture, device_of, dtype_of, initialise
+from learner.trunk import Architecture, PolicyValueNet, architecture, device_of, dtype_of, initialise, precision_of
 
 Progress = Callable[[dict[str, float]], None]
 
@@ -67,6 +67,7 @@ def train(
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
     """
     device, out = device_of(learner_config.device), Path(out)
+    learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
     settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
     if out.exists():

@@ -216,6 +216,16 @@ def dtype_of(precision: str) -> torch.dtype:
     return {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
 
 
+def precision_of(precision: str, device: torch.device) -> str:
+    """``fp32`` or ``bf16``; for ``auto`` the one that suits the device: bf16 on a GPU and on processors with
+    instructions for it, where its products are three times as fast and more; elsewhere they are emulated."""
+    if precision != "auto":
+        return precision
+    checks = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
+    fast = device.type == "cuda" or any(check() for check in checks if check is not None)
+    return "bf16" if fast else "fp32"
+
+
 def device_of(device: str) -> torch.device:
     """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` where there is none."""
     if device == "auto":

@@ -155,12 +155,16 @@ class Loop:
             return []
         tasks = {task: index for index, match in enumerate(matches) for task in self._tasks(match, iteration)}
         parts: list[list[Matches]] = [[] for _ in matches]
+        done, decisions, fill, began = 0, 0, 0.0, time.monotonic()
         with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
-            done = 0
             for task, played in self._workers.evaluate(tasks):
                 parts[tasks[task]].append(played)
                 done += len(played.points)
-                progress.update(done)
+                decisions += int(played.decisions.sum())
+                fill += played.fill * len(played.points)
+                rate = decisions / max(time.monotonic() - began, 1e-9)
+                progress.update(done, {"decisions/s": rate, "fill": fill / done})
+        self._metrics.log(iteration, {"evaluator_decisions_per_second": rate, "evaluator_fill": fill / done})
         return [self._result(match, iteration, merge(part)) for match, part in zip(matches, parts, strict=True)]
 
     def _tasks(self, match: MatchConfig, iteration: int) -> list[DealsTask]:

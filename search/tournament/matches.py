@@ -29,6 +29,8 @@ class Matches:
     """``int64[E]``: turns each entrant decided."""
     seconds: np.ndarray
     """``float64[E]``: wall time each entrant took for them."""
+    fill: float = 1.0
+    """Mean share of the table's places at which a match was going on."""
 
 
 def seatings(num_entrants: int, num_seats: int) -> np.ndarray:
@@ -75,7 +77,7 @@ def play_deals(
 
     seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
     result = play_table(game, players, seating, seeds, table_size, count_matches)
-    return Matches(first, result.points.reshape(count, *seats.shape), result.decisions, result.seconds)
+    return Matches(first, result.points.reshape(count, *seats.shape), result.decisions, result.seconds, result.fill)
 
 
 def merge(parts: Sequence[Matches]) -> Matches:
@@ -91,4 +93,5 @@ def merge(parts: Sequence[Matches]) -> Matches:
         np.concatenate([part.points for part in ordered]),
         np.sum([part.decisions for part in ordered], axis=0),
         np.sum([part.seconds for part in ordered], axis=0),
+        float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
     )

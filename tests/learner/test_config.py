@@ -23,7 +23,7 @@ CONF = Path(__file__).parents[2] / "conf"
         (ModelConfig, {"layer_norm_epsilon": 0.0}, "model.layer_norm_epsilon=0.0: must be above 0"),
         (LearnerConfig, {"batch_size": 0}, "learner.batch_size=0: must be at least 1"),
         (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be above 0"),
-        (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of fp32, bf16"),
+        (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
         (LearnerConfig, {"betas": (0.9, 1.0)}, "learner.betas="),
         (LearnerConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
         (LearnerConfig, {"outcome_positions": -1}, "learner.outcome_positions=-1: must be at least 0"),

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import torch
 
 from games.hearts.game import HeartsGame
 from games.shards import ShardError
@@ -14,7 +15,7 @@ from learner.config import LearnerConfig, ModelConfig
 from learner.data import epoch_order, held_out, load_data, make_batch
 from learner.resume import partial_path
 from learner.train import learning_rate, train
-from learner.trunk import device_of
+from learner.trunk import device_of, precision_of
 from tests.learner.material import shard_of
 
 GAME = HeartsGame()
@@ -169,6 +170,26 @@ def test_bf16_trains_and_follows_fp32_closely(shards, tmp_path):
         for precision in ("fp32", "bf16")
     ]
     assert both[0]["loss"] == pytest.approx(both[1]["loss"], rel=1e-2)
+
+
+def _stop(metrics):
+    raise InterruptedError
+
+
+def test_auto_takes_the_precision_that_suits_the_device_and_is_held_to_it(shards, tmp_path, monkeypatch):
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(f"torch.cpu.{name}", lambda: False)
+    learner = replace(LEARNER, max_steps=4, precision="auto")
+    out = tmp_path / "out"
+    with pytest.raises(InterruptedError):
+        train(GAME, MODEL, replace(learner, checkpoint_every_steps=1), shards, out, on_progress=_stop)
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True)
+    with pytest.raises(ValueError, match=r"learner\.precision"):
+        train(GAME, MODEL, learner, shards, out)
+    assert precision_of("auto", torch.device("cuda")) == "bf16"
+    assert precision_of("fp32", torch.device("cuda")) == "fp32"
+    monkeypatch.delattr("torch.cpu._is_avx512_bf16_supported")  # an older torch
+    assert precision_of("auto", torch.device("cpu")) == "fp32"
 
 
 def test_whole_deals_are_held_out_and_validated(shards, tmp_path):

@@ -125,6 +125,7 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
     parts = [play_deals(game, players(), first, count, seed=5, table_size=20) for first, count in ((4, 3), (0, 4))]
     assert np.array_equal(merge(parts).points, whole.points)
     assert np.array_equal(merge(parts).decisions, whole.decisions)
+    assert merge(parts).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
     with pytest.raises(ValueError, match="deal 4 is to follow, but 5 does"):
         merge([parts[1], Matches(5, whole.points[:1], whole.decisions, whole.seconds)])
 

@@ -53,7 +53,15 @@ def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iterat
 def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     seen = {name for line in lines for name in line["values"]}
-    wanted = {"iteration", "games_total", "games_per_second", "illegal_mass", "loss", "points_ahead/random"}
+    wanted = {
+        "iteration",
+        "games_total",
+        "games_per_second",
+        "illegal_mass",
+        "loss",
+        "points_ahead/random",
+        "evaluator_fill",
+    }
     assert wanted <= seen
 
 
