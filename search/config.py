@@ -59,6 +59,9 @@ class GoMctsConfig:
     seconds: float = 0.0
     """Wall time after which the searches of a batch begin no further runs; 0 for no limit. Results then depend on the
     machine."""
+    keep_subtree: bool = False
+    """Whether a search starts from what the seat's search before it found out about what has happened since: beyond the
+    paper."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 

@@ -9,7 +9,8 @@ from search.paths import Paths
 from search.player import Turns
 from search.queries import ObservationModel
 from search.runs import Roots
-from search.tree import Forest
+from search.subtree import find
+from search.tree import NONE, Forest
 
 
 class GoMcts:
@@ -22,16 +23,21 @@ class GoMcts:
         self.config = config
         self._model = model
         self._paths = Paths(model)
+        self._last: dict[tuple[int, int], tuple[Forest, int, int]] = {}
+        """(place at the table, seat) -> forest, tree and length of the root history of the last search there."""
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every history is forgotten."""
         self._game = game
         self._utility = game.outcomes.utility(self.config.utility)
         self._paths.start(game, num_games)
+        self._last.clear()
 
     def forget(self, games: np.ndarray) -> None:
         """Give back what was computed of ended deals."""
         self._paths.forget(games)
+        ended = set(games.tolist())
+        self._last = {place: last for place, last in self._last.items() if place[0] not in ended}
 
     def act(self, turns: Turns) -> np.ndarray:
         """``[M]``: the most valuable root action of each turn; a turn with a single legal action is not searched."""
@@ -52,9 +58,22 @@ class GoMcts:
         lengths = asked.lengths.astype(np.int64)
         roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self._paths.of(asked))
         search = Search(self._game, self._model, self._utility, self.config, roots, asked.seeds)
+        if self.config.keep_subtree:
+            self._go_on_from_last(search, asked)
         search.run()
         self._paths.store(asked, roots.slots, roots.held)
         return search
+
+    def _go_on_from_last(self, search: Search, asked: Turns) -> None:
+        """Begin with what the last search of the same seat found out about what came since."""
+        for tree, place in enumerate(zip(asked.game.tolist(), asked.seat.tolist(), strict=True)):
+            now = int(asked.lengths[tree])
+            if place in self._last:
+                forest, root, length = self._last[place]
+                node = find(forest, root, asked.tokens[tree, length:now]) if length < now else NONE
+                if node != NONE:
+                    search.start_from(tree, forest, int(node))
+            self._last[place] = (search.forest, tree, now)
 
 
 def _best_action(forest: Forest, tree: int) -> int:

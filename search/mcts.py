@@ -30,6 +30,7 @@ from search.config import GoMctsConfig
 from search.policy import admitted, legal_policy, possible_only
 from search.queries import Answer, ObservationModel
 from search.runs import Roots, Runs
+from search.subtree import graft
 from search.tree import NONE, Forest, sample_rows
 
 
@@ -62,6 +63,12 @@ class Search:
         config = self.config
         self.runs = Runs(self.game, self.roots, config.lanes, config.num_runs, config.num_steps, self.seeds)
         self.forest = Forest(len(self.roots.lengths), self.game.vocabulary.size)
+
+    def start_from(self, tree: int, other: Forest, node: int) -> None:
+        """Begin the tree with what stands on a node of another search's forest."""
+        graft(self.forest, tree, other, node)
+        if self.forest.edge_count[tree] == 1:  # a single child at the root: the answer is known
+            self.runs.left[tree] = 0
 
     def run(self) -> None:
         """Carry every search through all its runs, and give back the slots of its tree."""

@@ -57,6 +57,12 @@ class Forest:
         self.first_child[parents[linked]] = nodes[linked]
         return nodes
 
+    def new_edges(self, count: int) -> np.ndarray:
+        """Append edges, to be written by the caller."""
+        self._reserve_edges(count)
+        self.num_edges += count
+        return np.arange(self.num_edges - count, self.num_edges)
+
     def child_nodes(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """``int64[M]``: the node each token leads to, made where there was none; no node may appear twice."""
         children = np.asarray(_find_children(nodes, tokens, self.first_child, self.next_sibling, self.token))
@@ -88,9 +94,8 @@ class Forest:
         the slot of its token; and ``following[:, V]``, its next-token distribution.
         """
         tokens = np.nonzero(children)[1]
-        first = self.num_edges
-        self._reserve_edges(len(tokens))
-        edges = np.arange(first, first + len(tokens))
+        edges = self.new_edges(len(tokens))
+        first = self.num_edges - len(tokens)
         below = self.new_nodes(np.full(len(tokens), NONE, np.int64), tokens)
         self.slot[below] = slots
         self.store_distributions(below, following)
@@ -100,7 +105,6 @@ class Forest:
         self.edge_visits[edges] = 1
         self.edge_pending[edges] = 0
         self.edge_prior[edges] = priors
-        self.num_edges += len(tokens)
         counts = children.sum(1)
         self.edge_count[nodes] = counts
         self.first_edge[nodes] = first + np.cumsum(counts) - counts

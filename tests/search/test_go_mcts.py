@@ -139,6 +139,39 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
             assert flattened(search.forest.dump(row), history) == reference_children(reference)
 
 
+def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_grows_on() -> None:
+    game = HeartsGame()
+    config = GoMctsConfig(60, 1, exploration=0.3, threshold=0.05, illegal_penalty=0.02, keep_subtree=True)
+    model = hash_model(game, nonsense=0.02)
+    histories = decision_histories(game, count=8)
+    references = [ReferenceGoMcts(game, model, config, int(seed)) for seed in derive_many(5, 8)]
+    player = GoMcts(FunctionModel(model), config)
+    player.start(game, 8)
+    first = turns_at(game, histories, derive_many(5, 8))
+    player.search(first, np.arange(8))
+    later, shared = list(histories), 0
+    for row, reference in enumerate(references):
+        reference.search(histories[row])
+        choices = [history for history, children in reference.tree.items() if len(children) > 1]
+        later[row] = max([histories[row], *choices], key=len)  # something that came up, or the same history once more
+    second = turns_at(game, later, derive_many(6, 8))
+    search = player.search(second, np.arange(8))
+    for row, (reference, seed) in enumerate(zip(references, second.seeds, strict=True)):
+        if later[row] == histories[row] or len(reference.tree[histories[row]]) == 1:  # which is not searched
+            continue
+        before = sum(visits for _, visits in reference.tree[later[row]].values())
+        reference.counter[0] = seed
+        reference.search(later[row])
+        known = {h: c for h, c in reference_children(reference).items() if h[: len(later[row])] == later[row]}
+        assert flattened(search.forest.dump(row), later[row]) == known
+        assert sum(visits for _, visits in known[later[row]].values()) > before
+        shared += 1
+    assert shared >= 2
+    player.forget(np.arange(8))
+    again = player.search(turns_at(game, later, derive_many(6, 8)), np.arange(8))
+    assert all(again.forest.root_statistics(row)[2].sum() <= 60 + 20 for row in range(8))
+
+
 @pytest.mark.parametrize("lanes", [1, 5])
 def test_a_search_computes_the_tree_once_and_leaves_the_slots_of_its_root_alone(lanes: int) -> None:
     game = HeartsGame()
