@@ -6,6 +6,7 @@ them the loops run on one thread.
 """
 
 import functools
+import importlib
 
 import numba
 import numpy as np
@@ -38,7 +39,7 @@ def _layer_is_there() -> bool:
     """Whether numba finds the libraries of a threading layer that is safe to enter from several threads."""
     for layer in ("tbbpool", "omppool"):
         try:
-            __import__(f"numba.np.ufunc.{layer}")
+            importlib.import_module(f"numba.np.ufunc.{layer}")
         except ImportError:
             continue
         return True
