@@ -77,6 +77,7 @@ class Search:
         began = time.monotonic()
         while runs.active.any():
             self._walk()
+            self._make_room(np.flatnonzero(runs.active))
             waiting = self._first_at_each_node(np.flatnonzero(runs.active))
             if len(waiting):
                 self._answer(waiting)
@@ -92,7 +93,7 @@ class Search:
         runs, forest = self.runs, self.forest
         moving = np.flatnonzero(runs.active)
         if runs.lanes > 1:  # while a run waited, another one of its tree may have asked for it
-            runs.take_slots(moving[runs.node[moving] != NONE], forest)
+            runs.refresh(moving, forest)
         while len(moving):
             ended = self._over(moving)
             if ended.any():
@@ -125,10 +126,10 @@ class Search:
             runs.step_to(rows, np.concatenate(nodes), forest)
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
-        """Of the runs that wait at one node only the first asks; what it is told serves the others."""
+        """Of the runs that wait for the same node only the first asks; what it is told serves the others."""
         if self.runs.lanes == 1:
             return rows
-        node = self.runs.node[rows]
+        node = self.runs.waits_for(rows)
         first = np.ones(len(rows), bool)
         in_tree = np.flatnonzero(node != NONE)
         first[in_tree] = False
@@ -147,7 +148,7 @@ class Search:
         cut_short = ~observing & (runs.steps_left[rows] == 0)
         legal = self.game.view_legal(runs.views[rows[expanding]])
         answer = self._query(rows, expanding, legal, cut_short)
-        runs.give_slots(rows[in_tree], self.forest)
+        runs.give_slots(rows, self.forest)
         self.forest.store_distributions(runs.node[rows[observing]], answer.next_token[observing])
         self._expand(rows[expanding], legal, ~cut_short[expanding], answer.next_token[expanding], answer)
         rolling = ~in_tree & ~cut_short
@@ -161,7 +162,6 @@ class Search:
         if len(legal):
             candidates = np.zeros((len(rows), self.game.vocabulary.size), bool)
             candidates[expanding] = legal
-        self._make_room(int((runs.lengths[rows] - runs.held[rows]).sum() + legal.sum()))
         self.statistics.queries += len(rows)
         self.statistics.batches += 1
         paths, lengths = runs.slots[rows], runs.lengths[rows]
@@ -171,8 +171,15 @@ class Search:
         runs.slots[rows], runs.held[rows] = paths, lengths
         return answer
 
-    def _make_room(self, needed: int) -> None:
-        """Give back all slots beyond the root histories where fewer than ``needed`` are left: slower, and the same."""
+    def _make_room(self, rows: np.ndarray) -> None:
+        """Give back all slots beyond the root histories where too few are left for what the runs would ask next:
+        slower, and with one lane the same."""
+        runs = self.runs
+        needed = int((runs.lengths[rows] - runs.held[rows]).sum())
+        if self.model.slots_left >= needed + len(rows) * self.game.vocabulary.size:
+            return
+        expanding = rows[(runs.node[rows] != NONE) & (runs.upcoming[rows] == Next.ACTION)]
+        needed += int(self.game.view_legal(runs.views[expanding]).sum())
         if self.model.slots_left < needed:
             self.model.free(self.runs.own_slots(np.flatnonzero(self.runs.active)))
             self.model.free(self.forest.slot[: self.forest.num_nodes])

@@ -121,6 +121,27 @@ class Runs:
         self.edges[rows, depth] = edges
         self.depth[rows] = depth + 1
 
+    def refresh(self, rows: np.ndarray, forest: Forest) -> None:
+        """Use what other runs have computed since, along the whole of each path."""
+        tree, nodes, places = self.tree[rows], self.nodes[rows], np.arange(self.slots.shape[1])
+        in_root = places < self.roots.lengths[tree][:, None]
+        shared = np.where(in_root, self.roots.slots[tree], forest.slot[nodes])
+        own = ~in_root & (nodes == NONE)
+        there = np.where(own, places < self.held[rows][:, None], shared != NONE)
+        there &= ~in_root | (places < self.roots.held[tree][:, None])
+        self.slots[rows] = np.where(own, self.slots[rows], shared)
+        held = np.where(there.all(1), len(places), there.argmin(1))
+        self.held[rows] = np.minimum(held, self.lengths[rows])
+
+    def waits_for(self, rows: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the first node on each path that has no slot yet, else the one that the run stands on; the root
+        where its own history is not held; ``NONE`` for rollouts."""
+        held = self.held[rows]
+        node = self.nodes[rows, np.minimum(held, self.slots.shape[1] - 1)]
+        ahead = (held < self.lengths[rows]) & (node != NONE)
+        in_root = held < self.roots.lengths[self.tree[rows]]
+        return np.where(in_root, self.tree[rows], np.where(ahead, node, self.node[rows]))
+
     def give_slots(self, rows: np.ndarray, forest: Forest) -> None:
         """Let other runs use what was computed for ``rows``, whose histories are held whole: slots of nodes go to the
         nodes, those of root histories to the roots."""

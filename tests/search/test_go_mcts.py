@@ -173,6 +173,39 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
 
 
 @pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize("keep_subtree", [False, True])
+def test_a_crowded_cache_and_kept_subtrees_leave_paths_whole_and_every_slot_accounted_for(
+    lanes: int, keep_subtree: bool
+) -> None:
+    game = HeartsGame()
+    config = GoMctsConfig(60, 1, exploration=0.3, lanes=lanes, keep_subtree=keep_subtree, mask_impossible=True)
+    histories = decision_histories(game, count=4)
+    trees = []
+    for slots in (100_000, 700):
+        model = FunctionModel(
+            hash_model(game, nonsense=0.02), slots
+        )  # which raises where a path is not the beginning of its history
+        player = GoMcts(model, config)
+        player.start(game, 4)
+        for seed in (5, 6):  # the second time the roots are there already, and with keep_subtree nothing else changes
+            search = player.search(turns_at(game, histories, derive_many(seed, 4)), np.arange(4))
+        later = [(*history, int(search.forest.root_statistics(row)[0][0])) for row, history in enumerate(histories)]
+        later = [
+            history
+            for history in later
+            if game.view_legal(game.views(np.array([history]), np.array([len(history)]))).any()
+        ]
+        if later:
+            turns = turns_at(game, later, derive_many(7, len(later)))
+            player.search(turns, np.arange(len(later)))
+        trees.append([search.forest.dump(row) for row in range(4)])
+        player.start(game, 4)
+        assert model.slots_left == slots
+    if lanes == 1:  # else it depends on the room who asks first
+        assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
 def test_a_search_computes_the_tree_once_and_leaves_the_slots_of_its_root_alone(lanes: int) -> None:
     game = HeartsGame()
     model = FunctionModel(hash_model(game, nonsense=0.02))
