@@ -97,7 +97,7 @@ class HostTrunk:
     def _block(self, tokens: _Tokens, keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Hidden states of ``wanted`` among the tokens of one block."""
         ids, row, position, slot = tokens
-        rows, bounds = bounds_of(len(row), np.flatnonzero(np.diff(row, append=-1)) + 1), bounds_of(len(row))
+        rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
         stream = self._tokens[ids] + self._positions[position]
         added = torch.zeros(stream.shape, dtype=self._dtype)
         for index, layer in enumerate(self._layers):
@@ -136,12 +136,17 @@ def _bits(tensor: torch.Tensor) -> np.ndarray:
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
+def _row_ends(row: np.ndarray) -> np.ndarray:
+    """``int64[M]``: one behind the last packed token of every row."""
+    return np.flatnonzero(np.diff(row, append=-1)) + 1
+
+
 def _blocks(row: np.ndarray) -> Iterator[slice]:
     """Packed tokens cut between rows."""
     if len(row) <= _BLOCK:
         yield slice(0, len(row))
         return
-    ends = np.flatnonzero(np.diff(row, append=-1)) + 1
+    ends = _row_ends(row)
     first = 0
     while first < len(row):
         fitting = np.searchsorted(ends, first + _BLOCK, side="right") - 1
