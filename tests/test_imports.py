@@ -46,6 +46,7 @@ ONLY_IN = {
     "learner": (
         "learner.*",
         "selfplay.*",
+        "benchmarks",
         "benchmarks.*",
         "search.registry",
         "search.evaluator",
