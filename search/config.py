@@ -48,6 +48,9 @@ class GoMctsConfig:
     """Mu: what a run that ended in an impossible history takes from every node on its path."""
     lanes: int = 1
     """Runs of a search that are under way at once; 1 is Algorithm 3 itself, more fill the batch of a lone search."""
+    ahead: int = 0
+    """With one lane, runs of a search that are under way at once: all but the first on a guess, and made anew where it
+    was wrong, so that the tree does not depend on it. 1 for none; 0 for as many as fill a pass, at most 16."""
     virtual_loss: float = 0.0
     """What a run under way lowers the expectation of its path by, in units of the utility, with more than one lane."""
     mask_impossible: bool = False
@@ -67,6 +70,7 @@ class GoMctsConfig:
 
     def __post_init__(self) -> None:
         _check("go_mcts", "lanes", self.lanes, self.lanes >= 1, "at least 1")
+        _check("go_mcts", "ahead", self.ahead, self.ahead >= 0, "at least 0")
         _check("go_mcts", "selection", self.selection, self.selection in ("uct", "puct"), "uct or puct")
         _check("go_mcts", "seconds", self.seconds, self.seconds >= 0, "at least 0")
         _check("go_mcts", "virtual_loss", self.virtual_loss, self.virtual_loss >= 0, "at least 0")

@@ -27,11 +27,15 @@ import numpy as np
 
 from games.game import Game, Next
 from search.config import GoMctsConfig
+from search.in_order import InOrder
 from search.policy import admitted, legal_policy, possible_only
 from search.queries import Answer, ObservationModel
 from search.runs import Roots, Runs
 from search.subtree import graft
 from search.tree import NONE, Forest, sample_rows
+
+_ROWS, _MOST_AHEAD = 128, 16
+"""Runs under way at once in a batch of searches, and in one of them, if the configuration leaves it open."""
 
 
 @dataclass
@@ -41,6 +45,8 @@ class SearchStatistics:
     runs: int = 0
     illegal_runs: int = 0
     """Runs that ended in a history that could not have happened."""
+    redone: int = 0
+    """Runs that had begun ahead of their turn, and otherwise than it turned out (``search.in_order``)."""
     queries: int = 0
     """Model queries, one per row."""
     batches: int = 0
@@ -60,9 +66,11 @@ class Search:
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
 
     def __post_init__(self) -> None:
-        config = self.config
-        self.runs = Runs(self.game, self.roots, config.lanes, config.num_runs, config.num_steps, self.seeds)
-        self.forest = Forest(len(self.roots.lengths), self.game.vocabulary.size)
+        config, searches = self.config, len(self.roots.lengths)
+        lanes = config.lanes if config.lanes > 1 else config.ahead or max(1, min(_MOST_AHEAD, _ROWS // searches))
+        self.runs = Runs(self.game, self.roots, lanes, config.num_runs, config.num_steps, self.seeds)
+        self.forest = Forest(searches, self.game.vocabulary.size)
+        self._order = InOrder(self.runs, self.forest, config) if config.lanes == 1 else None
 
     def start_from(self, tree: int, other: Forest, node: int) -> None:
         """Begin the tree with what stands on a node of another search's forest."""
@@ -77,8 +85,8 @@ class Search:
         began = time.monotonic()
         while runs.active.any():
             self._walk()
-            self._make_room(np.flatnonzero(runs.active))
-            waiting = self._first_at_each_node(np.flatnonzero(runs.active))
+            self._make_room(runs.moving())
+            waiting = self._first_at_each_node(runs.moving())
             if len(waiting):
                 self._answer(waiting)
                 if 0 < self.config.seconds < time.monotonic() - began:
@@ -91,29 +99,41 @@ class Search:
     def _walk(self) -> None:
         """Move every run on until it needs the model or its search has no runs left."""
         runs, forest = self.runs, self.forest
-        moving = np.flatnonzero(runs.active)
+        moving = runs.moving()
         if runs.lanes > 1:  # while a run waited, another one of its tree may have asked for it
             runs.refresh(moving, forest)
         while len(moving):
             ended = self._over(moving)
             if ended.any():
-                self._finish(moving[ended], *self._outcomes(moving[ended]))
-            node, upcoming = runs.node[moving], runs.upcoming[moving]
-            in_tree = ~ended & (node != NONE)
-            selecting = in_tree & (upcoming == Next.ACTION) & (forest.edge_count[node] > 0)
+                begun = self._finish(moving[ended], *self._outcomes(moving[ended]))
+                moving = np.union1d(moving[~ended], begun)
+            node, upcoming, last = runs.node[moving], runs.upcoming[moving], runs.last_node(moving)
+            in_tree = node != NONE
+            deciding = in_tree & (upcoming == Next.ACTION) & (forest.edge_count[node] > 0)
+            passing = deciding & (forest.expanded_by[node] < runs.number[moving])
             sampling = in_tree & (upcoming == Next.OBSERVATION) & (forest.distribution[node] != NONE)
-            self._step(moving[selecting], moving[sampling])
-            moving = moving[(ended & runs.active[moving]) | selecting | sampling]
+            following = ~in_tree & (last != NONE) & (forest.distribution[last] != NONE)
+            self._step(moving[passing], moving[sampling])
+            begun = self._leave(moving[deciding & ~passing])
+            begun = np.union1d(begun, self._follow(moving[following]))
+            moving = np.union1d(moving[deciding | sampling | following], begun)
+            moving = moving[runs.active[moving] & ~runs.done[moving]]
 
-    def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
+    def _step(self, passing: np.ndarray, sampling: np.ndarray) -> None:
         """A token for each run that stands where the tree knows what follows: in the search player's turn at a
-        decision, ``selecting``; in somebody else's, ``sampling`` from the distribution."""
+        decision that is part of the tree, ``passing``; in somebody else's, ``sampling`` from the distribution."""
         runs, forest, config = self.runs, self.forest, self.config
         tokens, nodes = [], []
-        if len(selecting):
-            puct = config.selection == "puct"
-            edges = forest.select(runs.node[selecting], config.exploration, config.virtual_loss, puct)
-            runs.pass_edge(selecting, edges)
+        if len(passing):
+            passing = passing[np.argsort(runs.number[passing], kind="stable")]  # each sees those before it pending
+            edges = forest.select(
+                runs.node[passing],
+                config.exploration,
+                config.virtual_loss,
+                config.selection == "puct",
+                self._order.is_next(passing) if self._order else None,
+            )
+            runs.select(passing, edges)
             tokens.append(forest.edge_token[edges])
             nodes.append(forest.edge_child[edges])
         if len(sampling):
@@ -121,9 +141,43 @@ class Search:
             tokens.append(self._sample(sampling, forest.probabilities, forest.distribution[at]))
             nodes.append(forest.child_nodes(at, tokens[-1]))
         if tokens:
-            rows = np.concatenate([selecting, sampling])
+            rows = np.concatenate([passing, sampling])
             runs.append(rows, np.concatenate(tokens))
             runs.step_to(rows, np.concatenate(nodes), forest)
+
+    def _leave(self, rows: np.ndarray) -> np.ndarray:
+        """Make decisions that the model has told about part of the tree, and begin rollouts there. Of several runs at
+        one decision the first does; the others will pass it. Rows that are at a root again."""
+        if len(rows) == 0:
+            return rows
+        runs, forest = self.runs, self.forest
+        rows = rows[forest.claim(runs.node[rows], runs.number[rows])]
+        at = runs.node[rows]
+        runs.leaf[rows], runs.node[rows] = at, NONE
+        if self._order is None:
+            forest.expanded_by[at] = 0
+        if self.config.num_steps == 0:
+            return self._finish(rows, forest.value[at], np.ones(len(rows), bool))
+        tokens = self._roll(rows, forest.probabilities, forest.distribution[at])
+        edges = forest.enter(at, tokens)
+        rows, edges = rows[edges != NONE], edges[edges != NONE]
+        runs.pass_edge(rows, edges)
+        runs.step_to(rows, forest.edge_child[edges], forest)
+        runs.node[rows] = NONE
+        return np.zeros(0, np.int64)
+
+    def _follow(self, rows: np.ndarray) -> np.ndarray:
+        """The next move of rollouts whose first one is a child of the decision they left, of which the model has told
+        what follows. Rows that are at a root again."""
+        if len(rows) == 0:
+            return rows
+        runs, forest = self.runs, self.forest
+        cut_short = runs.steps_left[rows] == 0
+        rolling = rows[~cut_short]
+        self._roll(rolling, forest.probabilities, forest.distribution[runs.last_node(rolling)])
+        rows = rows[cut_short]  # nobody has been backed up there: a child's value is still the model's
+        values = forest.edge_value[runs.edges[rows, runs.depth[rows] - 1]]
+        return self._finish(rows, values, np.ones(len(rows), bool))
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
         """Of the runs that wait for the same node only the first asks; what it is told serves the others."""
@@ -150,10 +204,10 @@ class Search:
         answer = self._query(rows, expanding, legal, cut_short)
         runs.give_slots(rows, self.forest)
         self.forest.store_distributions(runs.node[rows[observing]], answer.next_token[observing])
-        self._expand(rows[expanding], legal, ~cut_short[expanding], answer.next_token[expanding], answer)
+        self._expand(rows[expanding], legal, answer, expanding)
         rolling = ~in_tree & ~cut_short
-        self._roll(rows[rolling], answer.next_token[rolling])
-        finished = cut_short & runs.active[rows]
+        self._roll(rows[rolling], answer.next_token, np.flatnonzero(rolling))
+        finished = cut_short & ~in_tree
         self._finish(rows[finished], answer.value[finished], np.ones(int(finished.sum()), bool))
 
     def _query(self, rows: np.ndarray, expanding: np.ndarray, legal: np.ndarray, values: np.ndarray) -> Answer:
@@ -186,63 +240,29 @@ class Search:
             self.forest.slot[:] = NONE
             self.runs.forget_slots()
 
-    def _expand(
-        self, rows: np.ndarray, legal: np.ndarray, rolling: np.ndarray, next_token: np.ndarray, answer: Answer
-    ) -> None:
-        """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the model.
-        The runs that are ``rolling`` leave the tree with it."""
+    def _expand(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, asked: np.ndarray) -> None:
+        """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the
+        model."""
         if len(rows) == 0:
             return
-        runs = self.runs
+        runs, forest, nodes = self.runs, self.forest, self.runs.node[rows]
+        next_token = answer.next_token[asked]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
         in_use = children[legal]
-        nodes = runs.node[rows]
         slots, values = answer.action_slots[in_use], answer.action_values[in_use]
-        self.forest.expand(nodes, children, policy[children], values, slots, answer.action_next[in_use])
+        forest.expand(nodes, children, policy[children], values, slots, answer.action_next[in_use])
+        forest.store_distributions(nodes, next_token)
+        forest.value[nodes] = answer.value[asked]
+        self.model.free(answer.action_slots[~in_use])
         settled = (children.sum(1) == 1) & (nodes == runs.tree[rows])
         runs.left[runs.tree[rows[settled]]] = 0
         runs.active[rows[settled]] = False
-        candidate = np.full(legal.shape, NONE)
-        candidate[legal] = np.arange(len(in_use))
-        leaving = rolling & ~settled
-        in_use[self._leave(rows[leaving], next_token[leaving], candidate[leaving], answer)] = True
-        self.model.free(answer.action_slots[~in_use])
 
-    def _leave(self, rows: np.ndarray, next_token: np.ndarray, candidate: np.ndarray, answer: Answer) -> np.ndarray:
-        """The first move of rollouts. Where it was a candidate, the answer knows already what follows it.
-
-        Args:
-            candidate: ``int64[M, V]``: index of a token among the answer's candidates.
-
-        Returns:
-            indices of the candidates that were played.
-        """
+    def _roll(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """One rollout token each, sampled from the model's ``probabilities[which]``; returns them."""
         runs = self.runs
-        decisions = runs.node[rows]
-        tokens = self._roll(rows, next_token)
-        runs.node[rows] = NONE
-        edges = self.forest.enter(decisions, tokens)
-        children = edges != NONE
-        runs.pass_edge(rows[children], edges[children])
-        runs.nodes[rows[children], runs.lengths[rows[children]] - 1] = self.forest.edge_child[edges[children]]
-
-        played = candidate[np.arange(len(rows)), tokens]
-        rows, played = rows[played != NONE], played[played != NONE]
-        runs.slots[rows, runs.lengths[rows] - 1] = answer.action_slots[played]
-        runs.held[rows] = runs.lengths[rows]
-        going_on = ~self._over(rows)
-        cut_short = going_on & (runs.steps_left[rows] == 0)
-        rolling = going_on & ~cut_short
-        self._roll(rows[rolling], answer.action_next[played[rolling]])
-        values = answer.action_values[played[cut_short]]
-        self._finish(rows[cut_short], values, np.ones(len(values), bool))
-        return played
-
-    def _roll(self, rows: np.ndarray, next_token: np.ndarray) -> np.ndarray:
-        """One rollout token each, sampled from the model; returns them."""
-        runs = self.runs
-        tokens = self._sample(rows, next_token, np.arange(len(rows)))
+        tokens = self._sample(rows, probabilities, which)
         runs.append(rows, tokens)
         runs.steps_left[rows] -= runs.upcoming[rows] == Next.ACTION
         return tokens
@@ -271,14 +291,21 @@ class Search:
         legal = self.game.consistent(views) & (labels >= 0)
         return np.where(legal, self.utility[labels], 0.0), legal
 
-    def _finish(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> None:
-        """Back up the finished runs, and begin others in their place as long as there are any."""
+    def _finish(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Back up the finished runs, and begin others in their place as long as there are any. Rows that stand at a
+        root again."""
         if len(rows) == 0:
-            return
-        runs, penalty = self.runs, self.config.illegal_penalty
-        self.forest.backup(runs.edges[rows], runs.depth[rows], values.astype(np.float64), legal, penalty)
+            return rows
+        runs, forest, again = self.runs, self.forest, np.zeros(0, np.int64)
+        if self._order is None:
+            penalty = self.config.illegal_penalty
+            forest.backup(runs.edges[rows], runs.depth[rows], values.astype(np.float64), legal, penalty)
+        else:
+            rows, legal, again = self._order.end(rows, values, legal)
         self.statistics.runs += len(rows)
         self.statistics.illegal_runs += int((~legal).sum())
-        self.model.free(runs.own_slots(rows))
+        self.statistics.redone += len(again)
+        self.model.free(runs.own_slots(np.concatenate([rows, again])))
         runs.active[rows] = False
-        runs.begin(rows)
+        runs.restart(again)
+        return np.concatenate([again, runs.begin(rows)])

@@ -38,19 +38,25 @@ class Runs:
             lanes: K.
             num_runs: runs of every search.
             num_steps: own moves of a rollout.
-            seeds: ``uint64[B]``: the searches' random numbers; lane 0 draws from the seed itself.
+            seeds: ``uint64[B]``: the searches' random numbers; every run draws from the seed and its own number.
         """
         self.game, self.roots, self.lanes, self.num_steps = game, roots, lanes, num_steps
         count, length = len(roots.lengths) * lanes, roots.tokens.shape[1]
         self.tree = np.repeat(np.arange(len(roots.lengths)), lanes)
         """``int64[R]``: the search a row belongs to, and so its root node."""
-        lane = np.tile(np.arange(lanes, dtype=np.uint64), len(roots.lengths))
-        self.counters = np.where(lane == 0, seeds[self.tree], mix(seeds[self.tree], lane))
+        self._seeds = seeds
+        self.counters = np.zeros(count, np.uint64)
         """``uint64[R]``: random counters."""
+        self.number = np.zeros(count, np.int64)
+        """``int64[R]``: which of its search's runs it is, from 1 on, in the order they began."""
+        self.begun = np.zeros(len(roots.lengths), np.int64)
+        """``int64[B]``: runs that have begun."""
         self.left = np.full(len(roots.lengths), num_runs, np.int64)
         """``int64[B]``: runs that have not begun."""
         self.active = np.zeros(count, bool)
         """``bool[R]``: whether a run is under way."""
+        self.done = np.zeros(count, bool)
+        """``bool[R]``: whether a run under way has ended and waits for those before it (``search.in_order``)."""
         self.views = roots.views[self.tree]
         self.upcoming = game.next(self.views)
         """``int8[R]``: a ``Next`` for every view."""
@@ -69,16 +75,31 @@ class Runs:
         """``int64[R, L]``: edges to back up to."""
         self.depth = np.zeros(count, np.int64)
         """``int64[R]``: number of those edges."""
+        self.decisions = np.zeros((count, length), np.int64)
+        """``int64[R, L]``: the decisions it selected at, one for each of its first edges."""
+        self.selected = np.zeros(count, np.int64)
+        """``int64[R]``: number of those decisions."""
+        self.leaf = np.full(count, NONE, np.int64)
+        """``int64[R]``: the decision it left the tree from, ``NONE`` before."""
         self.steps_left = np.zeros(count, np.int64)
         """``int64[R]``: rollout moves of its own that remain."""
 
-    def begin(self, rows: np.ndarray) -> None:
-        """Set idle rows to the start of a run each, as far as their searches have runs left."""
+    def begin(self, rows: np.ndarray) -> np.ndarray:
+        """Set idle rows (rising) to the start of a run each, as far as their searches have runs left; those rows."""
         tree = self.tree[rows]
         rank = np.arange(len(rows)) - np.searchsorted(tree, tree)  # rows of a search stand together
-        rows = rows[rank < self.left[tree]]
+        rows, rank = rows[rank < self.left[tree]], rank[rank < self.left[tree]]
         tree = self.tree[rows]
+        self.number[rows] = self.begun[tree] + rank + 1
         np.subtract.at(self.left, tree, 1)
+        np.add.at(self.begun, tree, 1)
+        self.restart(rows)
+        return rows
+
+    def restart(self, rows: np.ndarray) -> None:
+        """Set rows to the start of the runs they are."""
+        tree = self.tree[rows]
+        self.counters[rows] = mix(self._seeds[tree], self.number[rows])
         self.active[rows] = True
         self.views[rows] = self.roots.views[tree]
         self.upcoming[rows] = self._root_upcoming[tree]
@@ -89,7 +110,17 @@ class Runs:
         self.node[rows] = tree
         self.nodes[rows] = NONE
         self.depth[rows] = 0
+        self.selected[rows] = 0
+        self.leaf[rows] = NONE
         self.steps_left[rows] = self.num_steps
+
+    def last_node(self, rows: np.ndarray) -> np.ndarray:
+        """The nodes of the rows' last tokens, ``NONE`` for those of root histories and rollouts."""
+        return np.asarray(self.nodes[rows, self.lengths[rows] - 1])
+
+    def moving(self) -> np.ndarray:
+        """Rows whose runs go on."""
+        return np.flatnonzero(self.active & ~self.done)
 
     def append(self, rows: np.ndarray, tokens: np.ndarray) -> None:
         """One token behind each history."""
@@ -114,6 +145,12 @@ class Runs:
         rows, lengths = rows[known], lengths[known]
         self.slots[rows, lengths - 1] = slots[known]
         self.held[rows] = lengths
+
+    def select(self, rows: np.ndarray, edges: np.ndarray) -> None:
+        """Remember what was selected at the decisions the rows stand on."""
+        self.decisions[rows, self.selected[rows]] = self.node[rows]
+        self.selected[rows] += 1
+        self.pass_edge(rows, edges)
 
     def pass_edge(self, rows: np.ndarray, edges: np.ndarray) -> None:
         """Remember edges to back up to."""

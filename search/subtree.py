@@ -28,6 +28,7 @@ def graft(forest: Forest, root: int, other: Forest, node: int) -> None:
         if other.distribution[theirs] != NONE:
             forest.store_distributions(np.array([mine]), other.probabilities[other.distribution[theirs]][None])
         below = [child for _, child in _children(other, theirs)]
+        forest.expanded_by[mine], forest.value[mine] = other.expanded_by[theirs], other.value[theirs]
         if other.edge_count[theirs]:
             pairs += zip(_copy_edges(forest, mine, other, theirs), below, strict=True)
         else:

@@ -17,6 +17,21 @@ from games.compiling import kernel
 from games.rng import next_state, output, uniform
 
 NONE = np.int64(-1)
+NOBODY = np.int64(2**62)
+"""Above the number of any run."""
+
+
+_OF_NODES = (
+    "token",
+    "first_child",
+    "next_sibling",
+    "distribution",
+    "slot",
+    "first_edge",
+    "edge_count",
+    "expanded_by",
+    "value",
+)
 
 
 class Forest:
@@ -33,6 +48,11 @@ class Forest:
         self.slot = np.empty(0, np.int64)
         self.first_edge = np.empty(0, np.int64)
         self.edge_count = np.empty(0, np.int32)
+        self.expanded_by = np.empty(0, np.int64)
+        """The number of the run that makes a node part of the tree as a decision; 0 once it is, ``NOBODY`` if no run
+        has asked to. What the model said of it is there from the first answer on."""
+        self.value = np.empty(0, np.float32)
+        """V(h) of decisions that were asked for it, else NaN."""
         self.edge_token = np.empty(0, np.int32)
         self.edge_child = np.empty(0, np.int64)
         self.edge_value = np.empty(0, np.float64)
@@ -51,10 +71,10 @@ class Forest:
         for link in (self.first_child, self.next_sibling, self.distribution, self.slot, self.first_edge):
             link[nodes] = NONE
         self.edge_count[nodes] = 0
+        self.expanded_by[nodes] = NOBODY
+        self.value[nodes] = np.nan
         self.num_nodes += len(tokens)
-        linked = parents != NONE
-        self.next_sibling[nodes[linked]] = self.first_child[parents[linked]]
-        self.first_child[parents[linked]] = nodes[linked]
+        _link(nodes, parents, self.first_child, self.next_sibling)
         return nodes
 
     def new_edges(self, count: int) -> np.ndarray:
@@ -64,11 +84,14 @@ class Forest:
         return np.arange(self.num_edges - count, self.num_edges)
 
     def child_nodes(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the node each token leads to, made where there was none; no node may appear twice."""
+        """``int64[M]``: the node each token leads to, made where there was none."""
         children = np.asarray(_find_children(nodes, tokens, self.first_child, self.next_sibling, self.token))
-        missing = children == NONE
-        if missing.any():
-            children[missing] = self.new_nodes(nodes[missing], tokens[missing])
+        missing = np.flatnonzero(children == NONE)
+        if len(missing):
+            pairs = nodes[missing] * self.probabilities.shape[1] + tokens[missing]
+            _, first, which = np.unique(pairs, return_index=True, return_inverse=True)
+            made = self.new_nodes(nodes[missing[first]], tokens[missing[first]])
+            children[missing] = made[which]
         return children
 
     def store_distributions(self, nodes: np.ndarray, probabilities: np.ndarray) -> None:
@@ -109,16 +132,30 @@ class Forest:
         self.edge_count[nodes] = counts
         self.first_edge[nodes] = first + np.cumsum(counts) - counts
 
-    def select(self, nodes: np.ndarray, exploration: float, virtual_loss: float, puct: bool = False) -> np.ndarray:
+    def claim(self, nodes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """``bool[M]``: whether the decisions are now these runs' to expand: of several runs the one that comes first in
+        the order of numbers has it."""
+        np.minimum.at(self.expanded_by, nodes, numbers)
+        return np.asarray(self.expanded_by[nodes] == numbers)
+
+    def select(
+        self,
+        nodes: np.ndarray,
+        exploration: float,
+        virtual_loss: float,
+        puct: bool = False,
+        alone: np.ndarray | None = None,
+    ) -> np.ndarray:
         """``int64[M]``: the edge with the highest score of each decision, the first one of equals; a run is pending
         behind it from now on. Rows are served one after the other, so runs at one node see each other.
 
         The score is UCT, mean + C sqrt(ln N / n), or with ``puct`` mean + C prior sqrt(N) / (1 + n). A pending run
         counts as a visit that brings the mean found so far less ``virtual_loss``; with 0 only the exploration term
-        notices it (WU-UCT, Liu et al. 2020).
+        notices it (WU-UCT, Liu et al. 2020). Rows that are ``alone`` (``bool[M]``) do not see pending runs.
         """
         edges: np.ndarray = _select(
             nodes,
+            np.zeros(len(nodes), bool) if alone is None else alone,
             exploration,
             virtual_loss,
             puct,
@@ -133,9 +170,9 @@ class Forest:
 
     def enter(self, nodes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """``int64[M]``: the edge of each decision that plays the token, with a run pending behind it from now on;
-        ``NONE`` where no child plays it. No node may appear twice."""
+        ``NONE`` where no child plays it."""
         edges: np.ndarray = _find_edges(nodes, tokens, self.first_edge, self.edge_count, self.edge_token)
-        self.edge_pending[edges[edges != NONE]] += 1
+        np.add.at(self.edge_pending, edges[edges != NONE], 1)
         return edges
 
     def backup(
@@ -151,13 +188,16 @@ class Forest:
         return self.edge_token[edges], self.edge_value[edges] / self.edge_visits[edges], self.edge_visits[edges]
 
     def dump(self, node: int) -> dict[str, Any]:
-        """A node and all below it that runs have grown, as plain nested records, for tests and for looking at a
-        search."""
-        edges = range(self.first_edge[node], self.first_edge[node] + self.edge_count[node])
+        """A node and all decisions below it that runs have grown, as plain nested records, for tests and for looking at
+        a search."""
+        grown = self.expanded_by[node] == 0
+        edges = range(self.first_edge[node], self.first_edge[node] + self.edge_count[node]) if grown else range(0)
         observations = {}
         child = self.first_child[node]
         while child != NONE:
-            observations[int(self.token[child])] = self.dump(child)
+            below = self._dump_grown(child)
+            if below is not None:
+                observations[int(self.token[child])] = below
             child = self.next_sibling[child]
         return {
             "children": {
@@ -176,7 +216,7 @@ class Forest:
         return record if record["children"] or record["observations"] else None
 
     def _reserve_nodes(self, count: int) -> None:
-        for name in ("token", "first_child", "next_sibling", "distribution", "slot", "first_edge", "edge_count"):
+        for name in _OF_NODES:
             setattr(self, name, _grown(getattr(self, name), self.num_nodes + count))
 
     def _reserve_edges(self, count: int) -> None:
@@ -206,6 +246,15 @@ def _grown(array: np.ndarray, needed: int) -> np.ndarray:
 
 
 @kernel
+def _link(nodes, parents, first_child, next_sibling):
+    for i in range(len(nodes)):
+        node, parent = nodes[i], parents[i]
+        if parent != NONE:
+            next_sibling[node] = first_child[parent]
+            first_child[parent] = node
+
+
+@kernel
 def _find_children(nodes, tokens, first_child, next_sibling, token):
     children = np.empty(len(nodes), np.int64)
     for i in range(len(nodes)):
@@ -230,6 +279,7 @@ def _find_edges(nodes, tokens, first_edge, edge_count, edge_token):
 @kernel
 def _select(
     nodes,
+    alone,
     exploration,
     virtual_loss,
     puct,
@@ -244,39 +294,52 @@ def _select(
     for i in range(len(nodes)):
         first = first_edge[nodes[i]]
         last = first + edge_count[nodes[i]]
-        edges[i] = first
-        total = 0
-        for edge in range(first, last):
-            total += edge_visits[edge] + edge_pending[edge]
-        best = -np.inf
-        for edge in range(first, last):
-            pending = edge_pending[edge]
-            visits = edge_visits[edge] + pending
-            score = edge_value[edge] / edge_visits[edge]
-            if puct:
-                score += exploration * edge_prior[edge] * np.sqrt(total) / (1 + visits)
-            else:
-                score += exploration * np.sqrt(np.log(total) / visits)
-            if pending > 0:
-                score -= virtual_loss * pending / visits
-            if score > best:
-                best = score
-                edges[i] = edge
+        edges[i] = best_edge(
+            first, last, alone[i], exploration, virtual_loss, puct, edge_value, edge_visits, edge_pending, edge_prior
+        )
         edge_pending[edges[i]] += 1
     return edges
 
 
 @kernel
+def best_edge(first, last, alone, exploration, virtual_loss, puct, edge_value, edge_visits, edge_pending, edge_prior):
+    """Of the edges ``first .. last - 1`` the one with the highest score; see ``Forest.select``."""
+    chosen, total, best = first, 0, -np.inf
+    for edge in range(first, last):
+        total += edge_visits[edge] + (0 if alone else edge_pending[edge])
+    for edge in range(first, last):
+        pending = 0 if alone else edge_pending[edge]
+        visits = edge_visits[edge] + pending
+        score = edge_value[edge] / edge_visits[edge]
+        if puct:
+            score += exploration * edge_prior[edge] * np.sqrt(total) / (1 + visits)
+        else:
+            score += exploration * np.sqrt(np.log(total) / visits)
+        if pending > 0:
+            score -= virtual_loss * pending / visits
+        if score > best:
+            best = score
+            chosen = edge
+    return chosen
+
+
+@kernel
 def _backup(paths, depths, values, legal, penalty, edge_value, edge_visits, edge_pending):
     for i in range(len(depths)):
-        for d in range(depths[i]):
-            edge = paths[i, d]
-            edge_pending[edge] -= 1
-            if legal[i]:
-                edge_value[edge] += values[i]
-                edge_visits[edge] += 1
-            else:
-                edge_value[edge] -= penalty
+        backup_run(paths[i], depths[i], values[i], legal[i], penalty, edge_value, edge_visits, edge_pending)
+
+
+@kernel
+def backup_run(path, depth, value, legal, penalty, edge_value, edge_visits, edge_pending):
+    """One run of ``Forest.backup``."""
+    for d in range(depth):
+        edge = path[d]
+        edge_pending[edge] -= 1
+        if legal:
+            edge_value[edge] += value
+            edge_visits[edge] += 1
+        else:
+            edge_value[edge] -= penalty
 
 
 @kernel

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from games.game import Game, Next
+from games.rng import mix
 from search.config import GoMctsConfig
 from search.policy import possible_only
 from search.tree import sample_rows
@@ -24,13 +25,14 @@ class ReferenceGoMcts:
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
         self.game, self.model, self.config = game, model, config
         self.utility = game.outcomes.utility(config.utility)
-        self.counter = np.array([seed], np.uint64)
+        self.seed, self.counter = np.uint64(seed), np.zeros(1, np.uint64)
         self.tree: dict[History, dict[int, list[float]]] = {}
         self.priors: dict[History, dict[int, float]] = {}
 
     def search(self, root: History) -> int:
         """Run all runs; the root action with the highest mean value."""
-        for _ in range(self.config.num_runs):
+        for number in range(1, self.config.num_runs + 1):
+            self.counter[:] = mix(self.seed, number)
             history = root
             while not self.terminal(history):
                 if not self.to_move(history):

@@ -108,6 +108,7 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
 
 @pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
 @pytest.mark.parametrize("num_steps", [0, 1, 3])
+@pytest.mark.parametrize("ahead", [1, 4, 0])
 @pytest.mark.parametrize(
     ("slots", "beyond"),
     [
@@ -119,9 +120,11 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
     ],
 )
 def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
-    game: Game, num_steps: int, slots: int, beyond: dict[str, bool | str]
+    game: Game, num_steps: int, ahead: int, slots: int, beyond: dict[str, bool | str]
 ) -> None:
-    config = replace(GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02), **beyond)
+    config = replace(
+        GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02, ahead=ahead), **beyond
+    )
     model = hash_model(game, nonsense=0.02)
     histories = decision_histories(game, count=8)
     seeds = derive_many(5, len(histories))
@@ -160,7 +163,7 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
         if later[row] == histories[row] or len(reference.tree[histories[row]]) == 1:  # which is not searched
             continue
         before = sum(visits for _, visits in reference.tree[later[row]].values())
-        reference.counter[0] = seed
+        reference.seed = seed
         reference.search(later[row])
         known = {h: c for h, c in reference_children(reference).items() if h[: len(later[row])] == later[row]}
         assert flattened(search.forest.dump(row), later[row]) == known
