@@ -49,8 +49,8 @@ class GoMctsConfig:
     lanes: int = 1
     """Runs of a search that are under way at once; 1 is Algorithm 3 itself, more fill the batch of a lone search."""
     ahead: int = 0
-    """With one lane, runs of a search that are under way at once: all but the first on a guess, and made anew where it
-    was wrong, so that the tree does not depend on it. 1 for none; 0 for as many as fill a pass, at most 16."""
+    """With one lane, the most runs of a search that are under way at once: all but the first on a guess, and made anew
+    where it was wrong, so that the tree does not depend on it. 1 for none; 0 for what fills a pass, at most 16."""
     virtual_loss: float = 0.0
     """What a run under way lowers the expectation of its path by, in units of the utility, with more than one lane."""
     mask_impossible: bool = False

@@ -35,7 +35,8 @@ class InOrder:
         """These runs have ended: with a value, or (not ``legal``) in a history that could not have happened.
 
         Returns:
-            rows that were backed up, whether each of them was legal, and rows that have to be made anew.
+            rows that were backed up, whether each of them was legal, and rows that have to be made anew; of these some
+            may have been put off.
         """
         runs, forest, config = self._runs, self._forest, self._config
         runs.done[rows], self._value[rows], self._legal[rows] = True, values, legal
@@ -56,7 +57,18 @@ class InOrder:
         )
         committed, again = np.flatnonzero(verdict == _COMMITTED), np.flatnonzero(verdict == _AGAIN)
         runs.done[committed] = runs.done[again] = False
+        self._adapt(runs.tree[committed], np.unique(runs.tree[again]))
+        tree = runs.tree[again]
+        runs.put_off(again[runs.number[again] > self._committed[tree] + runs.allowed[tree]])
         return committed, self._legal[committed], again
+
+    def _adapt(self, right: np.ndarray, wrong: np.ndarray) -> None:
+        """How far ahead runs begin follows how far the guesses carry: one more for each that was right, half as many
+        after one that was wrong."""
+        allowed = self._runs.allowed
+        np.add.at(allowed, right, 1)
+        np.minimum(allowed, self._runs.lanes, out=allowed)
+        allowed[wrong] = np.minimum(np.maximum(allowed[wrong] // 2, 2), self._runs.lanes)
 
 
 @kernel

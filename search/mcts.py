@@ -35,7 +35,7 @@ from search.subtree import graft
 from search.tree import NONE, Forest, sample_rows
 
 _ROWS, _MOST_AHEAD = 128, 16
-"""Runs under way at once in a batch of searches, and in one of them, if the configuration leaves it open."""
+"""Most runs under way at once in a batch of searches, and in one of them, if the configuration leaves it open."""
 
 
 @dataclass
@@ -307,5 +307,6 @@ class Search:
         self.statistics.redone += len(again)
         self.model.free(runs.own_slots(np.concatenate([rows, again])))
         runs.active[rows] = False
+        again = again[runs.active[again]]
         runs.restart(again)
         return np.concatenate([again, runs.begin(rows)])

@@ -53,6 +53,8 @@ class Runs:
         """``int64[B]``: runs that have begun."""
         self.left = np.full(len(roots.lengths), num_runs, np.int64)
         """``int64[B]``: runs that have not begun."""
+        self.allowed = np.full(len(roots.lengths), lanes, np.int64)
+        """``int64[B]``: runs that may be under way at once, at most K."""
         self.active = np.zeros(count, bool)
         """``bool[R]``: whether a run is under way."""
         self.done = np.zeros(count, bool)
@@ -85,10 +87,13 @@ class Runs:
         """``int64[R]``: rollout moves of its own that remain."""
 
     def begin(self, rows: np.ndarray) -> np.ndarray:
-        """Set idle rows (rising) to the start of a run each, as far as their searches have runs left; those rows."""
+        """Set idle rows (rising) to the start of a run each, as far as their searches have runs left and may have more
+        under way; those rows."""
         tree = self.tree[rows]
         rank = np.arange(len(rows)) - np.searchsorted(tree, tree)  # rows of a search stand together
-        rows, rank = rows[rank < self.left[tree]], rank[rank < self.left[tree]]
+        under_way = self.active.reshape(-1, self.lanes).sum(1)
+        begins = rank < np.minimum(self.left, self.allowed - under_way)[tree]
+        rows, rank = rows[begins], rank[begins]
         tree = self.tree[rows]
         self.number[rows] = self.begun[tree] + rank + 1
         np.subtract.at(self.left, tree, 1)
@@ -113,6 +118,12 @@ class Runs:
         self.selected[rows] = 0
         self.leaf[rows] = NONE
         self.steps_left[rows] = self.num_steps
+
+    def put_off(self, rows: np.ndarray) -> None:
+        """Runs under way, the last of their searches, have not begun yet."""
+        self.active[rows] = False
+        np.add.at(self.left, self.tree[rows], 1)
+        np.subtract.at(self.begun, self.tree[rows], 1)
 
     def last_node(self, rows: np.ndarray) -> np.ndarray:
         """The nodes of the rows' last tokens, ``NONE`` for those of root histories and rollouts."""

@@ -12,7 +12,7 @@ from games.rng import derive_many
 from search.config import GoMctsConfig
 from search.go_mcts import GoMcts
 from search.player import Turns
-from search.tree import NONE, Forest
+from search.tree import NOBODY, NONE, Forest
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 from tests.search.toy import LEADS, ToyGame
@@ -229,7 +229,7 @@ def test_lanes_do_all_runs_in_fewer_batches_and_leave_nothing_pending(virtual_lo
     histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
     searches = {}
     for lanes in (1, 7):
-        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss)
+        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss, ahead=1)
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
         searches[lanes] = player.search(turns_at(game, histories, seeds), np.arange(6))
@@ -239,6 +239,52 @@ def test_lanes_do_all_runs_in_fewer_batches_and_leave_nothing_pending(virtual_lo
     assert (many.forest.edge_pending[: many.forest.num_edges] == 0).all()
     visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
     assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
+
+
+def test_runs_begun_ahead_of_their_turn_save_passes_and_leave_nothing_behind() -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=3), derive_many(5, 3)
+    batches, trees = {}, []
+    for ahead in (1, 12):
+        model = FunctionModel(hash_model(game, nonsense=0.02))
+        player = GoMcts(model, GoMctsConfig(num_runs=60, exploration=2.0, ahead=ahead, mask_impossible=True))
+        player.start(game, 3)
+        search = player.search(turns_at(game, histories, seeds), np.arange(3))
+        forest, runs = search.forest, search.runs
+        batches[ahead] = search.statistics.batches
+        trees.append([forest.dump(row) for row in range(3)])
+        assert search.statistics.runs == runs.begun.sum() == 180
+        assert (search.statistics.redone > 0) == (ahead > 1)  # a model that says anything of anything: guesses go wrong
+        assert ((runs.allowed >= 1) & (runs.allowed <= ahead)).all()
+        assert (forest.edge_pending[: forest.num_edges] == 0).all()
+        assert set(np.unique(forest.expanded_by[: forest.num_nodes])) == {0, NOBODY}
+        assert len(model.slots) == sum(len(history) for history in histories)
+    assert trees[0] == trees[1]
+    assert batches[12] < batches[1] / 1.5
+
+
+def test_guesses_that_carry_lead_further_ahead_and_wrong_ones_less_far() -> None:
+    game = HeartsGame()
+    turns = turns_at(game, decision_histories(game, count=1), derive_many(5, 1))
+    redone = {}
+    for told in ("values", "nothing"):
+        function = hash_model(game, nonsense=0.02)
+        if told == "nothing":  # all values alike: the runs take turns, as guessed
+            ask = function
+            function = lambda history, ask=ask: (ask(history)[0], 0.0)  # noqa: E731
+        player = GoMcts(FunctionModel(function), GoMctsConfig(num_runs=60, exploration=100.0, ahead=8, num_steps=1))
+        player.start(game, 1)
+        search = player.search(turns, np.arange(1))
+        redone[told] = search.statistics.redone
+    assert redone["nothing"] < redone["values"]
+
+
+def test_new_children_of_one_parent_are_all_found_again() -> None:
+    forest = Forest(2, 5)
+    made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
+    assert made[0] == made[3] and len(set(made)) == 3
+    again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
+    assert again.tolist() == [made[2], made[1], made[0]]
 
 
 def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
