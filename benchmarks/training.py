@@ -96,8 +96,9 @@ class Theirs:
 
 
 def compared(name: str, ours: Ours, theirs: Theirs, steps: int, rounds: int) -> Case:
-    """Medians over rounds in which both take their turn, behind one to warm up."""
-    rates = [(ours.rate(steps), theirs.rate(max(steps // 2, 2))) for _ in range(rounds + 1)][1:]
+    """Medians over rounds in which both take their turn, behind a short one to warm up."""
+    ours.rate(2), theirs.rate(1)
+    rates = [(ours.rate(steps), theirs.rate(max(steps // 2, 2))) for _ in range(rounds)]
     ours_rates, theirs_rates = zip(*rates, strict=True)
     return Case("training", name, median(ours_rates), median(theirs_rates), "tokens/s")
 

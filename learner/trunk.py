@@ -17,6 +17,9 @@ from torch import nn
 from games.game import Game
 from learner.config import ModelConfig
 
+_SHORT = 256
+"""Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -168,8 +171,7 @@ class PolicyValueNet(nn.Module):
         x_BTE = dropout(x_BTE, arch.embd_pdrop, generator)
         for block in self.blocks:
             qkv = block.queries_keys_values(x_BTE, dtype).view(batch, length, 3, arch.n_head, -1)
-            q_BHTD, k_BHTD, v_BHTD = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-            attended = F.scaled_dot_product_attention(q_BHTD, k_BHTD, v_BHTD, is_causal=True)
+            attended = causal_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
             x_BTE = block.after_attention(x_BTE, attended.transpose(1, 2).flatten(2), dtype, generator)
         return self.transformer.ln_f(x_BTE)  # type: ignore[no-any-return]
 
@@ -185,6 +187,22 @@ class PolicyValueNet(nn.Module):
 def _head(hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype) -> torch.Tensor:
     inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
     return F.linear(inner, second.weight.to(dtype))
+
+
+def causal_attention(q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor) -> torch.Tensor:
+    """``[B, H, T, D]``: what every position takes from itself and those before it.
+
+    torch's fused attention, but for short bfloat16 sequences on a CPU: there its backward pass takes eight times as
+    long as that of the matrix products written out (docs/performance.md).
+    """
+    batch, heads, length, width = q_BHTD.shape
+    if q_BHTD.device.type != "cpu" or q_BHTD.dtype != torch.bfloat16 or length > _SHORT:
+        return F.scaled_dot_product_attention(q_BHTD, k_BHTD, v_BHTD, is_causal=True)
+    q, k, v = (x.reshape(batch * heads, length, width) for x in (q_BHTD, k_BHTD, v_BHTD))
+    future = torch.full((length, length), -math.inf, dtype=q.dtype).triu_(1)
+    scores = torch.baddbmm(future, q, k.transpose(1, 2), alpha=1 / math.sqrt(width))
+    weights = torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype)
+    return (weights @ v).view(batch, heads, length, width)
 
 
 def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:

@@ -15,7 +15,7 @@ from learner.checkpoint import load_weights, save_weights
 from learner.config import ModelConfig
 from learner.loss import losses
 from learner.model import PolicyValueModel
-from learner.trunk import PolicyValueNet, architecture
+from learner.trunk import PolicyValueNet, architecture, causal_attention
 from tests.learner.material import TINY, random_games, tiny_net
 
 PRESETS = Path(__file__).parents[2] / "conf" / "model"
@@ -63,6 +63,23 @@ def test_loss_and_gradients_equal_those_of_the_transformers_model_on_padded_batc
     gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.grad, gradients[name], atol=1e-6, rtol=1e-4, msg=lambda m, n=name: n + m)
+
+
+@pytest.mark.parametrize("length", [1, 61, 300])  # 300: longer than what is written out
+def test_attention_in_bfloat16_and_its_gradients_are_those_of_float32_but_for_rounding(length):
+    generator = torch.Generator().manual_seed(length)
+    qkv = torch.empty(3, 2, 4, length, 16).normal_(generator=generator)
+    weights = torch.empty(2, 4, length, 16).normal_(generator=generator)
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        leaf = qkv.to(dtype).detach().requires_grad_()
+        attended = causal_attention(*leaf.unbind(0))
+        attended.float().mul(weights).sum().backward()
+        found.append((attended.detach().float(), leaf.grad.float()))
+    exact = torch.nn.functional.scaled_dot_product_attention(*qkv.unbind(0), is_causal=True)
+    torch.testing.assert_close(found[0][0], exact)
+    for exactly, rounded in zip(*found, strict=True):
+        assert (rounded - exactly).norm() <= 0.01 * exactly.norm()
 
 
 def test_a_checkpoint_survives_transformers_save_and_load_bit_for_bit(game, tmp_path):
