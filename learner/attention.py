@@ -18,6 +18,8 @@ _LINE = 64
 """Bytes that come from memory together."""
 _TOGETHER = 3
 """Tokens of a row from which on its keys and values are worth laying side by side."""
+_GROUP = 4
+"""Tokens of such a row that are worked on at once."""
 
 
 def attend(
@@ -62,9 +64,9 @@ def _attend_in_parts(qkv, cache, layer, keys, row, before, own, heads, bounds, a
 @kernel(fastmath=True)
 def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
     size, longest = cache.shape[2] // 2, keys.shape[1] + 1
-    query, out = np.empty(size, np.float32), np.empty(size, np.float32)
-    score, power = np.empty(longest, np.float32), np.empty(longest, np.int32)
-    seen_kv = np.empty((longest, 2 * size), np.float32)
+    query, out = np.empty((_GROUP, size), np.float32), np.empty((_GROUP, size), np.float32)
+    score, power = np.empty((_GROUP, longest), np.float32), np.empty(longest, np.int32)
+    kv = np.empty((longest, 2 * size), np.float32)
     first, last, read = bounds[0], bounds[1], np.float32(0.0)
     for t in range(first, last):
         kept = cache[own[t], layer]
@@ -74,20 +76,23 @@ def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
         end = first + 1
         while end < last and row[end] == row[first]:
             end += 1
-        path = keys[row[first]]
+        path, held = keys[row[first]], before[first]
         together = end - first >= _TOGETHER
         if together:
-            for i in range(before[first] + end - first):
-                widen(cache[path[i], layer], seen_kv[i])
+            for i in range(held + end - first):
+                widen(cache[path[i], layer], kv[i])
         else:
-            read += _touch(cache, layer, path, before[first])
-        for t in range(first, end):
-            widen(qkv[t, :size], query)
+            read += _touch(cache, layer, path, held)
+        for begin in range(first, end, _GROUP if together else 1):
+            stop = min(begin + _GROUP, end) if together else begin + 1
+            for t in range(begin, stop):
+                widen(qkv[t, :size], query[t - begin])
             if together:
-                _attend_side_by_side(query, seen_kv, before[t], before[first] + t - first, heads, score, power, out)
+                _attend_group(query, kv, before[begin:stop], held + begin - first, heads, score, power, out)
             else:
-                attend_one(query, cache, layer, path, before[t], own[t], heads, score, power, out)
-            narrow(out, attended[t])
+                attend_one(query[0], cache, layer, path, before[begin], own[begin], heads, score[0], power, out[0])
+            for t in range(begin, stop):
+                narrow(out[t - begin], attended[t])
         first = end
     return read
 
@@ -127,35 +132,68 @@ def attend_one(query, cache, layer, path, seen, own, heads, score, power, attend
 
 
 @kernel(fastmath=True)
-def _attend_side_by_side(query, kv, seen, own, heads, score, power, attended):
-    """One token over keys and values that lie side by side, ``float32[S, 2E]``: the first ``seen`` and its ``own``."""
-    size = len(query)
-    width = size // heads
+def _attend_group(query, kv, before, own, heads, score, power, attended):
+    """Up to four tokens of a row over keys and values that lie side by side, ``float32[S, 2E]``: token ``t`` sees the
+    first ``before[t]``, which rises, and its own at ``own + t``. What is fetched for one token serves all."""
+    size, count = query.shape[1], len(before)
+    width, most = size // heads, before[count - 1]
     scale = np.float32(1.0 / np.sqrt(width))
-    for first in range(0, size, width):
-        q, highest = query[first : first + width], np.float32(-np.inf)
-        for i in range(seen + 1):
-            k = kv[i if i < seen else own, first : first + width]
-            dot = np.float32(0.0)
-            for d in range(width):
-                dot += q[d] * k[d]
-            score[i] = dot * scale
-            highest = max(highest, score[i])
-        share = np.float32(1.0) / exponentials(score, power, seen + 1, highest)
-        out, a, b = attended[first : first + width], size + first, size + first + width
-        v, weight = kv[own, a:b], score[seen] * share
-        for d in range(width):
-            out[d] = weight * v[d]
-        whole = seen - seen % 4
-        for i in range(0, whole, 4):  # four at a time: the sums are read and written a quarter as often
-            w0, w1, w2, w3 = score[i] * share, score[i + 1] * share, score[i + 2] * share, score[i + 3] * share
-            v0, v1, v2, v3 = kv[i, a:b], kv[i + 1, a:b], kv[i + 2, a:b], kv[i + 3, a:b]
-            for d in range(width):
-                out[d] += (w0 * v0[d] + w1 * v1[d]) + (w2 * v2[d] + w3 * v3[d])
-        for i in range(whole, seen):
-            v, weight = kv[i, a:b], score[i] * share
-            for d in range(width):
-                out[d] += weight * v[d]
+    for a in range(0, size, width):
+        b, c, d = a + width, size + a, size + a + width
+        _group_scores(query, kv, a, b, most, count, scale, score)
+        for t in range(count):
+            seen, weight = before[t], score[t]
+            q, k, dot = query[t, a:b], kv[own + t, a:b], np.float32(0.0)
+            for e in range(width):
+                dot += q[e] * k[e]
+            weight[seen] = dot * scale
+            highest = np.float32(-np.inf)
+            for i in range(seen + 1):
+                highest = max(highest, weight[i])
+            share = np.float32(1.0) / exponentials(weight, power, seen + 1, highest)
+            for i in range(seen + 1):
+                weight[i] *= share
+            out, v, its_own = attended[t, a:b], kv[own + t, c:d], weight[seen]
+            for e in range(width):
+                out[e] = its_own * v[e]
+            weight[seen:most] = 0
+        _add_group_values(score, kv, c, d, most, count, attended)
+
+
+@kernel(fastmath=True)
+def _group_scores(query, kv, a, b, most, count, scale, score):
+    """Of one head, columns ``a .. b - 1``: the scores of the first ``most`` keys for every token of a group; a group
+    that is not full has its last token several times."""
+    q0, q1 = query[0, a:b], query[min(1, count - 1), a:b]
+    q2, q3 = query[min(2, count - 1), a:b], query[count - 1, a:b]
+    for i in range(most):
+        k = kv[i, a:b]
+        dot0 = dot1 = dot2 = dot3 = np.float32(0.0)
+        for e in range(b - a):
+            dot0 += q0[e] * k[e]
+            dot1 += q1[e] * k[e]
+            dot2 += q2[e] * k[e]
+            dot3 += q3[e] * k[e]
+        score[0, i], score[1, i], score[2, i], score[3, i] = dot0 * scale, dot1 * scale, dot2 * scale, dot3 * scale
+
+
+@kernel(fastmath=True)
+def _add_group_values(weight, kv, c, d, most, count, attended):
+    """Of one head, values in columns ``c .. d - 1``: add what every token of a group takes from the first ``most``."""
+    a, b, whole = c - kv.shape[1] // 2, d - kv.shape[1] // 2, most - most % 4
+    for i in range(0, whole, 4):  # four at a time: the sums are read and written a quarter as often
+        v0, v1, v2, v3 = kv[i, c:d], kv[i + 1, c:d], kv[i + 2, c:d], kv[i + 3, c:d]
+        for t in range(count):
+            out = attended[t, a:b]
+            w0, w1, w2, w3 = weight[t, i], weight[t, i + 1], weight[t, i + 2], weight[t, i + 3]
+            for e in range(d - c):
+                out[e] += (w0 * v0[e] + w1 * v1[e]) + (w2 * v2[e] + w3 * v3[e])
+    for i in range(whole, most):
+        v = kv[i, c:d]
+        for t in range(count):
+            out, w0 = attended[t, a:b], weight[t, i]
+            for e in range(d - c):
+                out[e] += w0 * v[e]
 
 
 @kernel(fastmath=True)
