@@ -13,7 +13,8 @@ import numpy as np
 from games.compiling import kernel
 from search.config import GoMctsConfig
 from search.runs import Runs
-from search.tree import NOBODY, NONE, Forest, backup_run, best_edge
+from search.tree import NOBODY, NONE, Forest
+from search.uct import backup_run, best_edge
 
 _COMMITTED, _AGAIN = 1, 2
 
@@ -43,14 +44,10 @@ class InOrder:
         verdict = np.zeros(len(runs.tree), np.int8)
         _commit(
             np.unique(runs.tree[rows]),
-            runs.lanes,
-            runs.active,
-            runs.done,
-            runs.number,
-            self._committed,
+            (runs.lanes, runs.active, runs.done, runs.number, self._committed),
             (runs.decisions, runs.selected, runs.leaf, runs.edges, runs.depth),
-            (self._value, self._legal),
-            (config.exploration, config.selection == "puct", config.illegal_penalty),
+            (self._value, self._legal, config.illegal_penalty),
+            (config.exploration, config.selection == "puct"),
             (forest.first_edge, forest.edge_count, forest.expanded_by),
             (forest.edge_value, forest.edge_visits, forest.edge_pending, forest.edge_prior),
             verdict,
@@ -72,54 +69,55 @@ class InOrder:
 
 
 @kernel
-def _commit(trees, lanes, active, done, number, committed, paths, results, settings, nodes, edges, verdict):
-    decisions, selected, leaf, taken, depth = paths
-    value, legal = results
-    penalty, expanded_by = settings[2], nodes[2]
-    edge_value, edge_visits, edge_pending = edges[0], edges[1], edges[2]
+def _commit(trees, state, paths, results, selection, nodes, edges, verdict):
+    lanes, active, done, number, committed = state
+    leaf, taken, depth = paths[2], paths[3], paths[4]
+    value, legal, penalty = results
     for tree in trees:
+        rows = range(tree * lanes, (tree + 1) * lanes)
         while True:
             head = -1
-            for row in range(tree * lanes, (tree + 1) * lanes):
+            for row in rows:
                 if active[row] and verdict[row] == 0 and number[row] == committed[tree] + 1:
                     head = row
             if head < 0:
                 break
-            claimed = leaf[head]
-            if not _as_the_plain_algorithm(decisions[head], selected[head], taken[head], settings, nodes, edges) or (
-                claimed != NONE and expanded_by[claimed] != number[head]
-            ):
-                for row in range(tree * lanes, (tree + 1) * lanes):  # those behind it have counted on its choices
+            if not _as_the_plain_algorithm(head, number[head], paths, selection, nodes, edges):
+                for row in rows:  # those behind it have counted on its choices
                     if active[row] and verdict[row] == 0:
                         verdict[row] = _AGAIN
-                        for d in range(depth[row]):
-                            edge_pending[taken[row, d]] -= 1
-                        if leaf[row] != NONE and expanded_by[leaf[row]] == number[row]:
-                            expanded_by[leaf[row]] = NOBODY
+                        _withdraw(row, number[row], paths, nodes[2], edges[2])
                 break
             if not done[head]:
                 break
-            backup_run(
-                taken[head], depth[head], value[head], legal[head], penalty, edge_value, edge_visits, edge_pending
-            )
-            if claimed != NONE:
-                expanded_by[claimed] = 0
+            backup_run(taken[head], depth[head], value[head], legal[head], penalty, edges[0], edges[1], edges[2])
+            if leaf[head] != NONE:
+                nodes[2][leaf[head]] = 0
             verdict[head] = _COMMITTED
             committed[tree] += 1
 
 
 @kernel
-def _as_the_plain_algorithm(decisions, selected, taken, settings, nodes, edges):
-    """Whether a run has selected so far what it selects on the tree that all runs before it left."""
-    exploration, puct, _ = settings
+def _as_the_plain_algorithm(row, number, paths, selection, nodes, edges):
+    """Whether the first run that is not backed up has gone so far where it goes on the tree that the others left."""
+    decisions, selected, leaf, taken, _ = paths
+    exploration, puct = selection
     first_edge, edge_count, expanded_by = nodes
-    edge_value, edge_visits, edge_pending, edge_prior = edges
-    for i in range(selected):
-        node = decisions[i]
+    value, visits, pending, prior = edges
+    for i in range(selected[row]):
+        node = decisions[row, i]
         first = first_edge[node]
-        last = first + edge_count[node]
-        if expanded_by[node] != 0 or taken[i] != best_edge(
-            first, last, True, exploration, 0.0, puct, edge_value, edge_visits, edge_pending, edge_prior
-        ):
+        best = best_edge(first, first + edge_count[node], True, exploration, 0.0, puct, value, visits, pending, prior)
+        if expanded_by[node] != 0 or taken[row, i] != best:
             return False
-    return True
+    return leaf[row] == NONE or expanded_by[leaf[row]] == number
+
+
+@kernel
+def _withdraw(row, number, paths, expanded_by, pending):
+    """Take back what a run has left in the tree: it is pending nowhere, and has claimed no decision."""
+    leaf, taken, depth = paths[2], paths[3], paths[4]
+    for d in range(depth[row]):
+        pending[taken[row, d]] -= 1
+    if leaf[row] != NONE and expanded_by[leaf[row]] == number:
+        expanded_by[leaf[row]] = NOBODY

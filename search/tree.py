@@ -15,6 +15,7 @@ import numpy as np
 
 from games.compiling import kernel
 from games.rng import next_state, output, uniform
+from search.uct import backup_runs, select_edges
 
 NONE = np.int64(-1)
 NOBODY = np.int64(2**62)
@@ -153,7 +154,7 @@ class Forest:
         counts as a visit that brings the mean found so far less ``virtual_loss``; with 0 only the exploration term
         notices it (WU-UCT, Liu et al. 2020). Rows that are ``alone`` (``bool[M]``) do not see pending runs.
         """
-        edges: np.ndarray = _select(
+        edges: np.ndarray = select_edges(
             nodes,
             np.zeros(len(nodes), bool) if alone is None else alone,
             exploration,
@@ -180,7 +181,7 @@ class Forest:
     ) -> None:
         """Add each run's value and a visit to the edges ``paths[m, :depths[m]]`` it was pending behind; an illegal run
         costs ``penalty``, no visit."""
-        _backup(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits, self.edge_pending)
+        backup_runs(paths, depths, values, legal, penalty, self.edge_value, self.edge_visits, self.edge_pending)
 
     def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Actions, mean values and visits of a tree's root, in action order."""
@@ -274,72 +275,6 @@ def _find_edges(nodes, tokens, first_edge, edge_count, edge_token):
             if edge_token[edge] == tokens[i]:
                 edges[i] = edge
     return edges
-
-
-@kernel
-def _select(
-    nodes,
-    alone,
-    exploration,
-    virtual_loss,
-    puct,
-    first_edge,
-    edge_count,
-    edge_value,
-    edge_visits,
-    edge_pending,
-    edge_prior,
-):
-    edges = np.empty(len(nodes), np.int64)
-    for i in range(len(nodes)):
-        first = first_edge[nodes[i]]
-        last = first + edge_count[nodes[i]]
-        edges[i] = best_edge(
-            first, last, alone[i], exploration, virtual_loss, puct, edge_value, edge_visits, edge_pending, edge_prior
-        )
-        edge_pending[edges[i]] += 1
-    return edges
-
-
-@kernel
-def best_edge(first, last, alone, exploration, virtual_loss, puct, edge_value, edge_visits, edge_pending, edge_prior):
-    """Of the edges ``first .. last - 1`` the one with the highest score; see ``Forest.select``."""
-    chosen, total, best = first, 0, -np.inf
-    for edge in range(first, last):
-        total += edge_visits[edge] + (0 if alone else edge_pending[edge])
-    for edge in range(first, last):
-        pending = 0 if alone else edge_pending[edge]
-        visits = edge_visits[edge] + pending
-        score = edge_value[edge] / edge_visits[edge]
-        if puct:
-            score += exploration * edge_prior[edge] * np.sqrt(total) / (1 + visits)
-        else:
-            score += exploration * np.sqrt(np.log(total) / visits)
-        if pending > 0:
-            score -= virtual_loss * pending / visits
-        if score > best:
-            best = score
-            chosen = edge
-    return chosen
-
-
-@kernel
-def _backup(paths, depths, values, legal, penalty, edge_value, edge_visits, edge_pending):
-    for i in range(len(depths)):
-        backup_run(paths[i], depths[i], values[i], legal[i], penalty, edge_value, edge_visits, edge_pending)
-
-
-@kernel
-def backup_run(path, depth, value, legal, penalty, edge_value, edge_visits, edge_pending):
-    """One run of ``Forest.backup``."""
-    for d in range(depth):
-        edge = path[d]
-        edge_pending[edge] -= 1
-        if legal:
-            edge_value[edge] += value
-            edge_visits[edge] += 1
-        else:
-            edge_value[edge] -= penalty
 
 
 @kernel
