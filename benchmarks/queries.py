@@ -1,4 +1,5 @@
-"""The query engine against the bare matrix products of the same shapes: ``python -m benchmarks.queries [--full]``.
+"""The query engine against the bare matrix products of the same shapes: ``python -m benchmarks.queries [--full]``
+(on a GPU also ``--device cuda [--cuda-graphs]``).
 
 ``batch_256``: 256 ArgmaxVal* decisions of Hearts in one pass, paper-size model, bfloat16: each four new tokens behind
 its history and its legal actions. Ours is the rate of the trunk's matrix products over the whole time of a query,
@@ -20,11 +21,11 @@ from learner.engine import QueryEngine
 NEW_TOKENS = 4
 
 
-def measure(device: str, repetitions: int) -> Case:
+def measure(device: str, repetitions: int, graphs: bool = False) -> Case:
     """Medians of alternating repetitions, after one of each to warm up."""
     game = HeartsGame()
     net, turns = network(game, PAPER), hearts_turns(256, seed=2)
-    engine = QueryEngine(net, game.outcomes.utility(""), device, "bf16")
+    engine = QueryEngine(net, game.outcomes.utility(""), device, "bf16", cuda_graphs=graphs)
     lengths = turns.lengths.astype(np.int64)
     before = np.maximum(lengths - NEW_TOKENS, 1)
     paths = np.full((len(lengths), game.max_length), -1, np.int64)
@@ -87,8 +88,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="five times as many repetitions")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--cuda-graphs", action="store_true", help="engine.cuda_graphs=true")
     arguments = parser.parse_args()
-    report([measure(arguments.device, 50 if arguments.full else 10)])
+    report([measure(arguments.device, 50 if arguments.full else 10, arguments.cuda_graphs)])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 Shape letters as in ``learner.packing``; ``L`` n_layer, ``E`` n_embd, ``H`` heads, ``D`` = E / H. The residual stream,
 layer norms and heads are float32 whatever that type is. It runs on a CPU too, where ``learner.host_trunk`` is faster.
+With ``graphs`` passes have one of a few shapes and are replayed (``learner.static_passes``).
 """
 
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from learner.packing import Pass
+from learner.static_passes import Graphs, Indices, Shape, lay_out, shape_of, split
 from learner.trunk import Block, PolicyValueNet, Projection
 
 _FIRST_SLOTS = 16384
@@ -45,9 +47,11 @@ def _norm(module: torch.nn.LayerNorm, device: torch.device) -> tuple[torch.Tenso
 
 
 class DeviceTrunk:
-    """A copy of a network's trunk and a cache of keys and values with a row per slot."""
+    """A copy of a network's trunk and a cache of keys and values with a row per slot, and one to spare."""
 
-    def __init__(self, net: PolicyValueNet, num_slots: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, net: PolicyValueNet, num_slots: int, device: torch.device, dtype: torch.dtype, graphs: bool = False
+    ) -> None:
         arch = net.arch
         self._heads, self._size, self._epsilon = arch.n_head, arch.n_embd, arch.layer_norm_epsilon
         self._device, self._dtype = device, dtype
@@ -58,31 +62,41 @@ class DeviceTrunk:
         self._norm = _norm(transformer.ln_f, device)
         self._net = net
         self._limit = num_slots
-        shape = (min(num_slots, _FIRST_SLOTS), arch.n_layer, 2 * arch.n_embd)
-        self.cache = torch.empty(shape, dtype=dtype, device=device)
+        shape = (min(num_slots, _FIRST_SLOTS) + 1, arch.n_layer, 2 * arch.n_embd)
+        self.cache = torch.zeros(shape, dtype=dtype, device=device)
+        self._graphs = Graphs(self._forward, device) if graphs else None
 
     def reserve(self, num_slots: int) -> None:
         """Have room for slots ``0 .. num_slots - 1``, at most as many as there may ever be."""
-        have, layers, size = self.cache.shape
+        have, layers, size = len(self.cache) - 1, *self.cache.shape[1:]
         if num_slots > have:
             more = min(self._limit, max(2 * have, num_slots)) - have
-            self.cache = torch.cat([self.cache, self.cache.new_empty(more, layers, size)])
+            self.cache = torch.cat([self.cache, self.cache.new_zeros(more, layers, size)])
+            if self._graphs is not None:
+                self._graphs.forget()
 
     def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
-        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; the cache gains all."""
-        ids, position, slot, there = (
-            torch.from_numpy(array).to(self._device) for array in (plan.ids, plan.position, plan.slot, wanted)
-        )
-        attention = _Attention(plan, self._device, self._dtype)
-        x_TE = self._tokens[ids] + self._positions[position]
+        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``, good until the next call; the
+        cache gains all."""
+        spare = len(self.cache) - 1
+        if self._graphs is not None:
+            return self._graphs(plan, wanted, spare)
+        shape = shape_of(plan, wanted)
+        flat = torch.from_numpy(lay_out(plan, wanted, shape, spare)).to(self._device)
+        return self._forward(shape, split(flat, shape))
+
+    def _forward(self, shape: Shape, at: Indices) -> torch.Tensor:
+        """``float32[W, E]``"""
+        attention = _Attention(shape, at, self._dtype)
+        x_TE = self._tokens[at.ids] + self._positions[at.position]
         last = len(self._layers) - 1
         for index, layer in enumerate(self._layers):
             qkv = torch.addmm(layer.attention_in[0], self._normed(x_TE, layer.norm_1), layer.attention_in[1])
             cache = self.cache[:, index]
-            cache.index_copy_(0, slot, qkv[:, self._size :].to(cache.dtype))
+            cache.index_copy_(0, at.slot, qkv[:, self._size :].to(cache.dtype))
             attended = attention(qkv[:, : self._size], cache, self._heads).to(self._dtype)
             if index == last:  # no later layer reads the other positions
-                x_TE, attended = x_TE[there], attended[there]
+                x_TE, attended = x_TE[at.wanted], attended[at.wanted]
             x_TE = x_TE + torch.addmm(layer.attention_out[0], attended, layer.attention_out[1])
             inner = torch.addmm(layer.feed_forward_in[0], self._normed(x_TE, layer.norm_2), layer.feed_forward_in[1])
             inner = F.gelu(inner, approximate="tanh")
@@ -101,33 +115,29 @@ class DeviceTrunk:
 class _Attention:
     """Attention of one pass over keys and values gathered for every row and queries padded to a grid."""
 
-    def __init__(self, plan: Pass, device: torch.device, dtype: torch.dtype) -> None:
-        self._rows, self._width, self._slots = len(plan.last), plan.width, plan.keys.shape[1]
-        self._padded = torch.from_numpy(plan.padded).to(device)
-        self._keys = torch.from_numpy(plan.keys.ravel()).to(device)
-        self._mask = self._make_mask(plan, device, dtype)
+    def __init__(self, shape: Shape, at: Indices, dtype: torch.dtype) -> None:
+        self._shape, self._at = shape, at
+        self._mask = _mask(shape, at, dtype) if shape.masked else None
 
     def __call__(self, query_TE: torch.Tensor, cache: torch.Tensor, heads: int) -> torch.Tensor:
         """``[T, E]``: what every packed token takes from its row; ``cache[slots, 2E]``."""
-        grid, size = self._rows * self._width, query_TE.shape[1]
-        ragged = len(query_TE) < grid
-        if ragged:
-            query_TE = query_TE.new_zeros(grid, size).index_copy_(0, self._padded, query_TE)
-        query = query_TE.view(self._rows, self._width, heads, -1).transpose(1, 2)
-        kv = cache.index_select(0, self._keys).view(self._rows, self._slots, 2, heads, size // heads)
+        shape, at, size = self._shape, self._at, query_TE.shape[1]
+        grid = shape.rows * shape.width
+        if shape.ragged:  # behind the grid there is a place for tokens that only fill up
+            query_TE = query_TE.new_zeros(grid + 1, size).index_copy_(0, at.padded, query_TE)[:grid]
+        query = query_TE.view(shape.rows, shape.width, heads, -1).transpose(1, 2)
+        kv = cache.index_select(0, at.keys).view(shape.rows, shape.slots, 2, heads, size // heads)
         key, value = kv.permute(2, 0, 3, 1, 4).unbind(0)
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=self._mask)
         attended = attended.transpose(1, 2).reshape(grid, size)
-        return attended[self._padded] if ragged else attended
+        return F.pad(attended, (0, 0, 0, 1))[at.padded] if shape.ragged else attended
 
-    def _make_mask(self, plan: Pass, device: torch.device, dtype: torch.dtype) -> torch.Tensor | None:
-        """``[M, 1, Q, S]`` to add to the scores: a token sees the history before it, and itself."""
-        if plan.width == 1 and bool((plan.start == self._slots - 1).all()):
-            return None  # every row is one token that sees all of its keys
-        start, length = (torch.from_numpy(array).to(device) for array in (plan.start, plan.lengths))
-        place = start[:, None] + torch.arange(plan.width, device=device)
-        before = torch.minimum(place, length[:, None])
-        key = torch.arange(self._slots, device=device)
-        sees = (key < before[..., None]) | (key == place[..., None])
-        mask = torch.zeros(sees.shape, dtype=dtype, device=device)
-        return mask.masked_fill_(~sees, float("-inf"))[:, None]
+
+def _mask(shape: Shape, at: Indices, dtype: torch.dtype) -> torch.Tensor:
+    """``[M, 1, Q, S]`` to add to the scores: a token sees the history before it, and itself."""
+    place = at.start[:, None] + torch.arange(shape.width, device=at.start.device)
+    before = torch.minimum(place, at.lengths[:, None])
+    key = torch.arange(shape.slots, device=at.start.device)
+    sees = (key < before[..., None]) | (key == place[..., None])
+    mask = torch.zeros(sees.shape, dtype=dtype, device=at.start.device)
+    return mask.masked_fill_(~sees, float("-inf"))[:, None]

@@ -68,6 +68,7 @@ class QueryEngine:
         precision: str = "fp32",
         max_batch: int = 1024,
         cache_mb: int = 4096,
+        cuda_graphs: bool = False,
     ) -> None:
         """The engine keeps a copy of the weights.
 
@@ -79,6 +80,7 @@ class QueryEngine:
                 residual stream, heads and probabilities are float32 in both.
             max_batch: rows of one forward pass at most; larger batches take several.
             cache_mb: MiB that the keys and values may take; they take what is used.
+            cuda_graphs: on a GPU, replay passes as captured graphs (``learner.static_passes``).
         """
         if np.shape(utility) != (net.arch.num_outcomes,):
             raise ValueError(
@@ -99,7 +101,7 @@ class QueryEngine:
         self._trunk: HostTrunk | DeviceTrunk = (
             HostTrunk(self._net, num_slots, dtype_of(precision))
             if self._device.type == "cpu"
-            else DeviceTrunk(self._net, num_slots, self._device, dtype_of(precision))
+            else DeviceTrunk(self._net, num_slots, self._device, dtype_of(precision), cuda_graphs)
         )
         self._utility = torch.tensor(utility, dtype=torch.float32, device=self._device)
         self._slots = SlotPool(num_slots)

@@ -102,6 +102,8 @@ class EngineConfig:
     """Rows of one forward pass at most."""
     cache_mb: int = 4096
     """MiB that the keys and values of each player's network may take at most."""
+    cuda_graphs: bool = False
+    """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
 
     def __post_init__(self) -> None:
         _check("engine", "device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")

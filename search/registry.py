@@ -94,7 +94,9 @@ def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig)
     """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
     from learner.engine import QueryEngine
 
-    model = QueryEngine(net, utility, engine.device, engine.precision, engine.max_batch, engine.cache_mb)
+    model = QueryEngine(
+        net, utility, engine.device, engine.precision, engine.max_batch, engine.cache_mb, engine.cuda_graphs
+    )
     return cast(ObservationModel, model)  # met structurally: the learner does not know this package
 
 

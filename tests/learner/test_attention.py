@@ -11,6 +11,7 @@ from learner.device_trunk import DeviceTrunk
 from learner.host_trunk import HostTrunk
 from learner.packing import pack
 from learner.slots import SlotPool
+from learner.static_passes import filled_up, lay_out, shape_of
 from learner.trunk import Architecture, PolicyValueNet, initialise
 from tests.learner.material import tiny_net
 
@@ -58,14 +59,15 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
 
 
 @BOTH
+@pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize(
     ("rows", "longest_chunk", "share_of_candidates"),
     [(1, 1, 0.0), (2, 2, 0.2), (17, 1, 0.0), (40, 6, 0.0), (40, 6, 0.3), (3, 25, 1)],
 )
-def test_a_cpus_trunk_equals_a_gpus(heads, rows, longest_chunk, share_of_candidates, dtype, tolerance):
+def test_a_cpus_trunk_equals_a_gpus(static, heads, rows, longest_chunk, share_of_candidates, dtype, tolerance):
     rng, net = np.random.default_rng(rows * longest_chunk), network(heads)
-    host, device = HostTrunk(net, SLOTS, dtype), DeviceTrunk(net, SLOTS, torch.device("cpu"), dtype)
+    host, device = HostTrunk(net, SLOTS, dtype), DeviceTrunk(net, SLOTS, torch.device("cpu"), dtype, graphs=static)
     plan = a_pass(rng, rows, longest_chunk, share_of_candidates, host, device)
     wanted = np.concatenate([plan.last, plan.leaves])
     ours, theirs = host.hidden(plan, wanted), device.hidden(plan, wanted)
@@ -89,12 +91,27 @@ def test_large_passes_go_block_by_block_without_a_difference(dtype, tolerance, m
 
 def test_a_cache_that_grows_keeps_what_it_holds():
     trunk = DeviceTrunk(tiny_net(HeartsGame()), 100, torch.device("cpu"), torch.float32)
-    trunk.cache = torch.randn(7, 2, 32)
+    trunk.cache = torch.randn(8, 2, 32)  # the last one is the spare slot
     before = trunk.cache.clone()
     for wanted, slots in ((5, 7), (8, 14), (90, 90), (100, 100)):
         trunk.reserve(wanted)
-        assert trunk.cache.shape == (slots, 2, 32)
-        assert torch.equal(trunk.cache[:7], before)
+        assert trunk.cache.shape == (slots + 1, 2, 32)
+        assert torch.equal(trunk.cache[:8], before)
+
+
+def test_passes_of_all_sizes_are_filled_up_to_few_shapes_and_say_the_same():
+    rng, net, shapes = np.random.default_rng(1), network(3), set()
+    for rows, longest, share in ((5, 3, 0.2), (6, 3, 0.2), (7, 4, 0.2), (8, 4, 0.2), (1, 1, 0.0)):
+        plain, filled = (DeviceTrunk(net, SLOTS, torch.device("cpu"), torch.float32, graphs=on) for on in (False, True))
+        plan = a_pass(rng, rows, longest, share, plain, filled)
+        wanted = np.concatenate([plan.last, plan.leaves])
+        torch.testing.assert_close(filled.hidden(plan, wanted), plain.hidden(plan, wanted))
+        torch.testing.assert_close(filled.cache[plan.slot], plain.cache[plan.slot])
+        own, shape = shape_of(plan, wanted), filled_up(shape_of(plan, wanted))
+        assert all(whole >= part for whole, part in zip(shape[:5], own[:5], strict=True))
+        assert len(lay_out(plan, wanted, shape, spare=SLOTS)) == sum(shape.sizes)
+        shapes.add(shape)
+    assert len(shapes) <= 4
 
 
 def test_scores_far_apart_do_not_overflow():

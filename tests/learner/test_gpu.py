@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 GAME = HeartsGame()
 
 
+@pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 0.05)])
-def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance):
+def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs):
     rng = np.random.default_rng(0)
     net, utility = tiny_net(GAME), rng.normal(size=GAME.outcomes.num_labels).astype(np.float32)
     tokens, lengths = rng.integers(0, 61, (20, 75)), rng.integers(1, 50, 20)
@@ -26,10 +27,11 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance):
     tokens[np.arange(20), lengths] = 7
     answers = []
     for device, kind in (("cpu", "fp32"), ("cuda", precision)):
-        engine = QueryEngine(net, utility, device, kind)
-        paths, held = np.full((20, 75), -1, np.int64), np.zeros(20, np.int64)
-        asked = {"values": np.ones(20, bool)}
-        first = engine.query(paths, held, tokens, lengths, candidates, **asked, look_ahead=True)
+        engine = QueryEngine(net, utility, device, kind, cuda_graphs=graphs)
+        held, asked = np.zeros(20, np.int64), {"values": np.ones(20, bool)}
+        for _ in range(3):  # captured, then replayed on other slots
+            paths = np.full((20, 75), -1, np.int64)
+            first = engine.query(paths, held, tokens, lengths, candidates, **asked, look_ahead=True)
         paths[np.arange(20), lengths] = first.action_slots[np.nonzero(candidates)[1] == 7]
         second = engine.query(paths, lengths + 1, tokens, lengths + 3, **asked)
         answers.append((first.next_token, first.value, first.action_values, first.action_next, *second[:2]))
