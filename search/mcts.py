@@ -107,6 +107,7 @@ class Search:
             if ended.any():
                 begun = self._finish(moving[ended], *self._outcomes(moving[ended]))
                 moving = np.union1d(moving[~ended], begun)
+                moving = moving[runs.active[moving]]  # some of the others may have been put off
             node, upcoming, last = runs.node[moving], runs.upcoming[moving], runs.last_node(moving)
             in_tree = node != NONE
             deciding = in_tree & (upcoming == Next.ACTION) & (forest.edge_count[node] > 0)

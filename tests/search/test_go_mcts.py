@@ -263,6 +263,22 @@ def test_runs_begun_ahead_of_their_turn_save_passes_and_leave_nothing_behind() -
     assert batches[12] < batches[1] / 1.5
 
 
+@pytest.mark.parametrize("seed", [7, 8, 11])
+@pytest.mark.parametrize("ahead", [5, 9])
+def test_runs_that_end_as_impossible_between_queries_neither_loop_nor_leave_claims(seed: int, ahead: int) -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)
+    trees = []
+    for most in (1, ahead):
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, ahead=most))
+        player.start(game, 4)
+        search = player.search(turns_at(game, histories, seeds), np.arange(4))
+        assert search.statistics.illegal_runs > 40
+        assert set(np.unique(search.forest.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
+        trees.append([search.forest.dump(row) for row in range(4)])
+    assert trees[0] == trees[1]
+
+
 def test_guesses_that_carry_lead_further_ahead_and_wrong_ones_less_far() -> None:
     game = HeartsGame()
     turns = turns_at(game, decision_histories(game, count=1), derive_many(5, 1))
