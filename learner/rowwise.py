@@ -66,14 +66,21 @@ def _add_and_normalise_in_parts(stream, added, norm, epsilon, out, bounds):
 
 @kernel(fastmath=True)
 def _add_and_normalise(stream, added, norm, epsilon, out):
-    size = stream.shape[1]
+    size, scale, offset = stream.shape[1], norm[0], norm[1]
     row = np.empty(size, np.float32)
     for t in range(len(stream)):
-        widen(added[t], row)
+        sums, more = stream[t], added[t]
+        mean, squares = np.float32(0.0), np.float32(0.0)
+        for e in range(size):  # as few walks over the row as there can be: short loops cost by the loop
+            total = sums[e] + element(more, e)
+            sums[e] = total
+            mean += total
+        mean /= np.float32(size)
         for e in range(size):
-            row[e] += stream[t, e]
-        stream[t] = row
-        normalise(row, norm, epsilon)
+            squares += (sums[e] - mean) * (sums[e] - mean)
+        factor = np.float32(1.0) / np.sqrt(squares / np.float32(size) + epsilon)
+        for e in range(size):
+            row[e] = (sums[e] - mean) * factor * scale[e] + offset[e]
         narrow(row, out[t])
 
 
