@@ -76,8 +76,8 @@ class QueryEngine:
             net: the network, e.g. from ``learner.checkpoint.load_weights``.
             utility: ``float32[K]``: v(o) of every outcome label.
             device: ``auto``, ``cpu`` or ``cuda``.
-            precision: ``fp32`` or ``bf16``: of the trunk's matrix products, and on a GPU of the cache. Layer norms, the
-                residual stream, heads and probabilities are float32 in both.
+            precision: ``fp32`` or ``bf16``: of the trunk's matrix products and the cache, on a CPU also of the outcome
+                head's products. Layer norms, the residual stream and probabilities are float32 in both.
             max_batch: rows of one forward pass at most; larger batches take several.
             cache_mb: MiB that the keys and values may take; they take what is used.
             cuda_graphs: on a GPU, replay passes as captured graphs (``learner.static_passes``).

@@ -58,6 +58,7 @@ class HostTrunk:
         self._tokens = transformer.wte.weight.detach().numpy()
         self._positions = transformer.wpe.weight.detach().numpy()
         self._norm = _norm(transformer.ln_f)
+        self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
         # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
         kind = np.uint16 if dtype == torch.bfloat16 else np.float32
@@ -81,11 +82,11 @@ class HostTrunk:
         """``float32[N]``: expected utility of hidden states ``[N, E]``, a block at a time."""
         if len(hidden) == 0:
             return np.zeros(0, np.float32)
-        head, values = self._net.val_hidden.weight, []
+        values = []
         for block in hidden.split(_BLOCK // 2):
-            inner = F.gelu(F.linear(block, head)).to(self._dtype)
             more = rows_for(len(block), self._dtype) - len(block)
-            logits = _bits(self._outcomes(F.pad(inner, (0, 0, 0, more))))
+            filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
+            logits = _bits(self._outcomes(self._outcome_hidden(filled)))
             values.append(expectations(logits[: len(block)], utility.numpy()))
         return np.concatenate(values)
 
@@ -162,7 +163,7 @@ def _layer(block: Block, dtype: torch.dtype) -> _Layer:
         Product(attention.c_attn.weight, attention.c_attn.bias, dtype),
         Product(attention.c_proj.weight, attention.c_proj.bias, dtype),
         _norm(block.ln_2),
-        Product(feed_forward.c_fc.weight, feed_forward.c_fc.bias, dtype, gelu=True),
+        Product(feed_forward.c_fc.weight, feed_forward.c_fc.bias, dtype, gelu="tanh"),
         Product(feed_forward.c_proj.weight, feed_forward.c_proj.bias, dtype),
     )
 

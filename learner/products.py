@@ -22,10 +22,11 @@ def rows_for(count: int, dtype: torch.dtype) -> int:
 
 
 class Product:
-    """``x @ weight + bias``, and behind it GELU in its tanh form if so wished."""
+    """``x @ weight + bias``, and behind it GELU if so wished."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype, gelu: bool = False) -> None:
-        """``weight`` is ``[in, out]``, ``bias`` ``[out]``; copies of both are kept as ``dtype``."""
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype, gelu: str = "") -> None:
+        """``weight`` is ``[in, out]``, ``bias`` ``[out]``; copies of both are kept as ``dtype``. ``gelu`` is ``tanh``
+        for that form, ``none`` for the exact one, as torch says it."""
         self._weight, self._bias = weight.detach().to(dtype).contiguous(), bias.detach().to(dtype)
         self._packed = _packed(self._weight) if dtype == torch.bfloat16 else None
         self._gelu = gelu
@@ -33,10 +34,10 @@ class Product:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """``[rows, out]`` of ``[rows, in]``."""
         if self._packed is not None:
-            then, form = ("gelu", "tanh") if self._gelu else ("none", "")
-            return torch.ops.mkldnn._linear_pointwise(x, self._packed, self._bias, then, [], form)  # type: ignore[no-any-return]
+            then = "gelu" if self._gelu else "none"
+            return torch.ops.mkldnn._linear_pointwise(x, self._packed, self._bias, then, [], self._gelu)  # type: ignore[no-any-return]
         result = torch.addmm(self._bias, x, self._weight)
-        return F.gelu(result, approximate="tanh") if self._gelu else result
+        return F.gelu(result, approximate=self._gelu) if self._gelu else result
 
 
 def _packed(weight: torch.Tensor) -> torch.Tensor | None:
