@@ -6,7 +6,8 @@ The plain version does a quarter of the runs (all of them with ``--full``), and 
 a tree are its cheapest, so that flatters it. As fresh weights know no cards, both sample only tokens that are possible
 (``mask_impossible``): runs then are as long as a trained network's.
 
-* ``one_game_exact``: one search at a time, ``lanes=1``: Algorithm 3 itself; float32.
+* ``one_game_exact``: one search at a time, ``lanes=1``: Algorithm 3 itself, whose runs may begin ahead of their turn
+  (``ahead``, its default), as that leaves the tree as it is; float32.
 * ``one_game``: one search at a time, ``lanes=16``; bfloat16.
 * ``games_32``: 32 searches side by side, ``lanes=1``, per decision; bfloat16.
 """
