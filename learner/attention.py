@@ -65,7 +65,7 @@ def _attend_in_parts(qkv, cache, layer, keys, row, before, own, heads, bounds, a
 def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
     size, longest = cache.shape[2] // 2, keys.shape[1] + 1
     query, out = np.empty((_GROUP, size), np.float32), np.empty((_GROUP, size), np.float32)
-    score, power = np.empty((_GROUP, longest), np.float32), np.empty(longest, np.int32)
+    score = np.empty((_GROUP, longest), np.float32)
     kv = np.empty((longest, 2 * size), np.float32)
     first, last, read = bounds[0], bounds[1], np.float32(0.0)
     for t in range(first, last):
@@ -88,9 +88,9 @@ def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
             for t in range(begin, stop):
                 widen(qkv[t, :size], query[t - begin])
             if together:
-                _attend_group(query, kv, before[begin:stop], held + begin - first, heads, score, power, out)
+                _attend_group(query, kv, before[begin:stop], held + begin - first, heads, score, out)
             else:
-                attend_one(query[0], cache, layer, path, before[begin], own[begin], heads, score[0], power, out[0])
+                attend_one(query[0], cache, layer, path, before[begin], own[begin], heads, score[0], out[0])
             for t in range(begin, stop):
                 narrow(out[t - begin], attended[t])
         first = end
@@ -98,8 +98,8 @@ def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
 
 
 @kernel(fastmath=True)
-def attend_one(query, cache, layer, path, seen, own, heads, score, power, attended):
-    """One token: it sees the first ``seen`` slots of ``path`` and its ``own``. ``score`` and ``power`` are scratch."""
+def attend_one(query, cache, layer, path, seen, own, heads, score, attended):
+    """One token: it sees the first ``seen`` slots of ``path`` and its ``own``. ``score`` is scratch."""
     size = cache.shape[2] // 2
     width = size // heads
     scale = np.float32(1.0 / np.sqrt(width))
@@ -113,7 +113,7 @@ def attend_one(query, cache, layer, path, seen, own, heads, score, power, attend
                 dot += q[d] * element(k, d)
             score[i] = dot * scale
             highest = max(highest, score[i])
-        share = np.float32(1.0) / exponentials(score, power, seen + 1, highest)
+        share = np.float32(1.0) / exponentials(score, seen + 1, highest)
         out, a, b = attended[first : first + width], size + first, size + first + width
         v, weight = cache[own, layer, a:b], score[seen] * share
         for d in range(width):
@@ -132,7 +132,7 @@ def attend_one(query, cache, layer, path, seen, own, heads, score, power, attend
 
 
 @kernel(fastmath=True)
-def _attend_group(query, kv, before, own, heads, score, power, attended):
+def _attend_group(query, kv, before, own, heads, score, attended):
     """Up to four tokens of a row over keys and values that lie side by side, ``float32[S, 2E]``: token ``t`` sees the
     first ``before[t]``, which rises, and its own at ``own + t``. What is fetched for one token serves all."""
     size, count = query.shape[1], len(before)
@@ -150,7 +150,7 @@ def _attend_group(query, kv, before, own, heads, score, power, attended):
             highest = np.float32(-np.inf)
             for i in range(seen + 1):
                 highest = max(highest, weight[i])
-            share = np.float32(1.0) / exponentials(weight, power, seen + 1, highest)
+            share = np.float32(1.0) / exponentials(weight, seen + 1, highest)
             for i in range(seen + 1):
                 weight[i] *= share
             out, v, its_own = attended[t, a:b], kv[own + t, c:d], weight[seen]

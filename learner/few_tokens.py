@@ -110,7 +110,7 @@ def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsi
     added = np.empty((count, size), np.float32)
     wide = np.empty((count, inner), np.float32)
     longest = max(keys.shape[1] + 1, inner)
-    score, power = np.empty(longest, np.float32), np.empty(longest, np.int32)
+    score = np.empty(longest, np.float32)
     for t in range(count):
         stream[t] = weights.tokens[ids[t]] + weights.positions[position[t]]
     for layer in range(len(weights.attention_in)):
@@ -121,14 +121,14 @@ def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsi
             narrow(qkv[t, size:], cache[slot[t], layer])
         for t in range(count):
             path = keys[row[t]]
-            attend_one(qkv[t], cache, layer, path, position[t], slot[t], heads, score, power, attended[t])
+            attend_one(qkv[t], cache, layer, path, position[t], slot[t], heads, score, attended[t])
         _linear(attended, weights.attention_out[layer], weights.attention_out_bias[layer], added, threads)
         stream += added
         normed[:] = stream
         _normalise(normed, weights.norm_2[layer], epsilon)
         _linear(normed, weights.feed_forward_in[layer], weights.feed_forward_in_bias[layer], wide, threads)
         for t in range(count):
-            gelu(wide[t], score, power)
+            gelu(wide[t], score)
         _linear(wide, weights.feed_forward_out[layer], weights.feed_forward_out_bias[layer], added, threads)
         stream += added
     _normalise(stream, weights.norm, epsilon)

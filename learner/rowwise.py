@@ -118,13 +118,13 @@ def _expectations_in_parts(logits, utility, out, bounds):
 
 @kernel(fastmath=True)
 def _expectations(logits, utility, out):
-    row, power = np.empty(logits.shape[1], np.float32), np.empty(logits.shape[1], np.int32)
+    row = np.empty(logits.shape[1], np.float32)
     for t in range(len(logits)):
         widen(logits[t], row)
         highest = np.float32(-np.inf)
         for k in range(len(row)):
             highest = max(highest, row[k])
-        total = exponentials(row, power, len(row), highest)
+        total = exponentials(row, len(row), highest)
         weighted = np.float32(0.0)
         for k in range(len(row)):
             weighted += row[k] * utility[k]
@@ -132,23 +132,24 @@ def _expectations(logits, utility, out):
 
 
 @kernel(fastmath=True)
-def gelu(row, scratch, power):
+def gelu(row, scratch):
     """In place: x / (1 + exp(-2 z)), z = sqrt(2 / pi) (x + 0.044715 x^3)."""
     for i in range(len(row)):
         z = np.float32(-1.5957691216057308) * (row[i] + np.float32(0.044715) * row[i] * row[i] * row[i])
         scratch[i] = min(max(z, np.float32(-80.0)), np.float32(80.0))
-    exponentials(scratch, power, len(row), np.float32(0.0))
+    exponentials(scratch, len(row), np.float32(0.0))
     for i in range(len(row)):
         row[i] /= np.float32(1.0) + scratch[i]
 
 
 @kernel(fastmath=True)
-def exponentials(values, power, count, less):
+def exponentials(values, count, less):
     """Replace the first ``count`` values by the exponentials of what they are above ``less``, at most 88; their sum.
 
-    In loops that become vector instructions: 2 to the whole part from the bits of a float, to the rest by a polynomial
-    (relative error below 3e-7). ``power`` is scratch, ``int32``.
+    In one loop that becomes vector instructions: 2 to the whole part from the bits of a float, to the rest by a
+    polynomial (relative error below 3e-7).
     """
+    total = np.float32(0.0)
     for i in range(count):
         x = max((values[i] - less) * _LOG2_E, np.float32(-126.0))
         whole = np.floor(x)
@@ -158,10 +159,7 @@ def exponentials(values, power, count, less):
         p = p * rest + np.float32(5.5826318e-2)
         p = p * rest + np.float32(2.4015361e-1)
         p = p * rest + np.float32(6.9315308e-1)
-        values[i] = p * rest + np.float32(9.9999994e-1)
-        power[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
-    factor, total = power.view(np.float32), np.float32(0.0)
-    for i in range(count):
-        values[i] *= factor[i]
+        p = p * rest + np.float32(9.9999994e-1)
+        values[i] = p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
         total += values[i]
     return total
