@@ -14,7 +14,7 @@ train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest  # a crash at the very end says where
 
 check: $(READY)
 	$(BIN)/ruff check
