@@ -100,7 +100,7 @@ def split(flat: torch.Tensor, shape: Shape) -> Indices:
 
 
 class Graphs:
-    """Runs passes in shapes of a few kinds; on CUDA the second and every later pass of a shape replays a graph."""
+    """Runs passes in shapes of a few kinds; on CUDA a shape is captured when it is first met, then replayed."""
 
     def __init__(self, forward: Forward, device: torch.device) -> None:
         """``forward`` must do the same work whenever the shape is the same, and never wait for the device."""
