@@ -20,6 +20,7 @@ from learner.packing import Pass
 from learner.rowwise import gelu, narrow, normalise
 from learner.threads import num_threads
 from learner.trunk import PolicyValueNet
+from learner.vector_attention import token_scratch
 
 MOST_TOKENS = {torch.float32: 8, torch.bfloat16: 1}
 """Up to here the loop was faster than torch's products at the paper's size, on one core and on two."""
@@ -109,8 +110,7 @@ def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsi
     attended = np.empty((count, size), np.float32)
     added = np.empty((count, size), np.float32)
     wide = np.empty((count, inner), np.float32)
-    longest = max(keys.shape[1] + 1, inner)
-    score = np.empty(longest, np.float32)
+    scratch, for_token = np.empty(inner, np.float32), token_scratch(keys.shape[1])
     for t in range(count):
         stream[t] = weights.tokens[ids[t]] + weights.positions[position[t]]
     for layer in range(len(weights.attention_in)):
@@ -121,14 +121,14 @@ def _forward(weights, ids, position, slot, row, keys, wanted, cache, heads, epsi
             narrow(qkv[t, size:], cache[slot[t], layer])
         for t in range(count):
             path = keys[row[t]]
-            attend_one(qkv[t], cache, layer, path, position[t], slot[t], heads, score, attended[t])
+            attend_one(qkv[t], cache, layer, path, position[t], slot[t], heads, for_token, attended[t])
         _linear(attended, weights.attention_out[layer], weights.attention_out_bias[layer], added, threads)
         stream += added
         normed[:] = stream
         _normalise(normed, weights.norm_2[layer], epsilon)
         _linear(normed, weights.feed_forward_in[layer], weights.feed_forward_in_bias[layer], wide, threads)
         for t in range(count):
-            gelu(wide[t], score)
+            gelu(wide[t], scratch)
         _linear(wide, weights.feed_forward_out[layer], weights.feed_forward_out_bias[layer], added, threads)
         stream += added
     _normalise(stream, weights.norm, epsilon)

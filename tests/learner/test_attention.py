@@ -60,13 +60,13 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
 
 @BOTH
 @pytest.mark.parametrize("static", [False, True])
-@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize(("heads", "size"), [(1, 24), (3, 24), (1, 32), (3, 48)])  # the last two in whole vectors
 @pytest.mark.parametrize(
     ("rows", "longest_chunk", "share_of_candidates"),
     [(1, 1, 0.0), (2, 2, 0.2), (17, 1, 0.0), (40, 6, 0.0), (40, 6, 0.3), (3, 25, 1)],
 )
-def test_a_cpus_trunk_equals_a_gpus(static, heads, rows, longest_chunk, share_of_candidates, dtype, tolerance):
-    rng, net = np.random.default_rng(rows * longest_chunk), network(heads)
+def test_a_cpus_trunk_equals_a_gpus(static, heads, size, rows, longest_chunk, share_of_candidates, dtype, tolerance):
+    rng, net = np.random.default_rng(rows * longest_chunk), network(heads, size)
     host, device = HostTrunk(net, SLOTS, dtype), DeviceTrunk(net, SLOTS, torch.device("cpu"), dtype, graphs=static)
     plan = a_pass(rng, rows, longest_chunk, share_of_candidates, host, device)
     wanted = np.concatenate([plan.last, plan.leaves])
