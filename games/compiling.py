@@ -22,23 +22,21 @@ def cache_directory() -> Path:
     return Path(os.environ.get("KIBITZ_CACHE_DIR", "~/.cache/kibitz")).expanduser()
 
 
-def _sources_fingerprint() -> str:
-    """16 hex digits that change with any source of the games, or any file of ours above them that holds kernels.
+def sources_fingerprint(root: Path = Path(__file__).parents[1]) -> str:
+    """16 hex digits that change with any source of the games below ``root``, or any file of ours above them that holds
+    kernels or tells numba how to build what they call.
 
     numba compiles kernels into the kernels that call them, but looks only at the caller's own file to tell whether its
     machine code is still good: after a change of the rules, players would go on with the old ones.
     """
-    games = Path(__file__).parent
-    sources = [file.read_bytes() for file in sorted(games.rglob("*.py"))]
-    above = (
-        file.read_bytes() for floor in ("learner", "search") for file in sorted((games.parent / floor).rglob("*.py"))
-    )
-    sources += [source for source in above if b"@kernel" in source]
+    sources = [file.read_bytes() for file in sorted((root / "games").rglob("*.py"))]
+    above = (file.read_bytes() for floor in ("learner", "search") for file in sorted((root / floor).rglob("*.py")))
+    sources += [source for source in above if b"@kernel" in source or b"lower_builtin" in source]
     return hashlib.blake2b(b"".join(sources), digest_size=8).hexdigest()
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(cache_directory() / "numba" / _sources_fingerprint())  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = str(cache_directory() / "numba" / sources_fingerprint())  # type: ignore[attr-defined]
 
 
 @overload
