@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from games.compiling import kernel
 from games.game import Game
 from games.rng import mix
 from search.tree import NONE, Forest
@@ -171,15 +172,19 @@ class Runs:
 
     def refresh(self, rows: np.ndarray, forest: Forest) -> None:
         """Use what other runs have computed since, along the whole of each path."""
-        tree, nodes, places = self.tree[rows], self.nodes[rows], np.arange(self.slots.shape[1])
-        in_root = places < self.roots.lengths[tree][:, None]
-        shared = np.where(in_root, self.roots.slots[tree], forest.slot[nodes])
-        own = ~in_root & (nodes == NONE)
-        there = np.where(own, places < self.held[rows][:, None], shared != NONE)
-        there &= ~in_root | (places < self.roots.held[tree][:, None])
-        self.slots[rows] = np.where(own, self.slots[rows], shared)
-        held = np.where(there.all(1), len(places), there.argmin(1))
-        self.held[rows] = np.minimum(held, self.lengths[rows])
+        roots = self.roots
+        _refresh(
+            rows,
+            self.tree,
+            self.nodes,
+            self.lengths,
+            self.slots,
+            self.held,
+            forest.slot,
+            roots.slots,
+            roots.lengths,
+            roots.held,
+        )
 
     def waits_for(self, rows: np.ndarray) -> np.ndarray:
         """``int64[M]``: the first node on each path that has no slot yet, else the one that the run stands on; the root
@@ -211,3 +216,22 @@ class Runs:
         """Keep the slots of the root histories alone; the others have been given back."""
         self.slots[:] = self.roots.slots[self.tree]
         self.held[:] = np.minimum(self.held, self.roots.held[self.tree])
+
+
+@kernel
+def _refresh(rows, tree, nodes, lengths, slots, held, node_slot, root_slot, root_length, root_held):
+    for row in rows:
+        root, known = tree[row], lengths[row]
+        for place in range(lengths[row] - 1, -1, -1):
+            node = nodes[row, place]
+            if place < root_length[root]:
+                slots[row, place] = root_slot[root, place]
+                there = place < root_held[root] and slots[row, place] != NONE
+            elif node != NONE:
+                slots[row, place] = node_slot[node]
+                there = slots[row, place] != NONE
+            else:  # the run's own
+                there = place < held[row]
+            if not there:
+                known = place
+        held[row] = known
