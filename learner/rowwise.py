@@ -7,15 +7,12 @@ float32 in which everything is computed, ``element`` reads one number.
 Shape letters: ``T`` packed tokens, ``E`` n_embd, ``K`` outcome labels.
 """
 
-import math
-
 import numba
 import numpy as np
 
 from games.compiling import kernel
 from learner.threads import bounds_of
-
-_LOG2_E = np.float32(math.log2(math.e))
+from learner.vectors import LOG2_E, POWER_OF_TWO
 
 
 @kernel
@@ -151,15 +148,15 @@ def exponentials(values, count, less):
     """
     total = np.float32(0.0)
     for i in range(count):
-        x = max((values[i] - less) * _LOG2_E, np.float32(-126.0))
+        x = max((values[i] - less) * np.float32(LOG2_E), np.float32(-126.0))
         whole = np.floor(x)
         rest = x - whole
-        p = np.float32(1.8775767e-3)
-        p = p * rest + np.float32(8.9893397e-3)
-        p = p * rest + np.float32(5.5826318e-2)
-        p = p * rest + np.float32(2.4015361e-1)
-        p = p * rest + np.float32(6.9315308e-1)
-        p = p * rest + np.float32(9.9999994e-1)
+        p = np.float32(POWER_OF_TWO[0])
+        p = p * rest + np.float32(POWER_OF_TWO[1])
+        p = p * rest + np.float32(POWER_OF_TWO[2])
+        p = p * rest + np.float32(POWER_OF_TWO[3])
+        p = p * rest + np.float32(POWER_OF_TWO[4])
+        p = p * rest + np.float32(POWER_OF_TWO[5])
         values[i] = p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
         total += values[i]
     return total

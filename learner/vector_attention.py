@@ -8,7 +8,6 @@ it saves; its keys are read where they lie.
 Shape letters as in ``learner.attention``.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from games.compiling import kernel
 from learner.vectors import (
     LANES,
+    LOG2_E,
     add,
     exp2,
     larger,
@@ -34,7 +34,6 @@ _GROUP = 4
 """Tokens of a row that are worked on at once."""
 _UNSEEN = np.float32(-1e30)
 """Score of a key that a token does not see."""
-_LOG2_E = math.log2(math.e)
 
 
 class RowScratch(NamedTuple):
@@ -69,8 +68,8 @@ def row_scratch(size, longest):
         np.empty((_GROUP, size), np.float32),
         np.empty((_GROUP, filled_up), np.float32),
         np.empty((_GROUP, filled_up), np.float32),
-        np.zeros((filled_up, 2 * size), np.float32),  # what no row has filled must be numbers: it is worked on too
-        np.zeros((size, filled_up), np.float32),
+        np.empty((filled_up, 2 * size), np.float32),
+        np.empty((size, filled_up), np.float32),
     )
 
 
@@ -93,10 +92,13 @@ def attend_row(qkv, cache, layer, path, before, first, end, heads, scratch, atte
         at = (path[i] * cache.shape[1] + layer) * 2 * size
         for e in range(0, 2 * size, LANES):
             store(kv, 2 * i * size + e, load(cache, at + e))
+    for i in range(count, -(-count // LANES) * LANES):  # no token sees these keys, but vectors hold them too
+        for e in range(0, size, LANES):
+            store(kv, 2 * i * size + e, splat(np.float32(0.0)))
     for i in range(0, count, LANES):
         for e in range(0, size, LANES):
             transpose(kv, 2 * i * size + e, 2 * size, turned, e * longest + i, longest)
-    scale = splat(np.float32(_LOG2_E / np.sqrt(size // heads)))
+    scale = splat(np.float32(LOG2_E / np.sqrt(size // heads)))
     for begin in range(first, end, _GROUP):
         for g in range(_GROUP):
             t = min(begin + g, end - 1)  # a group that is not full has the last token several times
@@ -173,7 +175,7 @@ def attend_token(query, cache, layer, path, seen, own, heads, scratch, attended)
     score, place = scratch
     size = cache.shape[2] // 2
     width = size // heads
-    scale = splat(np.float32(_LOG2_E / np.sqrt(width)))
+    scale = splat(np.float32(LOG2_E / np.sqrt(width)))
     for i in range(seen + 1):
         place[i] = ((path[i] if i < seen else own) * cache.shape[1] + layer) * 2 * size
     for first in range(0, size, width):

@@ -8,6 +8,7 @@ beginning, whatever its shape; arrays are C-contiguous, and nothing checks bound
 """
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,12 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 
 LANES = 16
 """Numbers of a vector."""
+LOG2_E = math.log2(math.e)
+POWER_OF_TWO = (1.8775767e-3, 8.9893397e-3, 5.5826318e-2, 2.4015361e-1, 6.9315308e-1, 9.9999994e-1)
+"""Polynomial that is 2 to the power of 0 .. 1, highest coefficient first (relative error below 3e-7)."""
 
 _HALF, _INT, _FLOAT = ir.IntType(16), ir.IntType(32), ir.FloatType()
 _HALVES, _INTS, _FLOATS = (ir.VectorType(element, LANES) for element in (_HALF, _INT, _FLOAT))
-_POLYNOMIAL = (1.8775767e-3, 8.9893397e-3, 5.5826318e-2, 2.4015361e-1, 6.9315308e-1, 9.9999994e-1)
-"""2 to the power of 0 .. 1, highest coefficient first (relative error below 3e-7)."""
 _FUSED = ("contract",)
 """A product and a sum may be one instruction."""
 
@@ -219,8 +221,8 @@ def _build_exp2(context, builder, signature, arguments):
     floor = cgutils.get_or_insert_function(builder.module, function, f"llvm.floor.v{LANES}f32")
     x = _larger(builder, arguments[0], _floats(-127.0))
     whole = builder.call(floor, [x])
-    rest, power = builder.fsub(x, whole), _floats(_POLYNOMIAL[0])
-    for coefficient in _POLYNOMIAL[1:]:
+    rest, power = builder.fsub(x, whole), _floats(POWER_OF_TWO[0])
+    for coefficient in POWER_OF_TWO[1:]:
         power = _multiply_add(builder, power, rest, _floats(coefficient))
     exponent = builder.shl(builder.add(builder.fptosi(whole, _INTS), _ints(127)), _ints(23))
     return builder.fmul(power, builder.bitcast(exponent, _FLOATS))
