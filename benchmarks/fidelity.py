@@ -19,12 +19,12 @@ from rich.table import Table
 from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, network, plain_argmax_val
 from benchmarks.report import machine
 from games.hearts.game import HeartsGame
-from learner.config import ModelConfig
-from search.argmax_val import ArgmaxVal
-from search.config import ArgmaxValConfig, EngineConfig, GoMctsConfig
-from search.go_mcts import GoMcts
-from search.player import Turns
-from search.registry import make_model
+from learner.config import EngineConfig, ModelConfig
+from search.config import ArgmaxValConfig, GoMctsConfig
+from search.go_mcts.player import GoMcts
+from search.players.argmax_val import ArgmaxVal
+from search.players.player import Turns
+from search.players.registry import make_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()

@@ -12,8 +12,8 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import ModelConfig
-from learner.trunk import PolicyValueNet, architecture, initialise
-from search.player import Turns
+from learner.model.network import PolicyValueNet, architecture, initialise
+from search.players.player import Turns
 from tests.learner.material import transformers_model
 
 PAPER = ModelConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)

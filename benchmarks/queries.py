@@ -16,7 +16,7 @@ import torch
 from benchmarks.plain import PAPER, hearts_turns, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
-from learner.engine import QueryEngine
+from learner.inference.engine import QueryEngine
 
 NEW_TOKENS = 4
 

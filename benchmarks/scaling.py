@@ -23,9 +23,10 @@ from cluster.connection import connect
 from cluster.pool import ActorPool
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.checkpoint import save_weights
-from search.config import EngineConfig, SearchConfig
-from search.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from learner.config import EngineConfig
+from learner.model.checkpoint import save_weights
+from search.config import SearchConfig
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from selfplay.config import InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan

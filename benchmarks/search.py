@@ -21,11 +21,12 @@ import numpy as np
 from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
-from learner.trunk import PolicyValueNet
-from search.config import EngineConfig, GoMctsConfig
-from search.go_mcts import GoMcts
-from search.player import Turns
-from search.registry import make_model
+from learner.config import EngineConfig
+from learner.model.network import PolicyValueNet
+from search.config import GoMctsConfig
+from search.go_mcts.player import GoMcts
+from search.players.player import Turns
+from search.players.registry import make_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()

@@ -15,11 +15,12 @@ from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, networ
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.trunk import PolicyValueNet
-from search.argmax_val import ArgmaxVal
-from search.config import ArgmaxValConfig, EngineConfig
-from search.player import Turns
-from search.registry import make_model
+from learner.config import EngineConfig
+from learner.model.network import PolicyValueNet
+from search.config import ArgmaxValConfig
+from search.players.argmax_val import ArgmaxVal
+from search.players.player import Turns
+from search.players.registry import make_model
 from search.table import play_table
 
 GAME = HeartsGame()

@@ -1,6 +1,7 @@
 """Training tokens a second: ``python -m benchmarks.training [--full] [--device cuda]``.
 
-Ours is ``learner.train`` as the presets run it: the lean network, the outcome head at eight positions of a sequence,
+Ours is ``learner.training.train`` as the presets run it: the lean network, the outcome head at eight positions of a
+sequence,
 bfloat16. Theirs is the plain loop over the same sequences in the same process, turn and turn about: the transformers
 model, float32, the outcome loss at every position. Networks ``paper_model`` (Table 4, dropout and all) and
 ``demo_model`` (``model=demo``), random hands of Hearts, batches of 64.
@@ -19,8 +20,8 @@ from benchmarks.plain import PAPER, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
-from learner.data import Batch, TrainingData, epoch_order, load_data, make_batch
-from learner.train import train
+from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
+from learner.training.train import train
 from tests.learner.material import shard_of, transformers_model
 
 GAME = HeartsGame()
@@ -31,7 +32,7 @@ BATCH = 64
 
 
 class Ours:
-    """``learner.train``: every call trains a network of its own."""
+    """``learner.training.train``: every call trains a network of its own."""
 
     def __init__(self, model: ModelConfig, precision: str, shard: str, out: Path, device: str) -> None:
         self._model, self._precision, self._shard = model, precision, shard

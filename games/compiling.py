@@ -51,7 +51,7 @@ def kernel(function: _Function | None = None, *, fastmath: bool = False, paralle
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 
     ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions;
-    ``@kernel(parallel=True)`` runs its ``numba.prange`` on several threads (see ``learner.threads``).
+    ``@kernel(parallel=True)`` runs its ``numba.prange`` on several threads (see ``learner.inference.cpu.threads``).
     """
     compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)
     return compiled if function is None else compiled(function)

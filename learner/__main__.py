@@ -12,7 +12,7 @@ from games.config import GameConfig
 from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
-from learner.train import train
+from learner.training.train import train
 
 SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""

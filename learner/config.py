@@ -28,7 +28,8 @@ class ModelConfig:
     resid_pdrop: float = 0.05
     outcome_init: str = "normal"
     """How a fresh outcome head starts: ``normal`` as every other layer, or ``points``, where labels with similar points
-    start with similar weights, so that what is learned about one serves its neighbours (``learner.outcome_init``)."""
+    start with similar weights, so that what is learned about one serves its neighbours
+    (``learner.model.outcome_init``)."""
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-5
 
@@ -69,7 +70,7 @@ class LearnerConfig:
     outcome_weight: float = 0.1
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
-    all of them (see ``learner.loss``)."""
+    all of them (see ``learner.training.loss``)."""
     precision: str = "fp32"
     """Of the matrix products: ``fp32``, ``bf16``, or ``auto``: ``bf16`` where the device is fast at it."""
     device: str = "auto"
@@ -97,6 +98,28 @@ class LearnerConfig:
         _one_of("learner", self, "schedule", SCHEDULES)
         _one_of("learner", self, "precision", PRECISIONS)
         _one_of("learner", self, "device", DEVICES)
+
+
+@dataclass
+class EngineConfig:
+    """Where and how networks answer queries."""
+
+    device: str = "auto"
+    """``auto`` (CUDA where there is a device), ``cpu`` or ``cuda``."""
+    precision: str = "fp32"
+    """``fp32``, ``bf16``, or ``auto``: bf16 where the device has instructions for it."""
+    max_batch: int = 1024
+    """Rows of one forward pass at most."""
+    cache_mb: int = 4096
+    """MiB that the keys and values of each player's network may take at most."""
+    cuda_graphs: bool = False
+    """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
+
+    def __post_init__(self) -> None:
+        _one_of("engine", self, "device", DEVICES)
+        _one_of("engine", self, "precision", PRECISIONS)
+        _at_least("engine", self, "cache_mb", 1)
+        _at_least("engine", self, "max_batch", 1)
 
 
 def _at_least(group: str, config: object, key: str, low: float) -> None:

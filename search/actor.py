@@ -1,7 +1,7 @@
-"""The evaluator as a Ray actor: a thin shell around ``search.evaluator.Evaluator``."""
+"""The evaluator as a Ray actor: a thin shell around ``search.tournament.evaluator.Evaluator``."""
 
 import ray
 
-from search.evaluator import Evaluator
+from search.tournament.evaluator import Evaluator
 
 EvaluatorActor = ray.remote(Evaluator)

@@ -88,25 +88,3 @@ class SearchConfig:
     argmax_val: ArgmaxValConfig = field(default_factory=ArgmaxValConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)
-
-
-@dataclass
-class EngineConfig:
-    """Where and how networks answer queries."""
-
-    device: str = "auto"
-    """``auto`` (CUDA where there is a device), ``cpu`` or ``cuda``."""
-    precision: str = "fp32"
-    """``fp32`` or ``bf16``."""
-    max_batch: int = 1024
-    """Rows of one forward pass at most."""
-    cache_mb: int = 4096
-    """MiB that the keys and values of each player's network may take at most."""
-    cuda_graphs: bool = False
-    """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
-
-    def __post_init__(self) -> None:
-        _check("engine", "device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
-        _check("engine", "precision", self.precision, self.precision in ("fp32", "bf16"), "fp32 or bf16")
-        _check("engine", "cache_mb", self.cache_mb, self.cache_mb >= 1, "at least 1")
-        _check("engine", "max_batch", self.max_batch, self.max_batch >= 1, "at least 1")

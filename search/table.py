@@ -12,7 +12,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
-from search.player import Player, Turns
+from search.players.player import Player, Turns
 
 
 @dataclass(frozen=True)

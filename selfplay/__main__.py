@@ -14,10 +14,10 @@ from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
 from games.registry import make_game
-from learner.checkpoint import load_weights
-from learner.trunk import architecture
-from search.evaluator import EvaluatorSettings
-from search.registry import check_cache, check_names, own_checkpoints
+from learner.model.checkpoint import load_weights
+from learner.model.network import architecture
+from search.players.registry import check_cache, check_names, own_checkpoints
+from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings

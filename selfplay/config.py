@@ -6,8 +6,8 @@ from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
 from games.config import GameConfig
-from learner.config import LearnerConfig, ModelConfig
-from search.config import EngineConfig, SearchConfig
+from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from search.config import SearchConfig
 
 
 @dataclass

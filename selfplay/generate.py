@@ -17,9 +17,10 @@ from cluster.errors import blaming_input
 from cluster.progress import Progress
 from games.config import GameConfig
 from games.registry import make_game
-from learner.checkpoint import load_weights
-from search.config import EngineConfig, SearchConfig
-from search.registry import check_cache, check_names
+from learner.config import EngineConfig
+from learner.model.checkpoint import load_weights
+from search.config import SearchConfig
+from search.players.registry import check_cache, check_names
 from selfplay.config import InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, split

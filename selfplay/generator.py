@@ -15,14 +15,15 @@ from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, write_shard
-from learner.checkpoint import checkpoint_id, load_weights
-from learner.trunk import PolicyValueNet
-from search.argmax_val import ArgmaxVal
-from search.config import EngineConfig, SearchConfig
-from search.imitation import Imitation
-from search.player import Player
-from search.queries import ObservationModel
-from search.registry import make_model, make_model_free
+from learner.config import EngineConfig
+from learner.model.checkpoint import checkpoint_id, load_weights
+from learner.model.network import PolicyValueNet
+from learner.observation_model import ObservationModel
+from search.config import SearchConfig
+from search.players.argmax_val import ArgmaxVal
+from search.players.imitation import Imitation
+from search.players.player import Player
+from search.players.registry import make_model, make_model_free
 from search.table import play_table
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats

@@ -15,9 +15,9 @@ from cluster.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
-from learner.task import TrainingTask
-from search.entrant import labels
-from search.evaluator import DealsTask
+from learner.training.task import TrainingTask
+from search.players.spec import labels
+from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches, merge
 from search.tournament.result import TournamentResult, summarize
 from selfplay.config import MatchConfig, TrainConfig

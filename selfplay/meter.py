@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from search.queries import Answer, ObservationModel
+from learner.observation_model import Answer, ObservationModel
 
 
 @dataclass

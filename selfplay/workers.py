@@ -16,9 +16,9 @@ from cluster.errors import UserError
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
 from learner.actor import LearnerActor
-from learner.task import TrainingTask
+from learner.training.task import TrainingTask
 from search.actor import EvaluatorActor
-from search.evaluator import DealsTask, EvaluatorSettings
+from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import Matches
 from selfplay.actor import GeneratorActor
 from selfplay.generator import GeneratorSettings, ShardReport

@@ -11,7 +11,7 @@ from cluster.errors import blaming_input
 from cluster.progress import Progress
 from cluster.storage import write_json_atomic
 from games.registry import make_game
-from search.registry import checkpoint_record, make_players
+from search.players.registry import checkpoint_record, make_players
 from search.tournament.config import TournamentConfig
 from search.tournament.matches import seatings
 from search.tournament.report import render

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from games.config import GameConfig
-from search.config import EngineConfig, SearchConfig
+from learner.config import EngineConfig
+from search.config import SearchConfig
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, derive_many
-from search.player import Player
+from search.players.player import Player
 from search.table import play_table
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive
-from search.statistics import bootstrap_interval, wilcoxon_p
 from search.tournament.matches import Matches, seatings
+from search.tournament.statistics import bootstrap_interval, wilcoxon_p
 
 FORMAT = 1
 """Raised whenever the JSON changes its meaning."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from games.game import Game
-from search.player import Player
+from search.players.player import Player
 from search.tournament.matches import play_deals
 from search.tournament.result import TournamentResult, summarize
 

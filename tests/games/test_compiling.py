@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
     ("changed", "compiles_anew"),
     [
         ("games/hearts/rules.py", True),
-        ("learner/vector_attention.py", True),
-        ("learner/vectors.py", True),
-        ("search/tree.py", True),
+        ("learner/inference/cpu/vector_attention.py", True),
+        ("learner/inference/cpu/vectors.py", True),
+        ("search/go_mcts/tree.py", True),
         ("learner/config.py", False),
-        ("search/statistics.py", False),
+        ("search/tournament/statistics.py", False),
     ],
 )
 def test_what_kernels_are_made_of_names_the_directory_of_their_machine_code(tmp_path, changed, compiles_anew):

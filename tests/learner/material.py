@@ -8,8 +8,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import ModelConfig
-from learner.model import PolicyValueConfig, PolicyValueModel
-from learner.trunk import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.pretrained import PolicyValueConfig, PolicyValueModel
 
 TINY = ModelConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
 """Small, with weights large enough that what a position sees makes a difference."""

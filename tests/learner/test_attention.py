@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from learner import host_trunk
-from learner.attention import attend
-from learner.device_trunk import DeviceTrunk
-from learner.host_trunk import HostTrunk
-from learner.packing import pack
-from learner.slots import SlotPool
-from learner.static_passes import filled_up, lay_out, shape_of
-from learner.trunk import Architecture, PolicyValueNet, initialise
+from learner.inference.cpu import trunk as host_trunk
+from learner.inference.cpu.attention import attend
+from learner.inference.cpu.trunk import HostTrunk
+from learner.inference.cuda_graphs import filled_up, lay_out, shape_of
+from learner.inference.packing import pack
+from learner.inference.prefix_tree import SlotPool
+from learner.inference.torch_trunk import DeviceTrunk
+from learner.model.network import Architecture, PolicyValueNet, initialise
 from tests.learner.material import tiny_net
 
 SLOTS, LENGTH, TOKENS = 4000, 30, 9

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from games.hearts.game import HeartsGame
-from learner.checkpoint import checkpoint_id, load_weights, save_weights
+from learner.model.checkpoint import checkpoint_id, load_weights, save_weights
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame()

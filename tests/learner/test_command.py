@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from games.hearts.game import HeartsGame
-from learner.checkpoint import load_weights
+from learner.model.checkpoint import load_weights
 from tests.learner.material import shard_of
 
 ROOT = Path(__file__).parents[2]

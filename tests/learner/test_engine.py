@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from learner.engine import MIB, QueryEngine, slot_bytes
-from learner.packing import sub_batches
+from learner.inference.engine import MIB, QueryEngine, slot_bytes
+from learner.inference.packing import sub_batches
 from tests.learner.material import TINY, tiny_net, transformers_model
 
 GAME = HeartsGame()
@@ -161,7 +161,7 @@ def test_wide_and_narrow_rows_share_a_batch(similar, monkeypatch):
     lengths = np.where(np.arange(80) % 2 == 0, 2, 60)
     candidates = rng.random((80, V)) < 0.05
     monkeypatch.setattr(  # as a GPU wants it
-        "learner.engine.sub_batches", lambda width, most, **_: sub_batches(width, most, similar)
+        "learner.inference.engine.sub_batches", lambda width, most, **_: sub_batches(width, most, similar)
     )
     asking = Asking(QueryEngine(NET, UTILITY), 80)
     answer = asking.query(tokens, lengths, candidates=candidates)

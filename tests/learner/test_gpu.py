@@ -8,8 +8,8 @@ import torch
 
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig
-from learner.engine import QueryEngine
-from learner.train import train
+from learner.inference.engine import QueryEngine
+from learner.training.train import train
 from tests.learner.material import TINY, shard_of, tiny_net
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from learner.loss import losses, stratified_positions
-from learner.trunk import PolicyValueNet
+from learner.model.network import PolicyValueNet
+from learner.training.loss import losses, stratified_positions
 from tests.learner.material import tiny_net
 
 

@@ -11,11 +11,11 @@ import yaml
 from transformers import AutoConfig, AutoModel, GPT2Model
 
 from games.hearts.game import HeartsGame
-from learner.checkpoint import load_weights, save_weights
 from learner.config import ModelConfig
-from learner.loss import losses
-from learner.model import PolicyValueModel
-from learner.trunk import PolicyValueNet, architecture, causal_attention
+from learner.model.checkpoint import load_weights, save_weights
+from learner.model.network import PolicyValueNet, architecture, causal_attention
+from learner.model.pretrained import PolicyValueModel
+from learner.training.loss import losses
 from tests.learner.material import TINY, random_games, tiny_net
 
 PRESETS = Path(__file__).parents[2] / "conf" / "model"
@@ -146,5 +146,5 @@ def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_p
 
 
 def test_training_and_queries_do_not_import_transformers():
-    code = "import sys, learner.train, learner.engine; sys.exit('transformers' in sys.modules)"
+    code = "import sys, learner.training.train, learner.inference.engine; sys.exit('transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

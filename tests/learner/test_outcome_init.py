@@ -7,11 +7,11 @@ import torch
 from transformers import AutoModel
 
 from games.hearts.game import HeartsGame
-from learner.checkpoint import load_weights
 from learner.config import LearnerConfig, ModelConfig
-from learner.model import PolicyValueModel
-from learner.outcome_init import outcome_features, start_outcome_head
-from learner.train import train
+from learner.model.checkpoint import load_weights
+from learner.model.outcome_init import outcome_features, start_outcome_head
+from learner.model.pretrained import PolicyValueModel
+from learner.training.train import train
 from tests.learner.material import shard_of
 
 GAME = HeartsGame()

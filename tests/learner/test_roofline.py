@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from games.hearts.game import HeartsGame
 from learner.config import ModelConfig
-from learner.roofline import forward_flops, matmul_rate, training_flops
+from learner.training.roofline import forward_flops, matmul_rate, training_flops
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame()

@@ -5,9 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from learner.products import Product
-from learner.rowwise import add_and_normalise, expectations, exponentials, gelu, narrow, widen
-from learner.threads import bounds_of
+from learner.inference.cpu.products import Product
+from learner.inference.cpu.rowwise import add_and_normalise, expectations, exponentials, gelu, narrow, widen
+from learner.inference.cpu.threads import bounds_of
 
 
 def bits(tensor):
@@ -75,7 +75,7 @@ def test_a_product_of_bfloat16_is_torchs_up_to_rounding(rows, gelu):
 
 
 def test_a_build_of_torch_without_packed_products(monkeypatch):
-    monkeypatch.setattr("learner.products._packed", lambda weight: None)
+    monkeypatch.setattr("learner.inference.cpu.products._packed", lambda weight: None)
     weight, bias, x = torch.randn(32, 48) / 6, torch.randn(48), torch.randn(5, 32).bfloat16()
     packed_less = Product(weight, bias, torch.bfloat16, gelu="tanh")(x)
     torch.testing.assert_close(
@@ -85,11 +85,11 @@ def test_a_build_of_torch_without_packed_products(monkeypatch):
 
 @pytest.mark.parametrize(("threads", "count", "parts"), [(1, 100, 1), (2, 7, 1), (2, 8, 2), (3, 100, 3), (3, 0, 1)])
 def test_rows_are_cut_for_as_many_threads_as_are_worth_it(threads, count, parts, monkeypatch):
-    monkeypatch.setattr("learner.threads.num_threads", lambda: threads)
+    monkeypatch.setattr("learner.inference.cpu.threads.num_threads", lambda: threads)
     bounds = bounds_of(count)
     assert len(bounds) == parts + 1 and bounds[0] == 0 and bounds[-1] == count and (np.diff(bounds) >= 0).all()
 
 
 def test_rows_are_cut_only_where_they_may_be(monkeypatch):
-    monkeypatch.setattr("learner.threads.num_threads", lambda: 4)
+    monkeypatch.setattr("learner.inference.cpu.threads.num_threads", lambda: 4)
     assert bounds_of(20, np.array([1, 9, 20])).tolist() == [0, 9, 20, 20, 20]

@@ -10,12 +10,12 @@ import torch
 
 from games.hearts.game import HeartsGame
 from games.shards import ShardError
-from learner.checkpoint import checkpoint_id, load_weights
 from learner.config import LearnerConfig, ModelConfig
-from learner.data import epoch_order, held_out, load_data, make_batch
-from learner.resume import partial_path
-from learner.train import learning_rate, train
-from learner.trunk import device_of, precision_of
+from learner.model.checkpoint import checkpoint_id, load_weights
+from learner.model.network import device_of, precision_of
+from learner.training.data import epoch_order, held_out, load_data, make_batch
+from learner.training.resume import partial_path
+from learner.training.train import learning_rate, train
 from tests.learner.material import shard_of
 
 GAME = HeartsGame()
@@ -84,7 +84,7 @@ def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_pa
     learner = replace(LEARNER, checkpoint_every_steps=8, max_steps=8)
     whole = train(GAME, MODEL, learner, shards, tmp_path / "whole")
     with monkeypatch.context() as patched, pytest.raises(KilledError):
-        patched.setattr("learner.train.save_finished", kill)
+        patched.setattr("learner.training.train.save_finished", kill)
         train(GAME, MODEL, learner, shards, tmp_path / "killed")
     resumed = train(GAME, MODEL, learner, shards, tmp_path / "killed")
     assert resumed.keys() == whole.keys() and resumed["step"] == resumed["num_steps"] == 8

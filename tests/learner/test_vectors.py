@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from learner.attention import attend
-from learner.vectors import (
+from learner.inference.cpu.attention import attend
+from learner.inference.cpu.vectors import (
     LANES,
     add,
     exp2,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from games.game import Game
-from search.queries import Answer
+from learner.observation_model import Answer
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]

@@ -1,6 +1,7 @@
 """Algorithm 3 of paper 001, written once more as the paper prints it: one search, one history, one query at a time.
 
-The tree is a dictionary from histories to children. Slow on purpose: it is what ``search.go_mcts`` is compared with.
+The tree is a dictionary from histories to children. Slow on purpose: it is what ``search.go_mcts.player`` is compared
+with.
 """
 
 import math
@@ -11,8 +12,8 @@ import numpy as np
 from games.game import Game, Next
 from games.rng import mix
 from search.config import GoMctsConfig
-from search.policy import possible_only
-from search.tree import sample_rows
+from search.go_mcts.tree import sample_rows
+from search.players.policy import possible_only
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]

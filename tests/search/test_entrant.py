@@ -4,8 +4,8 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from search.config import GoMctsConfig
-from search.entrant import labels, parse
-from search.registry import check_names
+from search.players.registry import check_names
+from search.players.spec import labels, parse
 
 
 def test_a_name_is_taken_apart():

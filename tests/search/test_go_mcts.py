@@ -10,9 +10,9 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from search.config import GoMctsConfig
-from search.go_mcts import GoMcts
-from search.player import Turns
-from search.tree import NOBODY, NONE, Forest
+from search.go_mcts.player import GoMcts
+from search.go_mcts.tree import NOBODY, NONE, Forest
+from search.players.player import Turns
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 from tests.search.toy import LEADS, ToyGame
@@ -250,7 +250,7 @@ def test_runs_begun_ahead_of_their_turn_save_passes_and_leave_nothing_behind() -
         player = GoMcts(model, GoMctsConfig(num_runs=60, exploration=2.0, ahead=ahead, mask_impossible=True))
         player.start(game, 3)
         search = player.search(turns_at(game, histories, seeds), np.arange(3))
-        forest, runs = search.forest, search.runs
+        forest, runs = search.forest, search.go_mcts.simulations
         batches[ahead] = search.statistics.batches
         trees.append([forest.dump(row) for row in range(3)])
         assert search.statistics.runs == runs.begun.sum() == 180

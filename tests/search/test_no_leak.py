@@ -9,13 +9,13 @@ from games.conformance import Decide, check_no_leak
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import mix
-from learner.checkpoint import save_weights
-from learner.config import ModelConfig
-from learner.trunk import PolicyValueNet, architecture, initialise
-from search.config import EngineConfig, GoMctsConfig, SearchConfig
-from search.player import Player, Turns
-from search.random_player import RandomPlayer
-from search.registry import make_players
+from learner.config import EngineConfig, ModelConfig
+from learner.model.checkpoint import save_weights
+from learner.model.network import PolicyValueNet, architecture, initialise
+from search.config import GoMctsConfig, SearchConfig
+from search.players.player import Player, Turns
+from search.players.random_player import RandomPlayer
+from search.players.registry import make_players
 from search.table import play_table
 
 NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts")

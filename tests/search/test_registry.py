@@ -3,11 +3,11 @@
 import pytest
 
 from games.hearts.game import HeartsGame
-from learner.checkpoint import checkpoint_id, save_weights
-from learner.config import ModelConfig
-from learner.trunk import PolicyValueNet, architecture, initialise
-from search.config import ArgmaxValConfig, EngineConfig, GoMctsConfig, ImitationConfig, SearchConfig
-from search.registry import check_cache, checkpoint_record, make_model_free, make_players, own_checkpoints
+from learner.config import EngineConfig, ModelConfig
+from learner.model.checkpoint import checkpoint_id, save_weights
+from learner.model.network import PolicyValueNet, architecture, initialise
+from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SearchConfig
+from search.players.registry import check_cache, checkpoint_record, make_model_free, make_players, own_checkpoints
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -95,8 +95,8 @@ def test_a_checkpoint_of_another_game_is_refused(checkpoint: str) -> None:
         (lambda: ImitationConfig(temperature=0.0), "imitation.temperature is 0.0; it must be above 0"),
         (lambda: GoMctsConfig(num_runs=0), "go_mcts.num_runs is 0; it must be at least 1"),
         (lambda: GoMctsConfig(exploration=-1.0), "go_mcts.exploration is -1.0"),
-        (lambda: EngineConfig(device="tpu"), "engine.device is 'tpu'; it must be auto, cpu or cuda"),
-        (lambda: EngineConfig(max_batch=0), "engine.max_batch is 0"),
+        (lambda: EngineConfig(device="tpu"), "engine.device=tpu: must be one of auto, cpu, cuda"),
+        (lambda: EngineConfig(max_batch=0), "engine.max_batch=0: must be at least 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(make: object, message: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from games.rng import derive_many, mix
-from search.statistics import bootstrap_interval, wilcoxon_p
+from search.tournament.statistics import bootstrap_interval, wilcoxon_p
 
 
 def test_wilcoxon_p_of_five_equal_signs_is_two_in_thirty_two() -> None:

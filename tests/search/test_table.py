@@ -7,11 +7,11 @@ import pytest
 
 from games.game import Next
 from games.rng import derive_many, mix
-from search.argmax_val import ArgmaxVal
 from search.config import ArgmaxValConfig, ImitationConfig
-from search.imitation import Imitation
-from search.player import Player, Turns
-from search.random_player import RandomPlayer, choose_uniformly
+from search.players.argmax_val import ArgmaxVal
+from search.players.imitation import Imitation
+from search.players.player import Player, Turns
+from search.players.random_player import RandomPlayer, choose_uniformly
 from search.table import play_table
 from tests.search.models import FunctionModel, hash_model
 from tests.search.toy import ToyGame

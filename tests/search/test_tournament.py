@@ -11,8 +11,8 @@ from rich.console import Console
 from cluster.storage import write_json_atomic
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
-from search.random_player import RandomPlayer
-from search.registry import make_players
+from search.players.random_player import RandomPlayer
+from search.players.registry import make_players
 from search.tournament.matches import Matches, merge, play_deals, seatings
 from search.tournament.report import render
 from search.tournament.result import TournamentResult, lower_is_better, summarize

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from games.config import GameConfig
-from learner.config import LearnerConfig, ModelConfig
-from learner.task import Learner, TrainingTask
-from search.config import EngineConfig
-from search.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.training.task import Learner, TrainingTask
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
@@ -59,7 +58,7 @@ class InProcess:
     def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
         self.trained.append(task)
         learner = Learner()
-        metrics = learner.train(task)
+        metrics = learner.training.train(task)
         on_progress(learner.progress() or metrics)
         return metrics
 

@@ -7,8 +7,8 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
-from learner.checkpoint import checkpoint_id, save_weights
-from learner.trunk import PolicyValueNet, architecture, initialise
+from learner.model.checkpoint import checkpoint_id, save_weights
+from learner.model.network import PolicyValueNet, architecture, initialise
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command
 from tests.selfplay.material import tiny_config

@@ -1,0 +1,162 @@
+"""What happens to rows of activations between two matrix products on a CPU, in compiled loops.
+
+torch does the same in several operations, each a walk over the whole pass that allocates its result. Activations are
+float32, or bfloat16 seen as ``uint16`` (numpy has no such type): ``widen`` and ``narrow`` go between them and the
+float32 in which everything is computed, ``element`` reads one number.
+
+Shape letters: ``T`` packed tokens, ``E`` n_embd, ``K`` outcome labels.
+"""
+
+import numba
+import numpy as np
+
+from games.compiling import kernel
+from learner.inference.cpu.threads import bounds_of
+from learner.inference.cpu.vectors import LOG2_E, POWER_OF_TWO
+
+
+@kernel
+def element(row, i):
+    """``row[i]`` as a float32, of a row of either type."""
+    if row.itemsize == 2:
+        return np.uint32(np.uint32(row[i]) << np.uint32(16)).view(np.float32)
+    return np.float32(row[i])
+
+
+@kernel
+def widen(row, out):
+    """``float32[N]`` of a row of either type."""
+    for i in range(len(row)):
+        out[i] = element(row, i)
+
+
+@kernel
+def narrow(row, out):
+    """A ``float32[N]`` rounded to either type, to the nearest and ties to even as torch does it."""
+    if out.itemsize == 2:
+        bits = row.view(np.uint32)
+        for i in range(len(row)):
+            odd = (bits[i] >> np.uint32(16)) & np.uint32(1)
+            out[i] = (bits[i] + np.uint32(0x7FFF) + odd) >> np.uint32(16)
+    else:
+        for i in range(len(row)):
+            out[i] = row[i]
+
+
+def add_and_normalise(
+    stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray, bounds: np.ndarray
+) -> None:
+    """``stream += added`` and ``out`` the layer norm of the sum: ``float32[T, E]``, either type, ``float32[2, E]`` of
+    factors and offsets, either type; ``bounds`` as ``bounds_of`` gives them."""
+    if len(bounds) == 2:
+        _add_and_normalise(stream, added, norm, epsilon, out)
+    else:
+        _add_and_normalise_in_parts(stream, added, norm, epsilon, out, bounds)
+
+
+@kernel(parallel=True)
+def _add_and_normalise_in_parts(stream, added, norm, epsilon, out, bounds):
+    for part in numba.prange(len(bounds) - 1):
+        first, last = bounds[part], bounds[part + 1]
+        _add_and_normalise(stream[first:last], added[first:last], norm, epsilon, out[first:last])
+
+
+@kernel(fastmath=True)
+def _add_and_normalise(stream, added, norm, epsilon, out):
+    size, scale, offset = stream.shape[1], norm[0], norm[1]
+    row = np.empty(size, np.float32)
+    for t in range(len(stream)):
+        sums, more = stream[t], added[t]
+        mean, squares = np.float32(0.0), np.float32(0.0)
+        for e in range(size):  # as few walks over the row as there can be: short loops cost by the loop
+            total = sums[e] + element(more, e)
+            sums[e] = total
+            mean += total
+        mean /= np.float32(size)
+        for e in range(size):
+            squares += (sums[e] - mean) * (sums[e] - mean)
+        factor = np.float32(1.0) / np.sqrt(squares / np.float32(size) + epsilon)
+        for e in range(size):
+            row[e] = (sums[e] - mean) * factor * scale[e] + offset[e]
+        narrow(row, out[t])
+
+
+@kernel(fastmath=True)
+def normalise(row, norm, epsilon):
+    """Layer norm of a row in place."""
+    size = len(row)
+    mean, variance = np.float32(0.0), np.float32(0.0)
+    for e in range(size):
+        mean += row[e]
+    mean /= np.float32(size)
+    for e in range(size):
+        variance += (row[e] - mean) * (row[e] - mean)
+    factor = np.float32(1.0) / np.sqrt(variance / np.float32(size) + epsilon)
+    scale, offset = norm[0], norm[1]
+    for e in range(size):
+        row[e] = (row[e] - mean) * factor * scale[e] + offset[e]
+
+
+def expectations(logits: np.ndarray, utility: np.ndarray) -> np.ndarray:
+    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type."""
+    out, bounds = np.empty(len(logits), np.float32), bounds_of(len(logits))
+    if len(bounds) == 2:
+        _expectations(logits, utility, out)
+    else:
+        _expectations_in_parts(logits, utility, out, bounds)
+    return out
+
+
+@kernel(parallel=True)
+def _expectations_in_parts(logits, utility, out, bounds):
+    for part in numba.prange(len(bounds) - 1):
+        _expectations(logits[bounds[part] : bounds[part + 1]], utility, out[bounds[part] : bounds[part + 1]])
+
+
+@kernel(fastmath=True)
+def _expectations(logits, utility, out):
+    row = np.empty(logits.shape[1], np.float32)
+    for t in range(len(logits)):
+        widen(logits[t], row)
+        highest = np.float32(-np.inf)
+        for k in range(len(row)):
+            highest = max(highest, row[k])
+        total = exponentials(row, len(row), highest)
+        weighted = np.float32(0.0)
+        for k in range(len(row)):
+            weighted += row[k] * utility[k]
+        out[t] = weighted / total
+
+
+@kernel(fastmath=True)
+def gelu(row, scratch):
+    """In place: x / (1 + exp(-2 z)), z = sqrt(2 / pi) (x + 0.044715 x^3)."""
+    for i in range(len(row)):
+        z = np.float32(-1.5957691216057308) * (row[i] + np.float32(0.044715) * row[i] * row[i] * row[i])
+        scratch[i] = min(max(z, np.float32(-80.0)), np.float32(80.0))
+    exponentials(scratch, len(row), np.float32(0.0))
+    for i in range(len(row)):
+        row[i] /= np.float32(1.0) + scratch[i]
+
+
+@kernel(fastmath=True)
+def exponentials(values, count, less):
+    """Replace the first ``count`` values by the exponentials of what they are above ``less``, at most 88; their sum.
+
+    In one loop that becomes vector instructions: 2 to the whole part from the bits of a float, to the rest by a
+    polynomial (relative error below 3e-7).
+    """
+    total = np.float32(0.0)
+    for i in range(count):
+        x = max((values[i] - less) * np.float32(LOG2_E), np.float32(-126.0))
+        whole = np.floor(x)
+        rest = x - whole
+        p = np.float32(POWER_OF_TWO[0])
+        p = p * rest + np.float32(POWER_OF_TWO[1])
+        p = p * rest + np.float32(POWER_OF_TWO[2])
+        p = p * rest + np.float32(POWER_OF_TWO[3])
+        p = p * rest + np.float32(POWER_OF_TWO[4])
+        p = p * rest + np.float32(POWER_OF_TWO[5])
+        values[i] = p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+        total += values[i]
+    return total

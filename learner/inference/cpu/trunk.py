@@ -1,0 +1,172 @@
+"""The trunk on a CPU: torch's matrix products, and compiled loops for what stands between them.
+
+A pass over a few dozen tokens, as searches side by side ask for, spends less on the matrix products than on the torch
+operations around them; with a compiled loop in place of each group of those, a layer is four products and three loops
+(docs/performance.md). Large passes go block by block, so that activations stay in the processor's cache.
+
+Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd. The residual stream, layer norms and the
+attention's sums are float32 whatever the type of products and cache.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from learner.inference.cpu.attention import attend
+from learner.inference.cpu.few_tokens import MOST_TOKENS, FewTokens
+from learner.inference.cpu.products import Product, rows_for
+from learner.inference.cpu.rowwise import add_and_normalise, expectations
+from learner.inference.cpu.threads import bounds_of
+from learner.inference.packing import Pass
+from learner.model.network import Block, PolicyValueNet
+
+_BLOCK = 512
+"""Tokens that go through all layers together, unless one row has more."""
+
+
+class _Layer(NamedTuple):
+    norm_1: np.ndarray
+    """``float32[2, E]``: factors, then offsets."""
+    attention_in: Product
+    attention_out: Product
+    norm_2: np.ndarray
+    feed_forward_in: Product
+    feed_forward_out: Product
+
+
+class _Tokens(NamedTuple):
+    """The part of a pass that is one block; as ``Pass`` has it."""
+
+    ids: np.ndarray
+    row: np.ndarray
+    position: np.ndarray
+    slot: np.ndarray
+
+
+class HostTrunk:
+    """A copy of a trunk's weights, and a cache of keys and values with a row per slot."""
+
+    def __init__(self, net: PolicyValueNet, num_slots: int, dtype: torch.dtype) -> None:
+        transformer, arch = net.transformer, net.arch
+        self._net, self._dtype = net, dtype
+        self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
+        self._layers = [_layer(block, dtype) for block in net.blocks]
+        self._tokens = transformer.wte.weight.detach().numpy()
+        self._positions = transformer.wpe.weight.detach().numpy()
+        self._norm = _norm(transformer.ln_f)
+        self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
+        self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
+        # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
+        kind = np.uint16 if dtype == torch.bfloat16 else np.float32
+        self.cache = np.empty((num_slots, arch.n_layer, 2 * arch.n_embd), kind)
+
+    def reserve(self, num_slots: int) -> None:
+        """All slots are there."""
+
+    def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
+        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; the cache gains all."""
+        if len(plan.ids) <= MOST_TOKENS[self._dtype]:
+            return torch.from_numpy(self._few.hidden(plan, wanted, self.cache))
+        hidden = np.empty((len(wanted), self._tokens.shape[1]), np.float32)
+        for part in _blocks(plan.row):
+            inside = np.flatnonzero((wanted >= part.start) & (wanted < part.stop))
+            tokens = _Tokens(plan.ids[part], plan.row[part], plan.position[part], plan.slot[part])
+            hidden[inside] = self._block(tokens, plan.keys, wanted[inside] - part.start)
+        return torch.from_numpy(hidden)
+
+    def values(self, hidden: torch.Tensor, utility: torch.Tensor) -> np.ndarray:
+        """``float32[N]``: expected utility of hidden states ``[N, E]``, a block at a time."""
+        if len(hidden) == 0:
+            return np.zeros(0, np.float32)
+        values = []
+        for block in hidden.split(_BLOCK // 2):
+            more = rows_for(len(block), self._dtype) - len(block)
+            filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
+            logits = _bits(self._outcomes(self._outcome_hidden(filled)))
+            values.append(expectations(logits[: len(block)], utility.numpy()))
+        return np.concatenate(values)
+
+    @functools.cached_property
+    def _few(self) -> FewTokens:
+        """A second layout of the weights, made once a pass needs it: tables of many games never do."""
+        return FewTokens(self._net, self._dtype)
+
+    def _block(self, tokens: _Tokens, keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Hidden states of ``wanted`` among the tokens of one block."""
+        ids, row, position, slot = tokens
+        rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
+        stream = self._tokens[ids] + self._positions[position]
+        added = torch.zeros(stream.shape, dtype=self._dtype)
+        for index, layer in enumerate(self._layers):
+            qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
+            attended = attend(_bits(qkv), self.cache, index, keys, row, position, slot, self._heads, rows)
+            if index == len(self._layers) - 1 and len(wanted) < len(stream):  # no later layer reads the others
+                stream, wanted, picked = stream[wanted], np.arange(len(wanted)), wanted
+                attended, bounds = self._rows(attended[picked]), bounds_of(len(stream))
+            added = layer.attention_out(self._tensor(attended))
+            added = layer.feed_forward_out(layer.feed_forward_in(self._normed(stream, added, layer.norm_2, bounds)))
+        hidden = np.empty_like(stream)
+        add_and_normalise(stream, _bits(added)[: len(stream)], self._norm, self._epsilon, hidden, bounds)
+        return hidden[wanted]
+
+    def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
+        """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""
+        count = len(stream)
+        normed = np.empty((rows_for(count, self._dtype), stream.shape[1]), self.cache.dtype)
+        normed[count:] = 0
+        add_and_normalise(stream, _bits(added)[:count], norm, self._epsilon, normed[:count], bounds)
+        return self._tensor(normed)
+
+    def _rows(self, array: np.ndarray) -> np.ndarray:
+        """The array filled up to as many rows as a product wants."""
+        more = rows_for(len(array), self._dtype) - len(array)
+        return np.concatenate([array, np.zeros((more, array.shape[1]), array.dtype)]) if more else array
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        """What the loops made, as torch sees it."""
+        tensor = torch.from_numpy(array)
+        return tensor if self._dtype == torch.float32 else tensor.view(self._dtype)
+
+
+def _bits(tensor: torch.Tensor) -> np.ndarray:
+    """The tensor's memory as the loops take it: bfloat16 as its bits."""
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def _row_ends(row: np.ndarray) -> np.ndarray:
+    """``int64[M]``: one behind the last packed token of every row."""
+    return np.flatnonzero(np.diff(row, append=-1)) + 1
+
+
+def _blocks(row: np.ndarray) -> Iterator[slice]:
+    """Packed tokens cut between rows."""
+    if len(row) <= _BLOCK:
+        yield slice(0, len(row))
+        return
+    ends = _row_ends(row)
+    first = 0
+    while first < len(row):
+        fitting = np.searchsorted(ends, first + _BLOCK, side="right") - 1
+        last = int(ends[max(fitting, np.searchsorted(ends, first, side="right"))])
+        yield slice(first, last)
+        first = last
+
+
+def _layer(block: Block, dtype: torch.dtype) -> _Layer:
+    attention, feed_forward = block.attn, block.mlp
+    return _Layer(
+        _norm(block.ln_1),
+        Product(attention.c_attn.weight, attention.c_attn.bias, dtype),
+        Product(attention.c_proj.weight, attention.c_proj.bias, dtype),
+        _norm(block.ln_2),
+        Product(feed_forward.c_fc.weight, feed_forward.c_fc.bias, dtype, gelu="tanh"),
+        Product(feed_forward.c_proj.weight, feed_forward.c_proj.bias, dtype),
+    )
+
+
+def _norm(module: torch.nn.LayerNorm) -> np.ndarray:
+    return torch.stack([module.weight, module.bias]).detach().numpy()

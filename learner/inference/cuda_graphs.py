@@ -1,0 +1,146 @@
+"""What a GPU is told of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
+
+A pass of a small network is some 150 kernels of a few microseconds each, which take longer to launch one by one than to
+run. Captured as a CUDA graph they are launched at once, but a graph serves one shape only. So passes are filled up to
+one of a few shapes: what fills them reads and writes a spare slot that no history has, and nobody reads the results.
+
+Letters as in ``learner.inference.packing``; ``W`` packed tokens whose hidden states are wanted.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from learner.inference.packing import Pass
+
+_STEP = 16
+"""Keys of a row are filled up to a multiple of this."""
+_MOST_GRAPHS = 64
+"""Graphs that are kept; each holds the memory of its results."""
+
+
+class Shape(NamedTuple):
+    """Everything about a pass that decides which kernels run over how much."""
+
+    tokens: int
+    """``T``"""
+    rows: int
+    """``M``"""
+    width: int
+    """``Q``"""
+    slots: int
+    """``S``"""
+    wanted: int
+    """``W``"""
+    ragged: bool
+    """Whether there are fewer packed tokens than places in the grid of the attention."""
+    masked: bool
+    """Whether some token does not see all of its row's keys."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Lengths of the arrays of ``Indices``."""
+        return (*(self.tokens,) * 4, self.rows * self.slots, self.rows, self.rows, self.wanted)
+
+
+class Indices(NamedTuple):
+    """A pass as a device sees it, each ``int64``; as ``Pass`` has them."""
+
+    ids: torch.Tensor
+    position: torch.Tensor
+    slot: torch.Tensor
+    padded: torch.Tensor
+    keys: torch.Tensor
+    start: torch.Tensor
+    lengths: torch.Tensor
+    wanted: torch.Tensor
+
+
+Forward = Callable[[Shape, Indices], torch.Tensor]
+"""``float32[W, E]``: hidden states of a pass."""
+
+
+def shape_of(plan: Pass, wanted: np.ndarray) -> Shape:
+    """The shape a pass has by itself."""
+    rows, slots = plan.keys.shape
+    masked = plan.width > 1 or bool((plan.start < slots - 1).any())
+    return Shape(len(plan.ids), rows, plan.width, slots, len(wanted), len(plan.ids) < rows * plan.width, masked)
+
+
+def filled_up(shape: Shape) -> Shape:
+    """The shape it is filled up to: powers of two, and keys to a multiple of 16."""
+    tokens, rows, width, wanted = (
+        1 << (size - 1).bit_length() for size in (shape.tokens, shape.rows, shape.width, shape.wanted)
+    )
+    return Shape(tokens, rows, width, -(-shape.slots // _STEP) * _STEP, wanted, ragged=True, masked=True)
+
+
+def lay_out(plan: Pass, wanted: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
+    """``int64``: the arrays of ``Indices`` one behind the other, filled up to ``shape`` with tokens of the slot
+    ``spare``, which stand behind the grid, and with rows that see that slot alone."""
+    rows, slots = plan.keys.shape
+    keys = np.full((shape.rows, shape.slots), spare, np.int64)
+    keys[:rows, :slots] = plan.keys
+    keys[:rows, slots:] = plan.keys[:, -1:]
+    padded = plan.padded // plan.width * shape.width + plan.padded % plan.width
+    filled = zip(
+        (plan.ids, plan.position, plan.slot, padded, keys.ravel(), plan.start, plan.lengths, wanted),
+        (0, 0, spare, shape.rows * shape.width, spare, 0, 1, 0),
+        shape.sizes,
+        strict=True,
+    )
+    return np.concatenate([np.append(array, np.full(size - len(array), fill)) for array, fill, size in filled])
+
+
+def split(flat: torch.Tensor, shape: Shape) -> Indices:
+    """Views of the arrays that ``lay_out`` put together."""
+    return Indices(*flat.split(shape.sizes))
+
+
+class Graphs:
+    """Runs passes in shapes of a few kinds; on CUDA a shape is captured when it is first met, then replayed."""
+
+    def __init__(self, forward: Forward, device: torch.device) -> None:
+        """``forward`` must do the same work whenever the shape is the same, and never wait for the device."""
+        self._forward, self._device = forward, device
+        self._captured: dict[Shape, _Captured] = {}
+
+    def __call__(self, plan: Pass, wanted: np.ndarray, spare: int) -> torch.Tensor:
+        """Hidden states ``float32[W, E]``, good until the next call."""
+        shape = filled_up(shape_of(plan, wanted))
+        flat = torch.from_numpy(lay_out(plan, wanted, shape, spare))
+        if self._device.type != "cuda":
+            return self._forward(shape, split(flat, shape))[: len(wanted)]
+        captured = self._captured.pop(shape, None)
+        if captured is None:
+            if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
+                del self._captured[next(iter(self._captured))]
+            captured = _Captured(self._forward, shape, flat, self._device)
+        self._captured[shape] = captured
+        return captured.replay(flat)[: len(wanted)]
+
+    def forget(self) -> None:
+        """Memory that the graphs work on has moved."""
+        self._captured.clear()
+
+
+class _Captured:
+    """One shape as a CUDA graph, and the memory it reads from and writes to."""
+
+    def __init__(self, forward: Forward, shape: Shape, flat: torch.Tensor, device: torch.device) -> None:
+        self._given = flat.to(device)
+        indices, here, aside = split(self._given, shape), torch.cuda.current_stream(device), torch.cuda.Stream(device)
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
+            forward(shape, indices)
+        here.wait_stream(aside)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._result = forward(shape, indices)
+
+    def replay(self, flat: torch.Tensor) -> torch.Tensor:
+        self._given.copy_(flat)
+        self._graph.replay()
+        return self._result

@@ -1,0 +1,149 @@
+"""A checkpoint is a directory: ``config.json`` and ``model.safetensors``, as transformers' ``from_pretrained`` reads
+them, plus ``training/`` for resuming. It appears whole or not at all, by renaming a finished directory into place.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from games.game import Game
+from learner.model.network import Architecture, PolicyValueNet
+
+MODEL_TYPE = "kibitz_policy_value"
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+
+
+def config_record(arch: Architecture, game: Game) -> dict[str, Any]:
+    """The contents of ``config.json``: the architecture in GPT-2's terms and what identifies the game."""
+    return {
+        "model_type": MODEL_TYPE,
+        "architectures": ["PolicyValueModel"],
+        "dtype": "float32",
+        **asdict(arch),
+        "activation_function": "gelu_new",
+        "attn_pdrop": 0.0,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": game.vocabulary.eos,
+        **game_record(game),
+    }
+
+
+def game_record(game: Game) -> dict[str, Any]:
+    """What a network's game must agree in: name, options, rules version, vocabulary."""
+    return {
+        "game": game.name,
+        "game_options": dict(game.options),
+        "rules_version": game.rules_version,
+        "vocabulary_fingerprint": game.vocabulary.fingerprint,
+    }
+
+
+def write_model(directory: Path, net: PolicyValueNet, game: Game) -> None:
+    """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
+    (directory / CONFIG_FILE).write_text(json.dumps(config_record(net.arch, game), indent=2) + "\n")
+    tensors = {name: tensor.detach().to("cpu", torch.float32).contiguous() for name, tensor in net.state_dict().items()}
+    save_file(tensors, directory / WEIGHTS_FILE, metadata={"format": "pt"})
+
+
+def save_weights(path: str | Path, net: PolicyValueNet, game: Game) -> None:
+    """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
+    publish(Path(path), lambda directory: write_model(directory, net, game))
+
+
+def publish(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a new directory and rename it to ``path``; ``ValueError`` where ``path`` exists."""
+    if path.exists():
+        raise ValueError(f"{path}: exists already; choose another directory or remove it")
+    temporary = path.with_name(f"{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    write(temporary)
+    temporary.rename(path)
+
+
+def load_weights(path: str | Path, game: Game) -> PolicyValueNet:
+    """The network of a checkpoint, on the CPU, float32.
+
+    Raises ``ValueError`` naming the file and the reason where it is missing or broken, or was made for another game,
+    other rule options, another version of the rules or another vocabulary.
+    """
+    directory = Path(path)
+    config = read_config(directory)
+    _check_game(directory / CONFIG_FILE, config, game)
+    missing = [field.name for field in fields(Architecture) if field.name not in config]
+    if missing:
+        raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
+    net = PolicyValueNet(Architecture(**{field.name: config[field.name] for field in fields(Architecture)}))
+    tensors = read_tensors(directory / WEIGHTS_FILE)
+    _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
+    net.load_state_dict(tensors)
+    return net
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """``config.json`` of a checkpoint; ``ValueError`` where the directory, a file or the model type is not there."""
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+    for name in (CONFIG_FILE, WEIGHTS_FILE):
+        if not (directory / name).is_file():
+            raise ValueError(f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+    try:
+        config: dict[str, Any] = json.loads((directory / CONFIG_FILE).read_text())
+    except ValueError as error:
+        raise ValueError(f"{directory / CONFIG_FILE}: is not JSON ({error})") from error
+    if config.get("model_type") != MODEL_TYPE:
+        raise ValueError(f"{directory / CONFIG_FILE}: model_type is {config.get('model_type')!r}, not {MODEL_TYPE!r}")
+    return config
+
+
+def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    """All tensors of a safetensors file; ``ValueError`` naming the file where it is broken or cut short."""
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{file}: cannot be read as safetensors ({error})") from error
+
+
+def checkpoint_id(path: str | Path) -> str:
+    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` without one."""
+    weights = Path(path) / WEIGHTS_FILE
+    if not weights.is_file():
+        raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+
+
+def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
+    for key, expected in game_record(game).items():
+        if config.get(key) != expected:
+            raise ValueError(
+                f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
+                "use the checkpoint with the game and rule options it was trained on"
+            )
+    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
+    for key, size in sizes.items():
+        if config.get(key) != size:
+            raise ValueError(f"{file}: {key} is {config.get(key)!r}, the game in use has {size}")
+    if not config.get("n_positions", 0) >= game.max_length:
+        raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
+
+
+def _check_shapes(file: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
+    missing, foreign = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
+    if missing or foreign:
+        raise ValueError(f"{file}: does not fit its config.json; missing {missing[:3]}, not expected {foreign[:3]}")
+    for name, tensor in expected.items():
+        if tensors[name].shape != tensor.shape:
+            raise ValueError(
+                f"{file}: {name} has shape {tuple(tensors[name].shape)}, config.json asks for {tuple(tensor.shape)}"
+            )

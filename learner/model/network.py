@@ -1,0 +1,254 @@
+"""The network in plain torch: what training and the query engine run (paper 001, section 9.1 and Table 4).
+
+Parameter names and shapes are those of ``learner.model.pretrained.PolicyValueModel``, so both load the same
+``model.safetensors``;
+this file spares every process of a cluster the seconds and the memory that importing transformers costs.
+
+Shape letters: ``B`` sequences, ``T`` positions, ``N`` any leading dimensions, ``E`` n_embd, ``H`` heads, ``D`` = E / H,
+``V`` tokens, ``K`` outcome labels.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from games.game import Game
+from learner.config import ModelConfig
+
+_SHORT = 256
+"""Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Everything that fixes the network's shape and arithmetic, all zeros of the configuration resolved."""
+
+    vocab_size: int
+    num_outcomes: int
+    n_positions: int
+    n_layer: int
+    n_head: int
+    n_embd: int
+    n_inner: int
+    embd_pdrop: float
+    resid_pdrop: float
+    outcome_init: str
+    initializer_range: float
+    layer_norm_epsilon: float
+
+
+def architecture(game: Game, config: ModelConfig) -> Architecture:
+    """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
+    if 0 < config.n_positions < game.max_length:
+        raise ValueError(
+            f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length} tokens; "
+            "use 0 for the game's own length"
+        )
+    return Architecture(
+        vocab_size=game.vocabulary.size,
+        num_outcomes=game.outcomes.num_labels,
+        n_positions=config.n_positions or game.max_length,
+        n_layer=config.n_layer,
+        n_head=config.n_head,
+        n_embd=config.n_embd,
+        n_inner=config.n_inner or 4 * config.n_embd,
+        embd_pdrop=config.embd_pdrop,
+        resid_pdrop=config.resid_pdrop,
+        outcome_init=config.outcome_init,
+        initializer_range=config.initializer_range,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+    )
+
+
+class Projection(nn.Module):
+    """``x W + b`` with the weight stored ``[in, out]``, as GPT-2 checkpoints have it."""
+
+    def __init__(self, size_in: int, size_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(size_in, size_out))
+        self.bias = nn.Parameter(torch.zeros(size_out))
+
+    def forward(self, x_NI: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``[N, out]`` in the matrix product's ``dtype``."""
+        flat = torch.addmm(self.bias.to(dtype), x_NI.flatten(0, -2).to(dtype), self.weight.to(dtype))
+        return flat.view(*x_NI.shape[:-1], -1)
+
+
+class Attention(nn.Module):
+    """The parameters of one attention layer; who attends to whom is the caller's matter."""
+
+    def __init__(self, n_embd: int) -> None:
+        super().__init__()
+        self.c_attn = Projection(n_embd, 3 * n_embd)
+        self.c_proj = Projection(n_embd, n_embd)
+
+
+class FeedForward(nn.Module):
+    """Two layers with GELU in its tanh form (``gelu_new``)."""
+
+    def __init__(self, n_embd: int, n_inner: int) -> None:
+        super().__init__()
+        self.c_fc = Projection(n_embd, n_inner)
+        self.c_proj = Projection(n_inner, n_embd)
+
+    def forward(self, x_NE: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``[N, E]`` in ``dtype``."""
+        return self.c_proj(F.gelu(self.c_fc(x_NE, dtype), approximate="tanh"), dtype)  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """One layer, in the two halves around the attention itself. The residual stream stays float32."""
+
+    def __init__(self, arch: Architecture) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(arch.n_embd, eps=arch.layer_norm_epsilon)
+        self.attn = Attention(arch.n_embd)
+        self.ln_2 = nn.LayerNorm(arch.n_embd, eps=arch.layer_norm_epsilon)
+        self.mlp = FeedForward(arch.n_embd, arch.n_inner)
+        self.resid_pdrop = arch.resid_pdrop
+
+    def queries_keys_values(self, x_NE: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``[N, 3E]``: query, key and value of every position, before they are cut into heads."""
+        return self.attn.c_attn(self.ln_1(x_NE), dtype)  # type: ignore[no-any-return]
+
+    def after_attention(
+        self,
+        x_NE: torch.Tensor,
+        attended_NE: torch.Tensor,
+        dtype: torch.dtype,
+        generator: torch.Generator | None = None,
+    ) -> torch.Tensor:
+        """``float32[N, E]``: the residual stream behind this layer; dropout only with a ``generator``."""
+        x_NE = x_NE + dropout(self.attn.c_proj(attended_NE, dtype), self.resid_pdrop, generator)
+        return x_NE + dropout(self.mlp(self.ln_2(x_NE), dtype), self.resid_pdrop, generator)
+
+
+class Transformer(nn.Module):
+    """GPT-2 without its heads."""
+
+    def __init__(self, arch: Architecture) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(arch.vocab_size, arch.n_embd)
+        self.wpe = nn.Embedding(arch.n_positions, arch.n_embd)
+        self.h = nn.ModuleList(Block(arch) for _ in range(arch.n_layer))
+        self.ln_f = nn.LayerNorm(arch.n_embd, eps=arch.layer_norm_epsilon)
+
+
+class PolicyValueNet(nn.Module):
+    """Trunk, next-token head and outcome head."""
+
+    def __init__(self, arch: Architecture) -> None:
+        super().__init__()
+        self.arch = arch
+        self.transformer = Transformer(arch)
+        self.lm_hidden = nn.Linear(arch.n_embd, arch.n_embd, bias=False)
+        self.lm_head = nn.Linear(arch.n_embd, arch.vocab_size, bias=False)
+        self.val_hidden = nn.Linear(arch.n_embd, arch.n_embd, bias=False)
+        self.val_head = nn.Linear(arch.n_embd, arch.num_outcomes, bias=False)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The layers, first to last."""
+        return list(self.transformer.h)  # type: ignore[arg-type]
+
+    def hidden(
+        self, tokens_BT: torch.Tensor, dtype: torch.dtype = torch.float32, generator: torch.Generator | None = None
+    ) -> torch.Tensor:
+        """``float32[B, T, E]``: what the trunk makes of every prefix.
+
+        Attention is causal, so padding may stand behind a sequence and only behind it.
+
+        Args:
+            tokens_BT: ``int[B, T]`` token ids, T at most n_positions.
+            dtype: of the matrix products and the attention.
+            generator: where dropout draws from; None for no dropout.
+        """
+        batch, length = tokens_BT.shape
+        arch = self.arch
+        x_BTE = self.transformer.wte(tokens_BT) + self.transformer.wpe.weight[:length]
+        x_BTE = dropout(x_BTE, arch.embd_pdrop, generator)
+        for block in self.blocks:
+            qkv = block.queries_keys_values(x_BTE, dtype).view(batch, length, 3, arch.n_head, -1)
+            attended = causal_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
+            x_BTE = block.after_attention(x_BTE, attended.transpose(1, 2).flatten(2), dtype, generator)
+        return self.transformer.ln_f(x_BTE)  # type: ignore[no-any-return]
+
+    def next_token_logits(self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """``[N, V]``; GELU in its exact form, as the heads have it in section 9.1."""
+        return _head(hidden_NE, self.lm_hidden, self.lm_head, dtype)
+
+    def outcome_logits(self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """``[N, K]``."""
+        return _head(hidden_NE, self.val_hidden, self.val_head, dtype)
+
+
+def _head(hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype) -> torch.Tensor:
+    inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
+    return F.linear(inner, second.weight.to(dtype))
+
+
+def causal_attention(q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor) -> torch.Tensor:
+    """``[B, H, T, D]``: what every position takes from itself and those before it.
+
+    torch's fused attention, but for short bfloat16 sequences on a CPU: there its backward pass takes eight times as
+    long as that of the matrix products written out (docs/performance.md).
+    """
+    batch, heads, length, width = q_BHTD.shape
+    if q_BHTD.device.type != "cpu" or q_BHTD.dtype != torch.bfloat16 or length > _SHORT:
+        return F.scaled_dot_product_attention(q_BHTD, k_BHTD, v_BHTD, is_causal=True)
+    q, k, v = (x.reshape(batch * heads, length, width) for x in (q_BHTD, k_BHTD, v_BHTD))
+    future = torch.full((length, length), -math.inf, dtype=q.dtype).triu_(1)
+    scores = torch.baddbmm(future, q, k.transpose(1, 2), alpha=1 / math.sqrt(width))
+    weights = torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype)
+    return (weights @ v).view(batch, heads, length, width)
+
+
+def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
+    """Inverted dropout from an explicit generator; ``x`` itself without one."""
+    if generator is None or probability == 0.0:
+        return x
+    kept = torch.empty_like(x).bernoulli_(1.0 - probability, generator=generator)
+    return x * kept.div_(1.0 - probability)
+
+
+def initialise(net: PolicyValueNet, seed: int) -> None:
+    """Fresh weights in place, GPT-2's scheme: normal with ``initializer_range``, projections into the residual stream
+    divided by sqrt(2 n_layer), biases 0, layer norms 1."""
+    generator = torch.Generator().manual_seed(seed & (2**63 - 1))
+    scaled = net.arch.initializer_range / math.sqrt(2 * net.arch.n_layer)
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif parameter.ndim == 1:
+                parameter.fill_(1.0)
+            else:
+                std = scaled if name.endswith("c_proj.weight") else net.arch.initializer_range
+                parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+
+
+def dtype_of(precision: str) -> torch.dtype:
+    """torch's type for ``fp32`` or ``bf16``."""
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+
+
+def precision_of(precision: str, device: torch.device) -> str:
+    """``fp32`` or ``bf16``; for ``auto`` the one that suits the device: bf16 on a GPU and on processors with
+    instructions for it, where its products are three times as fast and more; elsewhere they are emulated."""
+    if precision != "auto":
+        return precision
+    checks = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
+    fast = device.type == "cuda" or any(check() for check in checks if check is not None)
+    return "bf16" if fast else "fp32"
+
+
+def device_of(device: str) -> torch.device:
+    """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` where there is none."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device={device}: torch finds no CUDA device here; use device=cpu or device=auto")
+    return torch.device(device)

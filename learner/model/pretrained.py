@@ -1,0 +1,88 @@
+"""The network as transformers knows it: ``PolicyValueModel.from_pretrained(checkpoint)`` (paper 001, section 9.1).
+
+This is the reference path: the trunk is transformers' own ``GPT2Model``. Training and queries run
+``learner.model.network.PolicyValueNet`` over the same parameters, and the tests hold both together.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
+from transformers.utils.generic import ModelOutput
+
+from learner.model.checkpoint import MODEL_TYPE
+
+
+class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
+    """GPT-2's configuration, the number of outcome labels, and the game the network was made for."""
+
+    model_type = MODEL_TYPE
+
+    num_outcomes: int = 2
+    game: str = ""
+    game_options: dict | None = None  # type: ignore[type-arg]
+    rules_version: int = 0
+    vocabulary_fingerprint: str = ""
+    tie_word_embeddings: bool = False
+    resid_pdrop: float | int = 0.05
+    embd_pdrop: float | int = 0.05
+    attn_pdrop: float | int = 0.0
+
+
+@dataclass
+class PolicyValueOutput(ModelOutput):  # type: ignore[misc]
+    """``B`` sequences, ``T`` positions, ``V`` tokens, ``K`` outcome labels."""
+
+    loss: torch.Tensor | None = None
+    """``float32[]``: 0.9 next-token + 0.1 outcome cross-entropy, with ``outcome`` given."""
+    logits: torch.Tensor | None = None
+    """``float32[B, T, V]``: the token that follows each position."""
+    outcome_logits: torch.Tensor | None = None
+    """``float32[B, T, K]``: the outcome label, seen from each position."""
+
+
+class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
+    """GPT-2 trunk with a two-layer head for the next token and one for the outcome; no biases in the heads."""
+
+    config_class = PolicyValueConfig
+
+    def __init__(self, config: PolicyValueConfig) -> None:
+        super().__init__(config)
+        self.transformer = GPT2Model(config)
+        self.lm_hidden = nn.Linear(config.n_embd, config.n_embd, bias=False)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.val_hidden = nn.Linear(config.n_embd, config.n_embd, bias=False)
+        self.val_head = nn.Linear(config.n_embd, config.num_outcomes, bias=False)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        outcome: torch.Tensor | None = None,
+    ) -> PolicyValueOutput:
+        """Logits of every position, and the loss where ``outcome`` is given.
+
+        Args:
+            input_ids: ``int64[B, T]``, padded with ``eos`` behind the end.
+            attention_mask: ``int[B, T]``, 1 for real tokens (``eos`` itself is one); None for no padding.
+            outcome: ``int64[B]``, the outcome label of each sequence.
+        """
+        hidden = self.transformer(input_ids, attention_mask=attention_mask).last_hidden_state
+        logits = self.lm_head(F.gelu(self.lm_hidden(hidden)))
+        outcome_logits = self.val_head(F.gelu(self.val_hidden(hidden)))
+        loss = None
+        if outcome is not None:
+            mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+            real = mask[:, 1:].bool()
+            observation_loss = F.cross_entropy(logits[:, :-1][real], input_ids[:, 1:][real])
+            outcomes = outcome[:, None].expand_as(real)
+            outcome_loss = F.cross_entropy(outcome_logits[:, :-1][real], outcomes[real])
+            loss = (outcome_loss + observation_loss * 9) / 10
+        return PolicyValueOutput(loss=loss, logits=logits, outcome_logits=outcome_logits)
+
+
+AutoConfig.register(MODEL_TYPE, PolicyValueConfig)
+AutoModel.register(PolicyValueConfig, PolicyValueModel)

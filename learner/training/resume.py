@@ -1,0 +1,125 @@
+"""Training state beside the weights: what a killed learner goes on from.
+
+``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser (safetensors) and
+``state.json``: step and schedule, data cursor, random state, loss history, and the settings all of it belongs to.
+Each appears by rename; only then is the one before it removed. The finished checkpoint has the same ``training/``.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from games.game import Game
+from learner.model.checkpoint import publish, read_tensors, write_model
+from learner.model.network import PolicyValueNet
+
+_FORMAT = 1
+_OPTIMIZER_FILE = "optimizer.safetensors"
+_STATE_FILE = "state.json"
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class TrainingState:
+    """Where training stands after ``step`` optimiser steps."""
+
+    settings: dict[str, Any]
+    """Everything the result depends on: architecture, learner settings, seed, data, first weights, game."""
+    step: int = 0
+    epoch: int = 0
+    """Data cursor: epoch under way ..."""
+    batch: int = 0
+    """... and batches of it that are done."""
+    random_state: dict[str, int] = field(default_factory=dict)
+    """Seed and step: all that dropout, outcome positions and the order of an epoch are drawn from."""
+    schedule: dict[str, float] = field(default_factory=dict)
+    """``num_steps``, and the learning rate of the last step."""
+    pending: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    """Sums of the two losses since the last line of the history."""
+    history: list[dict[str, float]] = field(default_factory=list)
+    """Mean losses every ``log_every_steps`` steps."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Final metrics; empty until training is finished."""
+
+
+def partial_path(out: Path) -> Path:
+    """Where the resumable checkpoints of ``out`` are kept."""
+    return out.with_name(f"{out.name}.partial")
+
+
+def save_partial(
+    out: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+) -> None:
+    """Write the resumable checkpoint of this step, then remove earlier ones."""
+    directory = partial_path(out)
+    current = directory / f"step-{state.step:09d}"
+    if not current.exists():
+        publish(current, lambda new: _write(new, net, optimizer, state, game))
+    for other in directory.iterdir():
+        if other != current:
+            shutil.rmtree(other)
+
+
+def save_finished(
+    out: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+) -> None:
+    """Publish the finished checkpoint and remove what was kept for resuming."""
+    publish(out, lambda new: _write(new, net, optimizer, state, game))
+    shutil.rmtree(partial_path(out), ignore_errors=True)
+
+
+def find_partial(out: Path) -> Path | None:
+    """The newest resumable checkpoint of ``out``, if there is one."""
+    steps = sorted(path for path in partial_path(out).glob("step-*") if path.suffix != ".tmp")
+    return steps[-1] if steps else None
+
+
+def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
+    """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs."""
+    file = checkpoint / "training" / _STATE_FILE
+    if not file.is_file():
+        raise ValueError(f"{file}: no such file; {checkpoint} exists but was not written by the learner")
+    record = json.loads(file.read_text())
+    if record.pop("format", None) != _FORMAT:
+        raise ValueError(f"{file}: another format of training state; train into another directory")
+    state = TrainingState(**record)
+    expected = json.loads(json.dumps(dict(settings)))
+    for key in [*expected, *state.settings]:
+        if state.settings.get(key) != expected.get(key):
+            raise ValueError(
+                f"{checkpoint}: was trained with {key}={state.settings.get(key)}, now {key}={expected.get(key)} is "
+                "asked for; train into another directory or use the same settings"
+            )
+    return state
+
+
+def load_optimizer(checkpoint: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) -> None:
+    """Give AdamW the moments that a checkpoint holds for the parameters of ``net``."""
+    tensors = read_tensors(checkpoint / "training" / _OPTIMIZER_FILE)
+    for name, parameter in net.named_parameters():
+        moments = {moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS}
+        optimizer.state[parameter] = {
+            "step": torch.tensor(float(step), device=parameter.device if optimizer.defaults["fused"] else "cpu"),
+            **moments,
+        }
+
+
+def _write(
+    directory: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+) -> None:
+    write_model(directory, net, game)
+    training = directory / "training"
+    training.mkdir()
+    tensors = {
+        f"{moment}.{name}": optimizer.state[parameter][moment].cpu()
+        for name, parameter in net.named_parameters()
+        for moment in _MOMENTS
+    }
+    save_file(tensors, training / _OPTIMIZER_FILE)
+    (training / _STATE_FILE).write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=1) + "\n")

@@ -1,0 +1,53 @@
+"""What a training step costs in arithmetic, and what this machine's matrix products reach: how much of it is used.
+
+Letters: ``E`` n_embd, ``V`` tokens, ``K`` outcome labels. A multiplication and its addition are 2 FLOPs.
+"""
+
+import time
+
+import torch
+
+from learner.model.network import Architecture
+
+_SECONDS = 0.2
+"""How long matrix products are timed, at most; a product that is under way ends."""
+
+
+def forward_flops(arch: Architecture, length: float, outcome_share: float = 1.0) -> float:
+    """FLOPs of the forward pass for one token.
+
+    Args:
+        length: tokens it attends to, its own included.
+        outcome_share: part of the tokens whose outcome is predicted.
+    """
+    size, inner = arch.n_embd, arch.n_inner
+    layer = 2 * (4 * size * size + 2 * size * inner) + 4 * size * length
+    next_token = 2 * (size * size + size * arch.vocab_size)
+    outcome = 2 * (size * size + size * arch.num_outcomes)
+    return arch.n_layer * layer + next_token + outcome_share * outcome
+
+
+def training_flops(arch: Architecture, length: float, outcome_share: float) -> float:
+    """FLOPs of a training step for one token of sequences of ``length``: the backward pass costs twice the forward
+    pass, and a token attends to half of its sequence on average."""
+    return 3 * forward_flops(arch, (length + 1) / 2, outcome_share)
+
+
+def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOPs a second of large square matrix products, the best of as many as fit into a fifth of a second."""
+    size = 8192 if device.type == "cuda" else 1024
+    left, right = (torch.ones(size, size, dtype=dtype, device=device) for _ in range(2))
+    best, began = float("inf"), time.perf_counter()
+    _product(left, right)
+    while time.perf_counter() - began < _SECONDS or best == float("inf"):
+        start = time.perf_counter()
+        _product(left, right)
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best
+
+
+def _product(left: torch.Tensor, right: torch.Tensor) -> None:
+    """Multiply, and wait until it is done."""
+    torch.mm(left, right)
+    if left.is_cuda:
+        torch.cuda.synchronize(left.device)

@@ -1,0 +1,79 @@
+"""Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster import storage
+from games.config import GameConfig
+from games.registry import make_game
+from learner.config import LearnerConfig, ModelConfig
+from learner.training.train import train
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """Everything that fixes what is trained. Two equal tasks give the same weights on the same hardware."""
+
+    game: GameConfig
+    model: ModelConfig
+    learner: LearnerConfig
+    shards: tuple[str, ...]
+    """Paths of the shards, in order."""
+    out: str
+    """Directory of the finished checkpoint, a path or a URI. ``<out>.partial`` holds what a killed learner resumes
+    from; for a URI it lies in a scratch directory of the machine."""
+    init_from: str | None
+    """Checkpoint whose weights training starts from; None for fresh ones."""
+    seed: int
+
+
+class Learner:
+    """Trains one task at a time and can be asked meanwhile how far it is."""
+
+    def __init__(self) -> None:
+        self._progress: Mapping[str, float] = {}
+
+    def train(self, task: TrainingTask) -> dict[str, float]:
+        """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
+
+        Returns the final metrics; see ``learner.training.train.train``.
+        """
+        self._progress = {}
+        game = make_game(task.game.name, task.game.options)
+        out = _working_directory(task.out)
+        metrics = train(
+            game,
+            task.model,
+            task.learner,
+            list(task.shards),
+            out,
+            init_from=storage.local_copy(task.init_from) if task.init_from else None,
+            seed=task.seed,
+            on_progress=self._note,
+        )
+        if storage.is_remote(task.out):
+            storage.publish_directory(out, task.out, last=["model.safetensors"])
+        return metrics
+
+    def progress(self) -> Mapping[str, float]:
+        """The latest metrics of the training under way; empty before the first."""
+        return self._progress
+
+    def pid(self) -> int:
+        """Process id, for operators and for tests that kill it."""
+        return os.getpid()
+
+    def _note(self, metrics: dict[str, float]) -> None:
+        self._progress = metrics
+
+
+def _working_directory(out: str) -> Path:
+    """Where training writes: ``out`` itself, or a scratch directory that belongs to this URI on this machine."""
+    if not storage.is_remote(out):
+        return Path(storage.resolve(out)[1])
+    digest = hashlib.blake2b(out.encode(), digest_size=12).hexdigest()
+    return Path(tempfile.gettempdir()) / "kibitz-training" / digest / "checkpoint"

@@ -1,0 +1,280 @@
+"""Training one network on one data set (paper 001, Table 6), without Ray: a plain function that can be killed.
+
+Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
+ends, on a CPU, in the same bytes as one that was left alone.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from games.game import Game
+from games.rng import derive
+from learner.config import LearnerConfig, ModelConfig
+from learner.model.checkpoint import checkpoint_id, game_record, load_weights
+from learner.model.network import (
+    Architecture,
+    PolicyValueNet,
+    architecture,
+    device_of,
+    dtype_of,
+    initialise,
+    precision_of,
+)
+from learner.model.outcome_init import start_outcome_head
+from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
+from learner.training.loss import Losses, losses
+from learner.training.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
+from learner.training.roofline import matmul_rate, training_flops
+
+Progress = Callable[[dict[str, float]], None]
+
+_FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
+"""Learner settings that a resumed run may change: they do not decide what is learned."""
+_FREE_AT_START = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
+"""Model settings in which a run may differ from the weights it starts from."""
+
+
+def train(
+    game: Game,
+    model_config: ModelConfig,
+    learner_config: LearnerConfig,
+    shards: Sequence[str],
+    out: str | Path,
+    init_from: str | Path | None = None,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> dict[str, float]:
+    """Train, publish the checkpoint ``out``, and return the final metrics.
+
+    Called again it returns the metrics at once where ``out`` is finished, and goes on from ``<out>.partial`` where it
+    was killed.
+
+    Args:
+        game: whose sequences these are.
+        model_config: the network; ``init_from`` must have the same shape.
+        learner_config: how to train.
+        shards: paths or URIs of shards, in order.
+        out: local directory of the checkpoint.
+        init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
+        seed: of everything random.
+        on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
+            ``observation_loss`` and ``outcome_loss`` (nats) since the last call, ``learning_rate``,
+            ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large matrix products that
+            they make. What it raises ends the training, which can be resumed.
+
+    Returns:
+        The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
+        ``validation_sequences``, ``validation_loss``, ``validation_observation_loss``, ``validation_outcome_loss``.
+
+    Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
+    ``init_from`` that do not fit the game or the model, too few sequences, no such device.
+    """
+    device, out = device_of(learner_config.device), Path(out)
+    learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
+    arch = architecture(game, model_config)
+    settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
+    if out.exists():
+        return read_state(out, settings).metrics
+    partial = find_partial(out)
+    state = read_state(partial, settings) if partial else TrainingState(settings)
+    net = _first_network(game, arch, partial or init_from, seed).to(device)
+    data = load_data(game, shards, seed, learner_config.batch_size, learner_config.min_rows, device)
+    if learner_config.num_threads:
+        torch.set_num_threads(learner_config.num_threads)
+    run = _Run(game, net, data, learner_config, state, seed, out)
+    if partial:
+        load_optimizer(partial, net, run.optimizer, state.step)
+    return run.to_the_end(on_progress or (lambda metrics: None))
+
+
+class _Run:
+    """One training under way: the loop and what it changes."""
+
+    def __init__(
+        self,
+        game: Game,
+        net: PolicyValueNet,
+        data: TrainingData,
+        config: LearnerConfig,
+        state: TrainingState,
+        seed: int,
+        out: Path,
+    ) -> None:
+        self.game, self.net, self.data, self.config, self.state = game, net, data, config, state
+        self.seed, self.out = seed, out
+        self.device, self.dtype = data.tokens.device, dtype_of(config.precision)
+        self.generator = torch.Generator(self.device)
+        self.optimizer = torch.optim.AdamW(
+            net.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
+        )
+        self.num_steps = self.batches_per_epoch * config.num_epochs
+        self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
+        length = float(data.lengths.mean()) - 1
+        share = min(1.0, config.outcome_positions / length) if config.outcome_positions else 1.0
+        self.flops_per_token = training_flops(net.arch, length, share)
+        self.matmul_rate = matmul_rate(self.device, self.dtype)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """The last batch of an epoch may be smaller."""
+        return -(-len(self.data.training) // self.config.batch_size)
+
+    def to_the_end(self, on_progress: Progress) -> dict[str, float]:
+        """Train the steps that are left and publish the checkpoint."""
+        config, state = self.config, self.state
+        began = marked = time.perf_counter()
+        sums = torch.tensor(state.pending, device=self.device)
+        # A run killed while it validated its last step goes on with nothing left to measure but that.
+        metrics = {
+            **(state.history[-1] if state.history else {}),
+            "num_steps": self.num_steps,
+            "tokens_per_second": 0.0,
+            "matmul_share": 0.0,
+        }
+        tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
+        while state.step < self.num_steps:
+            batch = make_batch(self.data, order[state.batch * config.batch_size :][: config.batch_size])
+            sums += self.step(batch)
+            tokens += batch.num_prefixes
+            if state.epoch != (epoch := self.move_cursor()):
+                order = epoch_order(self.data, self.seed, epoch)
+            if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
+                metrics = self.note(sums, tokens, time.perf_counter() - marked)
+                sums.zero_()
+                tokens, marked = 0, time.perf_counter()
+                on_progress(metrics)
+            if config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
+                state.pending = sums.tolist()
+                save_partial(self.out, self.net, self.optimizer, state, self.game)
+        metrics = {**metrics, **self.validate(), "train_seconds": time.perf_counter() - began}
+        state.metrics = {**metrics, "sequences": len(self.data.training)}
+        save_finished(self.out, self.net, self.optimizer, state, self.game)
+        return state.metrics
+
+    def step(self, batch: Batch) -> torch.Tensor:
+        """One optimiser step; ``float32[2]`` losses, left on the device."""
+        config, state = self.config, self.state
+        rate = learning_rate(config, state.step, self.num_steps)
+        self.optimizer.param_groups[0]["lr"] = rate
+        state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
+        self.generator.manual_seed(derive(self.seed, "step", state.step))
+        both = self.losses(batch, config.outcome_positions, regularise=True)
+        self.optimizer.zero_grad()
+        (config.observation_weight * both.observation + config.outcome_weight * both.outcome).backward()
+        if config.grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
+        self.optimizer.step()
+        return torch.stack([both.observation.detach(), both.outcome.detach()])
+
+    def losses(self, batch: Batch, outcome_positions: int, regularise: bool) -> Losses:
+        """Losses of a batch with this run's network and precision."""
+        return losses(
+            self.net,
+            batch.tokens,
+            batch.lengths,
+            batch.outcome,
+            num_prefixes=batch.num_prefixes,
+            outcome_positions=outcome_positions,
+            dtype=self.dtype,
+            generator=self.generator,
+            regularise=regularise,
+        )
+
+    def move_cursor(self) -> int:
+        """Count the step that was just made; the epoch the next one belongs to."""
+        state = self.state
+        state.step += 1
+        state.epoch, state.batch = divmod(state.step, self.batches_per_epoch)
+        state.random_state = {"seed": self.seed, "step": state.step}
+        return state.epoch
+
+    def note(self, sums: torch.Tensor, tokens: int, seconds: float) -> dict[str, float]:
+        """Add a line to the history; ``FloatingPointError`` where the loss is no number any more."""
+        config, state = self.config, self.state
+        last = int(state.history[-1]["step"]) if state.history else 0
+        observation, outcome = (sums / (state.step - last)).tolist()
+        line = {
+            "step": state.step,
+            "epoch": state.step / self.batches_per_epoch,
+            "loss": config.observation_weight * observation + config.outcome_weight * outcome,
+            "observation_loss": observation,
+            "outcome_loss": outcome,
+            "learning_rate": state.schedule["learning_rate"],
+        }
+        if not line["loss"] < float("inf"):
+            raise FloatingPointError(f"the loss is {line['loss']} at step {state.step}; lower learner.learning_rate")
+        state.history.append(line)
+        rate = tokens / max(seconds, 1e-9)
+        share = rate * self.flops_per_token / self.matmul_rate
+        return {**line, "num_steps": self.num_steps, "tokens_per_second": rate, "matmul_share": share}
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Losses on the held-out deals, at every prefix, without dropout; nothing where none are held out."""
+        rows, size = self.data.validation, self.config.batch_size
+        if not len(rows):
+            return {}
+        sums, prefixes = torch.zeros(2, dtype=torch.float64), 0
+        for first in range(0, len(rows), size):
+            batch = make_batch(self.data, rows[first : first + size])
+            both = self.losses(batch, outcome_positions=0, regularise=False)
+            sums += torch.stack(both).cpu().double() * batch.num_prefixes
+            prefixes += batch.num_prefixes
+        observation, outcome = (sums / prefixes).tolist()
+        return {
+            "validation_sequences": len(rows),
+            "validation_loss": self.config.observation_weight * observation + self.config.outcome_weight * outcome,
+            "validation_observation_loss": observation,
+            "validation_outcome_loss": outcome,
+        }
+
+
+def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
+    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling linearly to 0
+    behind the last step."""
+    if step < config.warmup_steps:
+        return config.learning_rate * (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return config.learning_rate
+    return config.learning_rate * (num_steps - step) / max(num_steps - config.warmup_steps, 1)
+
+
+def _settings(
+    game: Game, arch: Architecture, config: LearnerConfig, seed: int, init_from: str | Path | None, digest: str
+) -> dict[str, Any]:
+    """Everything the result depends on, by the name it has on the command line."""
+    learner = {f"learner.{key}": value for key, value in asdict(config).items() if key not in _FREE_TO_CHANGE}
+    return {
+        **game_record(game),
+        **{f"model.{key}": value for key, value in asdict(arch).items()},
+        **learner,
+        "seed": seed,
+        "init_from": checkpoint_id(init_from) if init_from else None,
+        "data": digest,
+    }
+
+
+def _first_network(game: Game, arch: Architecture, start: str | Path | None, seed: int) -> PolicyValueNet:
+    """The network training starts or goes on from."""
+    net = PolicyValueNet(arch)
+    if start is None:
+        initialise(net, derive(seed, "weights"))
+        if arch.outcome_init == "points":
+            start_outcome_head(
+                net.val_head.weight, game.outcomes.points, arch.initializer_range, derive(seed, "outcome head")
+            )
+        return net
+    weights = load_weights(start, game)
+    for key in (field.name for field in fields(Architecture) if field.name not in _FREE_AT_START):
+        if getattr(weights.arch, key) != getattr(arch, key):
+            raise ValueError(
+                f"{start}: has {key}={getattr(weights.arch, key)}, but model.{key}={getattr(arch, key)} is asked for; "
+                "start from weights of the same shape"
+            )
+    net.load_state_dict(weights.state_dict())
+    return net
