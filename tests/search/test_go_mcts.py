@@ -250,7 +250,7 @@ def test_runs_begun_ahead_of_their_turn_save_passes_and_leave_nothing_behind() -
         player = GoMcts(model, GoMctsConfig(num_runs=60, exploration=2.0, ahead=ahead, mask_impossible=True))
         player.start(game, 3)
         search = player.search(turns_at(game, histories, seeds), np.arange(3))
-        forest, runs = search.forest, search.go_mcts.simulations
+        forest, runs = search.forest, search.runs
         batches[ahead] = search.statistics.batches
         trees.append([forest.dump(row) for row in range(3)])
         assert search.statistics.runs == runs.begun.sum() == 180
