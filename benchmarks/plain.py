@@ -1,7 +1,7 @@
 """What the benchmarks compare with: queries, ArgmaxVal* and GO-MCTS written plainly on transformers' GPT2Model.
 
 One query at a time, the whole history each time, float32, as the authors of paper 001 did it. GO-MCTS is the reference
-implementation of the tests (``tests/search/reference_go_mcts.py``), which the fast one must equal tree by tree.
+implementation of the tests (``search/go_mcts/plain.py``), which the fast one must equal tree by tree.
 """
 
 import numpy as np

@@ -40,10 +40,10 @@ class _Counting(ArgmaxVal):
 def ours(net: PolicyValueNet, deals: int) -> float:
     """Decisions a second over whole tables."""
     player = _Counting(make_model(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
-    play_table(GAME, [player], np.zeros((2, 4), np.int64), derive_many(1, 2))
+    play_table(GAME, [player], np.zeros((2, 4), np.int64), derive_many(1, 2), secret=1)
     player.decisions = 0
     began = time.perf_counter()
-    play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(2, deals))
+    play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(2, deals), secret=1)
     return player.decisions / (time.perf_counter() - began)
 
 

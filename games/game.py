@@ -33,7 +33,7 @@ class Next(IntEnum):
     ACTION = 1
     """The observer: the next token is its own action, one of ``view_legal``."""
     END = 2
-    """Nothing that matters: the deal is over, or the history has become impossible. A final ``eos`` may follow."""
+    """Nothing that matters: the deal is over, or it cannot be told what follows. A final ``eos`` may follow."""
 
 
 class Game(ABC):
@@ -111,8 +111,12 @@ class Game(ABC):
 
     @abstractmethod
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
-        """Append one token (``[B]``) to every view, in place. Never fails: a token that makes no sense there ends
-        the history as inconsistent.
+        """Append one token (``[B]``) to every view, in place. Never fails.
+
+        A token of the right kind that cannot be, such as a card that was seen before, is carried on as long as it can
+        be told who is next; the history is inconsistent from then on. Paper 001 judges the legality of terminal
+        histories only and lets the model value those cut short, whatever stands in them (section 3). A token of a
+        wrong kind, no card where a card is due, ends the history as inconsistent.
 
         A view at its end stays as it is.
         """
@@ -127,7 +131,7 @@ class Game(ABC):
 
     @abstractmethod
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
-        """``int32[B]``: the outcome label, -1 where the deal is not over or the history makes no sense."""
+        """``int32[B]``: the outcome label, -1 where the deal is not over or no label fits an impossible history."""
 
     @abstractmethod
     def consistent(self, views: np.ndarray) -> np.ndarray:

@@ -32,6 +32,19 @@ def derive_many(seed: int, count: int, first: int = 0) -> np.ndarray:
     return mix(np.uint64(seed), items)
 
 
+def keyed_hash(key: int, *columns: np.ndarray) -> np.ndarray:
+    """``uint64[M]``: BLAKE2b of each row of the columns (integers ``[M]``) under ``key``: unlike ``mix`` it cannot be
+    inverted, so what is seen of it tells neither the key nor the columns."""
+    secret = int(key).to_bytes(8, "little", signed=key < 0)
+    rows = np.ascontiguousarray(np.stack([np.asarray(column).astype(np.uint64) for column in columns], axis=1))
+    data, width = rows.tobytes(), 8 * len(columns)
+    digests = (
+        hashlib.blake2b(data[first : first + width], digest_size=8, key=secret).digest()
+        for first in range(0, len(data), width)
+    )
+    return np.frombuffer(b"".join(digests), np.uint64).copy()
+
+
 def mix(seeds: np.ndarray | np.uint64, salt: np.ndarray | np.uint64 | int) -> np.ndarray:
     """``uint64``: seeds combined with a salt, elementwise and broadcast; the vector form of ``mix64``."""
     with np.errstate(over="ignore"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from games.game import Game
-from games.rng import mix
+from games.rng import keyed_hash
 from search.players.player import Player, Turns
 
 
@@ -40,6 +40,8 @@ def play_table(
     seeds: np.ndarray,
     table_size: int = 0,
     on_finished: Callable[[int], None] | None = None,
+    *,
+    secret: int,
 ) -> TableResult:
     """Play one deal per row to its end.
 
@@ -49,6 +51,8 @@ def play_table(
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
         on_finished: called now and then with the number of deals that have ended since the last call.
+        secret: 64 bits that no player knows. Together with deal, seat and length of the history they give the random
+            number of a decision, from which nobody can learn the seed of the deal.
 
     Raises:
         ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
@@ -66,7 +70,7 @@ def play_table(
             break
         steps, taken = steps + 1, taken + len(table.deal)
         mover = game.to_move(table.states).astype(np.int64)
-        turns = _turns(game, table.states, table.place, mover, seeds[table.deal])
+        turns = _turns(game, table.states, table.place, mover, seeds[table.deal], secret)
         actions = np.empty(len(mover), np.int64)
         acting = seating[table.deal, mover]
         for index in np.unique(acting):
@@ -132,11 +136,12 @@ def _checked(
     return seating, seeds
 
 
-def _turns(game: Game, states: np.ndarray, rows: np.ndarray, seats: np.ndarray, deal_seeds: np.ndarray) -> Turns:
+def _turns(
+    game: Game, states: np.ndarray, rows: np.ndarray, seats: np.ndarray, deal_seeds: np.ndarray, secret: int
+) -> Turns:
     """The decisions of all active games, whoever takes them."""
     tokens, lengths = game.histories(states, seats)
-    seeds = mix(mix(deal_seeds, seats + 1), lengths)
-    return Turns(rows, seats, tokens, lengths, game.legal(states), seeds)
+    return Turns(rows, seats, tokens, lengths, game.legal(states), keyed_hash(secret, deal_seeds, seats, lengths))
 
 
 def _answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from cluster.storage import local_copy
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
+from games.rng import derive
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from learner.model.checkpoint import checkpoint_id, load_weights
@@ -101,7 +102,8 @@ class Generator:
             self.game.playout(states, bits[:, 0])
             labels, decisions = self.game.outcome(states), 0
         else:
-            result = play_table(self.game, players, seating, seeds, self._settings.games_per_table)
+            secret = derive(plan.run_seed, "decisions")
+            result = play_table(self.game, players, seating, seeds, self._settings.games_per_table, secret=secret)
             states, labels = result.states, result.labels
             decisions = int(result.decisions.sum()) if plan.networks else 0
         rows, seat = np.nonzero(keep)

@@ -34,14 +34,15 @@ VIEW = np.dtype(
         ("received", np.int64),  # cards it has received
         ("shown", np.int64, 4),  # cards each seat has played
         ("possible", np.int64, 4),  # cards each other seat may hold, meaningful from the first lead on
-        ("length", np.int64),  # tokens accepted
-        ("ended", np.int64),  # 1 after a token that made no sense
-        ("refuted", np.int64),  # 1 once a play was seen that its seat could not make
-        ("tokens", np.uint8, ROW),  # the tokens accepted, eos behind them
+        ("length", np.int64),  # tokens taken in
+        ("ended", np.int64),  # 1 after a token of a wrong kind
+        ("refuted", np.int64),  # 1 once a token was seen that could not have come
+        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
     ]
 )
 
 _OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
+_DIRECTION_TOKEN, _POSITION_TOKEN = np.int64(DIRECTIONS), np.int64(POSITIONS)
 
 # Places of the cards in the order by suit and rank: the cards that come after a card in that order.
 _AFTER = np.zeros(NUM_CARDS, dtype=np.int64)
@@ -60,62 +61,75 @@ def new_views(template: np.ndarray, count: int) -> np.ndarray:
 
 @kernel
 def next_of(view):
-    """A ``Next``: what the next token of the history is."""
+    """A ``Next``: what the next token of the history is. Trick and ranks alone decide whose turn it is, so this holds
+    for impossible histories too; one that leaves the observer no card to play ends."""
     public = view["public"]
     if view["ended"] != 0 or public["num_played"] == NUM_CARDS:
         return _END
     length = view["length"]
     passing = public["direction"] != 0 and length >= PASSED_AT and length < RECEIVED_AT
-    return _ACTION if passing or public["turn"] == 0 else _OBSERVATION
+    if not passing and public["turn"] != 0:
+        return _OBSERVATION
+    return _ACTION if view["hand"] != 0 else _END
 
 
 @kernel
 def own_legal(view):
-    """``int64`` set of the observer's legal actions where ``next_of`` is an action, else empty."""
+    """``int64`` set of the observer's legal actions where ``next_of`` is an action, else empty. In an impossible
+    history whose hand the rules leave no card, every card of it."""
     if next_of(view) != _ACTION:
         return np.int64(0)
-    return legal_plays(view["public"], view["hand"]) if view["public"]["turn"] == 0 else view["hand"]
+    if view["public"]["turn"] != 0:
+        return view["hand"]
+    legal = legal_plays(view["public"], view["hand"])
+    return legal if legal != 0 else view["hand"]
 
 
 @kernel
 def advance(view, token):
-    """Take in one token; one that makes no sense ends the history, at its end a view stays as it is."""
+    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history. One of the right kind
+    that cannot be, such as a card already seen, is carried on: the history is merely inconsistent from then on. At its
+    end a view stays as it is."""
     if next_of(view) == _END:
         return
     length = view["length"]
-    if length == 0:
-        accepted = _see_direction(view, token)
-    elif length < PASSED_AT:
-        accepted = _see_dealt(view, token)
-    elif length == first_place(view["public"]) - 1:
-        accepted = _see_leader(view, token)
-    elif length >= first_place(view["public"]):
-        accepted = _see_play(view, token)
-    elif length < RECEIVED_AT:
-        accepted = _see_own_pass(view, token)
-    else:
-        accepted = _see_received(view, token)
-    if accepted:
-        view["tokens"][length] = token
-        view["length"] = length + 1
-    else:
+    first = _POSITION_TOKEN if length == first_place(view["public"]) - 1 else np.int64(0)
+    first = _DIRECTION_TOKEN if length == 0 else first
+    if token < first or token >= first + (np.int64(NUM_CARDS) if first == 0 else np.int64(4)):
         view["ended"] = 1
+        return
+    if length == 0:
+        possible = _see_direction(view, token)
+    elif length < PASSED_AT:
+        possible = _see_dealt(view, token)
+    elif first != 0:
+        possible = _see_leader(view, token)
+    elif length >= first_place(view["public"]):
+        possible = _see_play(view, token)
+    elif length < RECEIVED_AT:
+        possible = _see_own_pass(view, token)
+    else:
+        possible = _see_received(view, token)
+    if not possible:
+        view["refuted"] = 1
+    view["tokens"][length] = token
+    view["length"] = length + 1
+
+
+# Each of these takes in a token of the right kind, and returns whether it could have come.
 
 
 @kernel
 def _see_direction(view, token):
-    direction = token - DIRECTIONS
-    if direction < 0 or direction > 3 or (direction != 0 and view["public"]["pass_cards"] == 0):
-        return False
-    view["public"]["direction"] = direction
-    return True
+    view["public"]["direction"] = token - DIRECTIONS
+    return token == DIRECTIONS or view["public"]["pass_cards"] != 0
 
 
 @kernel
 def _sorted_card(token, before, drawable, num_missing):
     """Whether ``token`` is a card of ``drawable`` that comes after all of ``before`` in the order by suit and rank,
     and leaves at least ``num_missing`` later ones to be drawn."""
-    if token < 0 or token >= NUM_CARDS or drawable & BIT[token] == 0:
+    if drawable & BIT[token] == 0:
         return False
     return _AFTER[token] & before == 0 and count(_AFTER[token] & drawable) >= num_missing
 
@@ -123,31 +137,28 @@ def _sorted_card(token, before, drawable, num_missing):
 @kernel
 def _see_dealt(view, token):
     dealt = view["dealt"]
-    if not _sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"]):
-        return False
+    possible = _sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"])
     view["dealt"] = dealt | BIT[token]
     view["hand"] = view["dealt"]
-    return True
+    return possible
 
 
 @kernel
 def _see_own_pass(view, token):
-    if token < 0 or token >= NUM_CARDS or view["hand"] & BIT[token] == 0:
-        return False
+    held = view["hand"] & BIT[token] != 0
     view["hand"] &= ~BIT[token]
     view["passed"] |= BIT[token]
-    return True
+    return held
 
 
 @kernel
 def _see_received(view, token):
     received = view["received"]
     drawable = ALL_CARDS & ~view["dealt"] & ~received
-    if not _sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"]):
-        return False
+    possible = _sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"])
     view["received"] = received | BIT[token]
     view["hand"] |= BIT[token]
-    return True
+    return possible
 
 
 @kernel
@@ -155,11 +166,7 @@ def _see_leader(view, token):
     """The leader holds the two of clubs; from here on it is known where every card may be."""
     leader = token - POSITIONS
     hand, passed = view["hand"], view["passed"]
-    if leader < 0 or leader > 3 or (leader == 0) != (hand & TWO_OF_CLUBS_SET != 0):
-        return False
     receiver = view["public"]["direction"]
-    if passed & TWO_OF_CLUBS_SET != 0 and leader != receiver:
-        return False
     for seat in range(1, 4):
         possible = ALL_CARDS & ~hand
         if seat != leader:
@@ -169,29 +176,26 @@ def _see_leader(view, token):
         view["possible"][seat] = possible
     view["public"]["turn"] = leader
     view["public"]["broken"] = 1 - view["public"]["must_break_hearts"]
-    return True
+    if (leader == 0) != (hand & TWO_OF_CLUBS_SET != 0):
+        return False
+    return passed & TWO_OF_CLUBS_SET == 0 or leader == receiver
 
 
 @kernel
 def _see_play(view, token):
-    if token < 0 or token >= NUM_CARDS:
-        return False
     card = BIT[token]
     shown, public = view["shown"], view["public"]
     turn = public["turn"]
-    if (shown[0] | shown[1] | shown[2] | shown[3]) & card != 0:
-        return False
+    possible = (shown[0] | shown[1] | shown[2] | shown[3]) & card == 0
     if turn == 0:
-        if legal_plays(public, view["hand"]) & card == 0:
-            return False
+        possible &= legal_plays(public, view["hand"]) & card != 0
         view["hand"] &= ~card
     else:
-        if view["hand"] & card != 0:
-            return False
+        possible &= view["hand"] & card == 0
         _restrict(view, turn, token)
     shown[turn] |= card
     play_card(public, token)
-    return True
+    return possible
 
 
 @kernel

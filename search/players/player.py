@@ -27,7 +27,8 @@ class Turns:
     legal: np.ndarray
     """``bool[M, V]``: legal actions; at least one in every row."""
     seeds: np.ndarray
-    """``uint64[M]``: the random number of this decision, a function of (deal seed, seat, history length) alone."""
+    """``uint64[M]``: the random number of this decision: a keyed hash of deal, seat and length of the history, which
+    tells nothing of them."""
     hidden: np.ndarray | None = None
     """The true states ``[M]``, handed only to players that declare ``sees_hidden``."""
 

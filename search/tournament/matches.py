@@ -76,7 +76,8 @@ def play_deals(
             on_progress(ended // len(seats) - before // len(seats))
 
     seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
-    result = play_table(game, players, seating, seeds, table_size, count_matches)
+    secret = derive(seed, "decisions")
+    result = play_table(game, players, seating, seeds, table_size, count_matches, secret=secret)
     return Matches(first, result.points.reshape(count, *seats.shape), result.decisions, result.seconds, result.fill)
 
 

@@ -147,6 +147,7 @@ def test_no_real_history_is_ever_inconsistent_and_no_impossible_one_recovers(opt
         game.advance(bent_views, bent[:, place])
         verdict = game.consistent(bent_views)
         assert not (verdict & ~before).any()
+        assert (game.next(bent_views) != Next.END)[lengths > place + 2].all(), "an impossible card ended a history"
         before = verdict
 
 
@@ -170,26 +171,31 @@ def view_after(text: str, **options: bool) -> tuple[HeartsGame, np.ndarray]:
     [
         (PREFIX, Next.ACTION, True),
         (f"{PREFIX} 2D 3D 4D", Next.OBSERVATION, True),
-        (f"{PREFIX} 2D 2D", Next.END, False),  # passed twice
-        (f"{PREFIX} 2C", Next.END, False),  # passed a card not held
-        (f"{PREFIX} 2D 3D 4D 4D", Next.END, False),  # received what was passed on
-        (f"{PREFIX} 2D 3D 4D 3C 2C", Next.END, False),  # received out of order
-        (f"{PREFIX} 2D 3D 4D KS AS", Next.END, False),  # no room for a third
-        (f"{PREFIX} 2D 3D 4D 2C 3C 4C left", Next.END, False),  # holds the two of clubs itself
+        (f"{PREFIX} 2D 2D", Next.ACTION, False),  # passed twice
+        (f"{PREFIX} 2C", Next.ACTION, False),  # passed a card not held
+        (f"{PREFIX} 2D 3D 4D 4D", Next.OBSERVATION, False),  # received what was passed on
+        (f"{PREFIX} 2D 3D 4D 3C 2C", Next.OBSERVATION, False),  # received out of order
+        (f"{PREFIX} 2D 3D 4D KS AS", Next.OBSERVATION, False),  # no room for a third
+        (f"{PREFIX} 2D 3D 4D 2C 3C 4C left", Next.OBSERVATION, False),  # holds the two of clubs itself
         (f"{PREFIX} 2D 3D 4D 2C 3C 4C self", Next.ACTION, True),
-        (f"{PREFIX} 2D 3D 4D 3C 4C 5C self", Next.END, False),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C self", Next.ACTION, False),  # has not got the two of clubs
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C", Next.OBSERVATION, True),
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 6C", Next.ACTION, True),
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 6C", Next.OBSERVATION, False),  # must lead the two
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2D", Next.OBSERVATION, False),  # lies with the seat on the left
-        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 3C", Next.END, False),  # in the observer's own hand
-        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2C", Next.END, False),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 3C", Next.OBSERVATION, False),  # in the observer's own hand
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2C", Next.ACTION, False),  # a card twice: the fourth seat is next
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2C 3C 3C", Next.ACTION, False),  # the higher card takes the trick
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2C 3C AC", Next.OBSERVATION, False),
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C left", Next.END, False),  # no card where one is due
+        (f"{PREFIX} 2D 3D 4D 3C 4C 5C 6C", Next.END, False),  # a card where the leader is due
+        (f"{PREFIX} 2D 3D 4D 3C 4C eos", Next.END, False),
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2D", Next.ACTION, False),  # lies with the seat on the left
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2H", Next.ACTION, True),  # if it holds hearts and the queen only
         (f"{PREFIX} 2D 3D 4D 3C 4C 5C across 2C 2H 3C 3H", Next.ACTION, False),  # the left holds diamonds
         (f"{RIGHT} 2D 3D 4D 3C 4C 5C across 2C 2H", Next.ACTION, False),  # holds the diamonds passed to it
         ("hold 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AS", Next.OBSERVATION, True),
-        ("hold AS", Next.END, False),  # twelve more cards cannot follow
+        ("hold AS", Next.OBSERVATION, False),  # twelve more cards cannot follow
         ("hold 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD left", Next.END, False),
         ("eos", Next.END, False),
         ("2C", Next.END, False),

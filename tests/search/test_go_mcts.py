@@ -10,11 +10,11 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from search.config import GoMctsConfig
+from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.go_mcts.tree import NOBODY, NONE, Forest
 from search.players.player import Turns
 from tests.search.models import FunctionModel, hash_model, table_model
-from tests.search.reference_go_mcts import ReferenceGoMcts
 from tests.search.toy import LEADS, ToyGame
 
 ROOT = (LEADS, 1, 3)
@@ -80,6 +80,60 @@ def test_three_runs_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
     assert player.act(turns).tolist() == [3]
 
 
+CUT_SHORT = {
+    ROOT: ({1: 1e-6, 3: 1 - 1e-6}, 0.0),
+    (*ROOT, 1): ({2: 1.0}, 0.2),
+    (*ROOT, 3): ({3: 1.0}, -0.1),
+    (*ROOT, 3, 3): ({1: 1.0}, 0.5),
+}
+"""The opponent answers the card 4 with the card 4, which cannot be. The first card keeps the trick."""
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it(pruned: bool) -> None:
+    game, answers = ToyGame(), table_model(ToyGame.vocabulary.size, CUT_SHORT)
+    config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0, illegal_penalty=0.01, prune_impossible=pruned)
+    player, _ = searched(game, FunctionModel(answers), config, turns_at(game, [ROOT], np.array([7], np.uint64)))
+    search = player.search(turns_at(game, [ROOT], np.array([7], np.uint64)), np.array([0]))
+    plain = PlainGoMcts(game, answers, config, 7)
+    plain.search(ROOT)
+    # Rollout plays 3 and samples 3 again; then the search player is to move and N_steps is 0. The history is not
+    # terminal, so "legality is assumed to be true" (Algorithm 3): -0.1 + 0.5, two visits. Pruned it costs mu.
+    value, visits = (-0.1 - 0.01, 1) if pruned else (-0.1 + 0.5, 2)
+    assert search.statistics.illegal_runs == pruned
+    assert search.forest.dump(0)["children"][3] == {"value": pytest.approx(value), "visits": visits, "then": None}
+    assert plain.tree == {ROOT: {1: [pytest.approx(0.2), 1], 3: [pytest.approx(value), visits]}}
+
+
+def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
+    """By hand: after the passing, the seat across leads the two of clubs and everybody else "plays" it again."""
+    game = HeartsGame()
+    text = "pass_left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD 2D 3D 4D 3C 4C 5C across 2C 6C"
+    root = tuple(game.vocabulary.id(name.replace("_", " ")) for name in text.split())
+    three, four, five = (game.vocabulary.id(name) for name in ("3C", "4C", "5C"))
+    two = game.vocabulary.id("2C")
+
+    def answer(history: tuple[int, ...]) -> tuple[np.ndarray, float]:
+        distribution = np.zeros(game.vocabulary.size, np.float32)
+        if history == root:
+            distribution[[three, four, five]] = 1e-6, 1e-6, 1.0
+        else:
+            distribution[two] = 1.0
+        return distribution, len(history) / 100
+
+    config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0)
+    player, _ = searched(game, FunctionModel(answer), config, turns_at(game, [root], np.array([7], np.uint64)))
+    search = player.search(turns_at(game, [root], np.array([7], np.uint64)), np.array([0]))
+    plain = PlainGoMcts(game, answer, config, 7)
+    plain.search(root)
+    # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
+    # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
+    assert search.statistics.illegal_runs == 0
+    children = search.forest.dump(0)["children"]
+    assert (children[five]["value"], children[five]["visits"]) == (pytest.approx(0.24 + 0.26), 2)
+    assert plain.tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
+
+
 def test_a_distribution_once_computed_is_not_asked_for_again() -> None:
     game = ToyGame()
     model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
@@ -136,7 +190,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     assert search.statistics.illegal_runs < search.statistics.runs
     assert "mask_impossible" not in beyond or search.statistics.illegal_runs == 0
     for row, history in enumerate(histories):
-        reference = ReferenceGoMcts(game, model, config, int(seeds[row]))
+        reference = PlainGoMcts(game, model, config, int(seeds[row]))
         assert actions[row] == reference.search(history)
         if len(reference.tree[history]) > 1:
             assert flattened(search.forest.dump(row), history) == reference_children(reference)
@@ -147,7 +201,7 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
     config = GoMctsConfig(60, 1, exploration=0.3, threshold=0.05, illegal_penalty=0.02, keep_subtree=True)
     model = hash_model(game, nonsense=0.02)
     histories = decision_histories(game, count=8)
-    references = [ReferenceGoMcts(game, model, config, int(seed)) for seed in derive_many(5, 8)]
+    references = [PlainGoMcts(game, model, config, int(seed)) for seed in derive_many(5, 8)]
     player = GoMcts(FunctionModel(model), config)
     player.start(game, 8)
     first = turns_at(game, histories, derive_many(5, 8))
@@ -371,5 +425,5 @@ def flattened(node: dict, history: tuple[int, ...]) -> dict[tuple[int, ...], dic
     return found
 
 
-def reference_children(reference: ReferenceGoMcts) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
+def reference_children(reference: PlainGoMcts) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
     return {h: {a: (v, int(n)) for a, (v, n) in children.items()} for h, children in reference.tree.items()}

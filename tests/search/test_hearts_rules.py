@@ -89,8 +89,8 @@ def test_other_games_are_refused() -> None:
 def test_it_plays_whole_deals_under_every_rule_option_and_always_alike(options: dict[str, bool]) -> None:
     game, seeds = HeartsGame(**options), derive_many(5, 60)
     seating = np.zeros((60, 4), np.int64)
-    first = play_table(game, [HeartsRules()], seating, seeds)
-    again = play_table(game, [HeartsRules()], seating, seeds)
+    first = play_table(game, [HeartsRules()], seating, seeds, secret=1)
+    again = play_table(game, [HeartsRules()], seating, seeds, secret=1)
     assert game.serialize(first.states) == game.serialize(again.states)
     if not options:
         assert set(first.points.sum(axis=1).tolist()) <= {26.0, 78.0}

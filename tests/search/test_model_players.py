@@ -104,7 +104,7 @@ def test_every_token_of_a_deal_is_computed_once_and_none_is_held_behind_its_end(
     for seed in range(10):
         model = FunctionModel(hash_model(ToyGame(), 0.1))
         player = player_of(model, config)
-        play_table(ToyGame(), [player], np.zeros((1, 2), np.int64), np.array([seed], np.uint64))
+        play_table(ToyGame(), [player], np.zeros((1, 2), np.int64), np.array([seed], np.uint64), secret=1)
         assert len(set(model.computed)) == len(model.computed) > 0
         assert not model.slots
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from games.game import Next
-from games.rng import derive_many, mix
+from games.rng import derive_many, keyed_hash
 from search.config import ArgmaxValConfig, ImitationConfig
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
@@ -72,8 +72,8 @@ def model_players() -> list[Player]:
 def test_a_table_of_64_games_equals_64_tables_of_one(make: Callable[[], list[Player]]) -> None:
     game, seeds = ToyGame(), derive_many(7, 64)
     seating = np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 16)
-    together = play_table(game, make(), seating, seeds)
-    alone = [play_table(game, make(), seating[i : i + 1], seeds[i : i + 1]) for i in range(64)]
+    together = play_table(game, make(), seating, seeds, secret=1)
+    alone = [play_table(game, make(), seating[i : i + 1], seeds[i : i + 1], secret=1) for i in range(64)]
     assert game.serialize(together.states) == b"".join(game.serialize(one.states) for one in alone)
     assert np.array_equal(together.labels, np.concatenate([one.labels for one in alone]))
 
@@ -84,8 +84,8 @@ def test_places_are_taken_anew_as_deals_end_and_nothing_changes(make: Callable[[
     game, seeds = ToyGame(), derive_many(7, 64)
     seating = np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 16)
     ended: list[int] = []
-    refilled = play_table(game, make(), seating, seeds, size, ended.append)
-    at_once = play_table(game, make(), seating, seeds)
+    refilled = play_table(game, make(), seating, seeds, size, ended.append, secret=1)
+    at_once = play_table(game, make(), seating, seeds, secret=1)
     assert game.serialize(refilled.states) == game.serialize(at_once.states)
     assert np.array_equal(refilled.decisions, at_once.decisions)
     assert sum(ended) == 64
@@ -96,12 +96,12 @@ def test_places_are_taken_anew_as_deals_end_and_nothing_changes(make: Callable[[
 def test_what_was_computed_of_an_ended_deal_is_given_back() -> None:
     models = [FunctionModel(hash_model(ToyGame(), 0.2), limit=60) for _ in range(2)]
     players = [ArgmaxVal(models[0], ArgmaxValConfig()), Imitation(models[1], ImitationConfig())]
-    play_table(ToyGame(), players, both(100), derive_many(1, 100), table_size=4)
+    play_table(ToyGame(), players, both(100), derive_many(1, 100), table_size=4, secret=1)
     assert not models[0].slots and not models[1].slots
 
 
 def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:
-    result = play_table(ToyGame(), [RandomPlayer(), RandomPlayer("other")], both(30), derive_many(3, 30))
+    result = play_table(ToyGame(), [RandomPlayer(), RandomPlayer("other")], both(30), derive_many(3, 30), secret=1)
     assert result.decisions.tolist() == [60, 60]
     assert (result.seconds > 0).all()
     assert (result.points.sum(axis=1) == 2).all()
@@ -110,17 +110,17 @@ def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:
 
 def test_a_player_is_shown_its_own_seats_history_and_a_seed_that_follows_from_the_deal() -> None:
     game, seeds, player = ToyGame(), derive_many(3, 8), Recorder()
-    play_table(game, [player, RandomPlayer()], np.array([[0, 1], [1, 0]] * 4), seeds)
+    play_table(game, [player, RandomPlayer()], np.array([[0, 1], [1, 0]] * 4), seeds, secret=1)
     for turns in player.seen:
         assert np.array_equal(turns.seat, turns.game % 2)
         assert np.array_equal(turns.tokens[:, 0], 5 + turns.seat)
-        assert np.array_equal(turns.seeds, mix(mix(seeds[turns.game], turns.seat + 1), turns.lengths))
+        assert np.array_equal(turns.seeds, keyed_hash(1, seeds[turns.game], turns.seat, turns.lengths))
         assert turns.hidden is None
 
 
 def test_only_players_that_declare_it_see_the_hidden_cards() -> None:
     peeking, honest = Recorder(sees_hidden=True), Recorder()
-    play_table(ToyGame(), [peeking, honest], both(4), derive_many(3, 4))
+    play_table(ToyGame(), [peeking, honest], both(4), derive_many(3, 4), secret=1)
     assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
     assert all(turns.hidden is None for turns in honest.seen)
 
@@ -129,12 +129,12 @@ def test_only_players_that_declare_it_see_the_hidden_cards() -> None:
 def test_an_illegal_answer_names_player_game_and_token(token: int) -> None:
     seeds = derive_many(3, 20)
     with pytest.raises(ValueError, match=rf"'stubborn' chose token {token} in game \d+, seat \d; legal are"):
-        play_table(ToyGame(), [Stubborn(token)], np.zeros((20, 2), int), seeds)
+        play_table(ToyGame(), [Stubborn(token)], np.zeros((20, 2), int), seeds, secret=1)
 
 
 def test_an_answer_that_is_no_token_is_refused() -> None:
     with pytest.raises(ValueError, match="one token id per turn"):
-        play_table(ToyGame(), [Stubborn(0.5)], np.zeros((2, 2), int), derive_many(3, 2))
+        play_table(ToyGame(), [Stubborn(0.5)], np.zeros((2, 2), int), derive_many(3, 2), secret=1)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_an_answer_that_is_no_token_is_refused() -> None:
 )
 def test_a_seating_that_does_not_fit_is_refused(seating: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        play_table(ToyGame(), [RandomPlayer()], seating, derive_many(3, 2))
+        play_table(ToyGame(), [RandomPlayer()], seating, derive_many(3, 2), secret=1)
 
 
 def test_a_table_without_deals_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one deal"):
-        play_table(ToyGame(), [RandomPlayer()], np.zeros((0, 2), int), np.zeros(0, np.uint64))
+        play_table(ToyGame(), [RandomPlayer()], np.zeros((0, 2), int), np.zeros(0, np.uint64), secret=1)
 
 
 def test_the_random_player_is_uniform_over_legal_actions() -> None:

@@ -21,14 +21,16 @@ CARDS, LEADS, FOLLOWS, EOS = 5, 5, 6, 7
 HAND, PLAYS = 2, 4
 DEALT = 1 + HAND
 STATE = np.dtype([("hands", np.int8, (2, HAND)), ("plays", np.int8, PLAYS), ("num_plays", np.int8)])
-VIEW = np.dtype([("tokens", np.int8, DEALT + PLAYS + 1), ("length", np.int8), ("consistent", np.bool_)])
+VIEW = np.dtype(
+    [("tokens", np.int8, DEALT + PLAYS + 1), ("length", np.int8), ("ended", np.bool_), ("consistent", np.bool_)]
+)
 
 
 def movers(plays: list[int], leader: int) -> list[int]:
     """Seats of the plays so far and of the next one, given who leads the first trick."""
     seats = [leader, 1 - leader]
     if len(plays) >= 2:
-        winner = seats[0] if plays[0] > plays[1] else seats[1]
+        winner = seats[1] if plays[1] > plays[0] else seats[0]
         seats += [winner, 1 - winner]
     return seats[: len(plays) + 1]
 
@@ -36,7 +38,7 @@ def movers(plays: list[int], leader: int) -> list[int]:
 def tricks(plays: list[int], leader: int, seat: int) -> int:
     """Tricks ``seat`` took in a finished deal."""
     seats = movers(plays, leader)
-    winners = [seats[i] if plays[i] > plays[i + 1] else seats[i + 1] for i in (0, 2)]
+    winners = [seats[i + 1] if plays[i + 1] > plays[i] else seats[i] for i in (0, 2)]
     return winners.count(seat)
 
 
@@ -118,16 +120,19 @@ class ToyGame(Game):
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         for view, token in zip(views, tokens, strict=True):
             length = int(view["length"])
-            if length == self.max_length or not view["consistent"]:
+            if length == self.max_length or view["ended"]:
                 continue
-            view["consistent"] = self._fits(view, int(token))
+            if not self._right_kind(length, int(token)):
+                view["consistent"], view["ended"] = False, True
+                continue
+            view["consistent"] &= self._fits(view, int(token))
             view["tokens"][length] = token
             view["length"] += 1
 
     def next(self, views: np.ndarray) -> np.ndarray:
         kinds = [
             Next.END
-            if not view["consistent"] or view["length"] >= DEALT + PLAYS
+            if view["ended"] or view["length"] >= DEALT + PLAYS
             else Next.ACTION
             if self._is_own_turn(view)
             else Next.OBSERVATION
@@ -138,8 +143,9 @@ class ToyGame(Game):
     def view_legal(self, views: np.ndarray) -> np.ndarray:
         legal = np.zeros((len(views), self.vocabulary.size), bool)
         for row in np.flatnonzero(self.next(views) == Next.ACTION):
-            _, hand, plays = self._read(views[row])
-            legal[row, [card for card in hand if card not in plays]] = True
+            leader, hand, plays = self._read(views[row])
+            played = {card for card, seat in zip(plays, movers(plays, leader), strict=False) if seat == 0}
+            legal[row, [card for card in hand if card not in played]] = True
         return legal
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
@@ -170,13 +176,16 @@ class ToyGame(Game):
         leader, hand, plays = self._read(view)
         return len(hand) == HAND and movers(plays, leader)[-1] == 0
 
+    def _right_kind(self, length: int, token: int) -> bool:
+        """A position first, then cards, then the end."""
+        kinds = (token in (LEADS, FOLLOWS), token < CARDS, token == EOS)
+        return kinds[0 if length == 0 else 1 if length < DEALT + PLAYS else 2]
+
     def _fits(self, view: np.void, token: int) -> bool:
         leader, hand, plays = self._read(view)
-        if leader < 0:
-            return token in (LEADS, FOLLOWS)
-        if len(plays) == PLAYS:
-            return token == EOS
-        if token >= CARDS or token in plays:
+        if leader < 0 or len(plays) == PLAYS:
+            return True
+        if token in plays:
             return False
         if len(hand) < HAND:
             return not hand or hand[0] < token

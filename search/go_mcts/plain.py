@@ -1,7 +1,11 @@
-"""Algorithm 3 of paper 001, written once more as the paper prints it: one search, one history, one query at a time.
+"""GO-MCTS as paper 001 prints it in Algorithm 3: one search, one simulation, one query at a time.
 
-The tree is a dictionary from histories to children. Slow on purpose: it is what ``search.go_mcts.player`` is compared
-with.
+This is the definition. Slow on purpose: no tree of arrays, nothing kept between queries. ``search.go_mcts.player`` must
+grow the same trees, which the tests check, and the benchmarks measure how much faster it does.
+
+The tree is a dictionary from histories to children. Section 3 judges legality at terminal histories alone: a history
+that is cut short is valued by the model whatever stands in it. A history is terminal when the deal is over, or when a
+token of a wrong kind leaves no way to tell who is next (``Game.advance``); the latter is illegal.
 """
 
 import math
@@ -13,27 +17,29 @@ from games.game import Game, Next
 from games.rng import mix
 from search.config import GoMctsConfig
 from search.go_mcts.tree import sample_rows
-from search.players.policy import possible_only
+from search.players.policy import legal_policy, possible_only
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]
-"""History -> (next-token distribution ``float32[V]``, value)."""
+"""History -> (next-token distribution ``float32[V]``, value V(h))."""
 
 
-class ReferenceGoMcts:
-    """One search from one root history."""
+class PlainGoMcts:
+    """One search. The settings beyond the paper that it knows are ``mask_impossible``, ``prune_impossible`` and
+    ``selection``."""
 
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
         self.game, self.model, self.config = game, model, config
         self.utility = game.outcomes.utility(config.utility)
         self.seed, self.counter = np.uint64(seed), np.zeros(1, np.uint64)
         self.tree: dict[History, dict[int, list[float]]] = {}
-        self.priors: dict[History, dict[int, float]] = {}
+        """History -> action -> [sum of values, visits]."""
+        self.priors: dict[History, np.ndarray] = {}
 
     def search(self, root: History) -> int:
-        """Run all runs; the root action with the highest mean value."""
+        """The function GO-MCTS; the root action with the highest mean value."""
         for number in range(1, self.config.num_runs + 1):
-            self.counter[:] = mix(self.seed, number)
+            self.counter[:] = mix(self.seed, number)  # each simulation draws from random numbers of its own
             history = root
             while not self.terminal(history):
                 if not self.to_move(history):
@@ -44,11 +50,12 @@ class ReferenceGoMcts:
                     self.expand(history)
                     history = self.rollout(history)
                     break
-            self.backup(history, root)
+            self.backup(history)
         children = self.tree[root]
         return max(sorted(children), key=lambda action: children[action][0] / children[action][1])
 
     def select(self, history: History) -> int:
+        """The function Select: the child with the highest UCT score, the first one of equals."""
         children = self.tree[history]
         total = sum(visits for _, visits in children.values())
         best, best_score = -1, -math.inf
@@ -63,15 +70,16 @@ class ReferenceGoMcts:
         return best
 
     def expand(self, history: History) -> None:
-        legal = np.flatnonzero(self.game.view_legal(self.view(history))[0])
-        probabilities = self.model(history)[0][legal]
-        policy = probabilities / probabilities.sum()
-        chosen = [int(a) for a, p in zip(legal, policy, strict=True) if p > self.config.threshold]
-        chosen = chosen or [int(legal[policy.argmax()])]
-        self.priors[history] = {int(a): float(p) for a, p in zip(legal, policy, strict=True)}
+        """The function Expand: a child for every legal action above the threshold, valued by the model as one visit;
+        the most probable action where none exceeds it."""
+        legal = self.game.view_legal(self.view(history))
+        policy = self.priors[history] = legal_policy(self.model(history)[0][None], legal)[0]
+        chosen = [a for a in np.flatnonzero(legal[0]).tolist() if policy[a] > self.config.threshold]
+        chosen = chosen or [int(policy.argmax())]
         self.tree[history] = {a: [float(np.float32(self.model((*history, a))[1])), 1] for a in chosen}
 
     def rollout(self, history: History) -> History:
+        """The function Rollout: the model's tokens, until N_steps of the search player's turns have come up."""
         steps = self.config.num_steps
         while steps > 0 and not self.terminal(history):
             history = (*history, self.sample(history))
@@ -79,38 +87,42 @@ class ReferenceGoMcts:
                 steps -= 1
         return history
 
-    def backup(self, history: History, root: History) -> None:
-        legal = True
+    def backup(self, history: History) -> None:
+        """The function Backup: an illegal history costs mu and brings no visit. A first move of a rollout that is no
+        child of the decision it left gets nothing."""
         if self.terminal(history):
             view = self.view(history)
             label = int(self.game.view_outcome(view)[0])
             legal = bool(self.game.consistent(view)[0]) and label >= 0
             value = float(self.utility[label]) if legal else 0.0
         else:
-            value = float(np.float32(self.model(history)[1]))
-        while len(history) > len(root):
+            legal, value = True, float(np.float32(self.model(history)[1]))
+        while history:
             history, action = history[:-1], history[-1]
             child = self.tree.get(history, {}).get(action)
-            if child is not None:
-                if legal:
-                    child[0] += value
-                    child[1] += 1
-                else:
-                    child[0] -= self.config.illegal_penalty
+            if child is not None and legal:
+                child[0] += value
+                child[1] += 1
+            elif child is not None:
+                child[0] -= self.config.illegal_penalty
 
     def sample(self, history: History) -> int:
+        """The function Sample: the model's next token."""
         probabilities = self.model(history)[0][None]
         if self.config.mask_impossible:
             probabilities = possible_only(probabilities, self.game.view_possible(self.view(history)))
         return int(sample_rows(probabilities, np.zeros(1, np.int64), self.counter)[0])
 
     def view(self, history: History) -> np.ndarray:
+        """The game's view of the history."""
         return self.game.views(np.array([history]), np.array([len(history)]))
 
     def terminal(self, history: History) -> bool:
+        """Whether nothing can follow; with ``prune_impossible`` also whether the history could not have happened."""
         view = self.view(history)
         impossible = self.config.prune_impossible and not self.game.consistent(view)[0]
         return bool(self.game.next(view)[0] == Next.END or impossible)
 
     def to_move(self, history: History) -> bool:
+        """Whether the search player acts next."""
         return bool(self.game.next(self.view(history))[0] == Next.ACTION)
