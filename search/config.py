@@ -48,7 +48,7 @@ class GoMctsConfig:
     """Mu: what a run that ended in an impossible history takes from every node on its path."""
     lanes: int = 1
     """Runs of a search that are under way at once; 1 is Algorithm 3 itself, more fill the batch of a lone search."""
-    ahead: int = 0
+    speculative: int = 0
     """With one lane, the most runs of a search that are under way at once: all but the first on a guess, and made anew
     where it was wrong, so that the tree does not depend on it. 1 for none; 0 for what fills a pass, at most 16."""
     virtual_loss: float = 0.0
@@ -70,7 +70,7 @@ class GoMctsConfig:
 
     def __post_init__(self) -> None:
         _check("go_mcts", "lanes", self.lanes, self.lanes >= 1, "at least 1")
-        _check("go_mcts", "ahead", self.ahead, self.ahead >= 0, "at least 0")
+        _check("go_mcts", "speculative", self.speculative, self.speculative >= 0, "at least 0")
         _check("go_mcts", "selection", self.selection, self.selection in ("uct", "puct"), "uct or puct")
         _check("go_mcts", "seconds", self.seconds, self.seconds >= 0, "at least 0")
         _check("go_mcts", "virtual_loss", self.virtual_loss, self.virtual_loss >= 0, "at least 0")

@@ -16,7 +16,7 @@ import numpy as np
 from games.game import Game, Next
 from games.rng import mix
 from search.config import GoMctsConfig
-from search.go_mcts.tree import sample_rows
+from search.go_mcts.sampling import sample_rows
 from search.players.policy import legal_policy, possible_only
 
 History = tuple[int, ...]

@@ -1,21 +1,23 @@
-"""GO-MCTS as a player: a tree for every turn (``search.go_mcts.search``), and the root action with the highest mean
-value."""
+"""GO-MCTS as a player: a search for every turn, and the root action with the highest mean value."""
 
 import numpy as np
 
 from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import GoMctsConfig
-from search.go_mcts.search import Search
+from search.go_mcts.search import AtOnce, Search
 from search.go_mcts.simulations import Roots
-from search.go_mcts.subtree import find
-from search.go_mcts.tree import NONE, Forest
-from search.players.histories import Paths
+from search.go_mcts.speculative import InOrder
+from search.go_mcts.subtree import Subtrees
+from search.players.histories import Histories
 from search.players.player import Turns
+
+_ROWS, _MOST_SPECULATIVE = 128, 16
+"""Most simulations in flight in a batch of searches, and in one of them, if the configuration leaves it open."""
 
 
 class GoMcts:
-    """Searches every turn of a batch and plays the root action with the highest mean value."""
+    """Searches every turn of a batch and plays the function Argmax of Algorithm 3."""
 
     sees_hidden = False
 
@@ -23,30 +25,30 @@ class GoMcts:
         self.name = name
         self.config = config
         self._model = model
-        self._paths = Paths(model)
-        self._last: dict[tuple[int, int], tuple[Forest, int, int]] = {}
-        """(place at the table, seat) -> forest, tree and length of the root history of the last search there."""
+        self._histories = Histories(model)
+        self._subtrees = Subtrees()
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every history is forgotten."""
         self._game = game
-        self._utility = game.outcomes.utility(self.config.utility)
-        self._paths.start(game, num_games)
-        self._last.clear()
+        self._histories.start(game, num_games)
+        self._subtrees = Subtrees()
 
     def forget(self, games: np.ndarray) -> None:
         """Give back what was computed of ended deals."""
-        self._paths.forget(games)
-        ended = set(games.tolist())
-        self._last = {place: last for place, last in self._last.items() if place[0] not in ended}
+        self._histories.forget(games)
+        self._subtrees.forget(games)
 
     def act(self, turns: Turns) -> np.ndarray:
-        """``[M]``: the most valuable root action of each turn; a turn with a single legal action is not searched."""
+        """``[M]``: the most valuable root action of each turn, the first one of equals; a turn with a single legal
+        action is not searched."""
         actions = turns.legal.argmax(1)
         rows = np.flatnonzero(turns.legal.sum(1) > 1)
         if len(rows):
-            search = self.search(turns, rows)
-            actions[rows] = [_best_action(search.forest, tree) for tree in range(len(rows))]
+            forest = self.search(turns, rows).forest
+            for tree, row in enumerate(rows):
+                choices, values, _ = forest.root_statistics(tree)
+                actions[row] = choices[values.argmax()]
         return actions
 
     def search(self, turns: Turns, rows: np.ndarray) -> Search:
@@ -57,27 +59,18 @@ class GoMcts:
         width = min(asked.tokens.shape[1], self._game.max_length)
         tokens[:, :width] = asked.tokens[:, :width]
         lengths = asked.lengths.astype(np.int64)
-        roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self._paths.of(asked))
-        search = Search(self._game, self._model, self._utility, self.config, roots, asked.seeds)
+        roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self._histories.beginnings(asked))
+        in_flight, order = self._parallelism(len(rows))
+        search = Search(self._game, self._model, self.config, roots, asked.seeds, in_flight, order)
         if self.config.keep_subtree:
-            self._go_on_from_last(search, asked)
+            self._subtrees.hand_on(search, asked)
         search.run()
-        self._paths.store(asked, roots.slots, roots.held)
+        self._histories.store(asked, search.forest.nodes.handle[: len(rows)])
         return search
 
-    def _go_on_from_last(self, search: Search, asked: Turns) -> None:
-        """Begin with what the last search of the same seat found out about what came since."""
-        for tree, place in enumerate(zip(asked.game.tolist(), asked.seat.tolist(), strict=True)):
-            now = int(asked.lengths[tree])
-            if place in self._last:
-                forest, root, length = self._last[place]
-                node = find(forest, root, asked.tokens[tree, length:now]) if length < now else NONE
-                if node != NONE:
-                    search.start_from(tree, forest, int(node))
-            self._last[place] = (search.forest, tree, now)
-
-
-def _best_action(forest: Forest, tree: int) -> int:
-    """The root action with the highest mean value, the first one of equals."""
-    actions, values, _ = forest.root_statistics(tree)
-    return int(actions[values.argmax()])
+    def _parallelism(self, searches: int) -> tuple[int, type[AtOnce] | type[InOrder]]:
+        """Simulations in flight in each search, and how they are committed."""
+        if self.config.lanes > 1:
+            return self.config.lanes, AtOnce
+        width = self.config.speculative or max(1, min(_MOST_SPECULATIVE, _ROWS // searches))
+        return width, InOrder if width > 1 else AtOnce

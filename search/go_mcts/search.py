@@ -1,313 +1,351 @@
-"""Generative Observation Monte Carlo Tree Search (paper 001, Algorithm 3), for many decisions side by side.
+"""Algorithm 3 of paper 001 for many decisions side by side; ``search.go_mcts.plain`` has it as it is printed.
 
-Every decision has a tree of its own. With ``lanes=1`` it runs its ``num_runs`` one after the other, exactly as the
-paper's algorithm does; with more, that many runs of a tree are under way at once and avoid each other
-(``Forest.select``). The searches of a batch advance together, so that one model query serves all of them. The game's
-view tells who moves, what the search player may play and how a history ends; the model says everything else: it samples
-what comes next, initialises the values of new children and judges histories that were cut short.
+Each decision has a tree of its own. The simulations of all of them move on together, as far as their trees know what
+follows (``_advance``), until each waits for the model; then one query serves all (``_ask``). The game's view tells who
+is to move, what the search player may play and how a history ends; the model says everything else.
 
-Nothing is asked for twice: nodes keep the model's slots of their tokens and the next-token distributions of others'
-turns, and a new decision's children learn theirs from the query that values them, so that the rollout behind it begins
-two tokens further.
+Nothing is asked for twice: the tree keeps the model's handle of every node and the next-token distributions, and a new
+decision's children learn theirs from the query that values them, so that the rollout behind it begins two tokens
+further.
 
 Where Algorithm 3 leaves something open:
-  * Rollout samples the search player's own moves from the model too, illegal ones included; such a history ends as
-    impossible.
+  * Rollout samples the search player's own moves from the model too, illegal ones included.
+  * A token of a wrong kind, after which nobody can tell who is next, ends a history (``Game.advance``). It is backed up
+    as an illegal one. A card that cannot be is carried on, and judged only at the end of the deal.
   * Backup reaches the decision that was just expanded. Its edge for the rollout's first move gets the result if that
     move is among its children, and nothing does otherwise.
   * If no legal action exceeds the threshold, the most probable one becomes the only child.
   * A decision whose answer cannot depend on the search, one legal action or one child at the root, is answered
-    without runs.
+    without simulations.
+
+With ``lanes`` several simulations of a tree are in flight at once and avoid each other; ``search.go_mcts.speculative``
+lets them begin early without changing the tree.
 """
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from games.game import Game, Next
-from learner.observation_model import Answer, ObservationModel
+from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.config import GoMctsConfig
-from search.go_mcts.simulations import Roots, Runs
-from search.go_mcts.speculative import InOrder
-from search.go_mcts.subtree import graft
-from search.go_mcts.tree import NONE, Forest, sample_rows
+from search.go_mcts.sampling import sample_rows
+from search.go_mcts.simulations import Roots, Simulations
+from search.go_mcts.tree import NONE, Forest
+from search.go_mcts.uct import Selection
 from search.players.policy import admitted, legal_policy, possible_only
-
-_ROWS, _MOST_AHEAD = 128, 16
-"""Most runs under way at once in a batch of searches, and in one of them, if the configuration leaves it open."""
 
 
 @dataclass
 class SearchStatistics:
     """What a batch of searches did."""
 
-    runs: int = 0
-    illegal_runs: int = 0
-    """Runs that ended in a history that could not have happened."""
-    redone: int = 0
-    """Runs that had begun ahead of their turn, and otherwise than it turned out (``search.go_mcts.speculative``)."""
+    simulations: int = 0
+    illegal: int = 0
+    """Simulations that ended in a history that could not have happened."""
+    rolled_back: int = 0
+    """Speculative simulations that had to be made anew (``search.go_mcts.speculative``)."""
     queries: int = 0
     """Model queries, one per row."""
     batches: int = 0
     """Forward passes those queries were served in."""
 
 
-@dataclass
+class Ended(NamedTuple):
+    """What becomes of simulations that have ended."""
+
+    committed: np.ndarray
+    """``int64[...]``: rows that were backed up."""
+    legal: np.ndarray
+    """``bool[...]``: whether each of them was legal."""
+    again: np.ndarray
+    """``int64[...]``: rows that have to be made anew; some of them may have been put off."""
+
+
+class CommitOrder(Protocol):
+    """When the simulations of a tree are backed up, and what they see of each other."""
+
+    def alone(self, rows: np.ndarray) -> np.ndarray:
+        """``bool[M]``: rows whose Select sees no simulations in flight."""
+
+    def expand(self, decisions: np.ndarray) -> None:
+        """These nodes have become decisions."""
+
+    def end(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> Ended:
+        """These simulations have ended: with a value, or (not ``legal``) in a history that could not have happened."""
+
+
+class AtOnce:
+    """Simulations are backed up as they end: Algorithm 3 where one is in flight at a time."""
+
+    def __init__(self, sims: Simulations, forest: Forest, config: GoMctsConfig) -> None:
+        self._sims, self._forest, self._penalty = sims, forest, config.illegal_penalty
+
+    def alone(self, rows: np.ndarray) -> np.ndarray:
+        """Nobody is: with lanes they look elsewhere than those in flight."""
+        return np.zeros(len(rows), bool)
+
+    def expand(self, decisions: np.ndarray) -> None:
+        """They are part of the tree for everybody."""
+        self._forest.nodes.expanded_by[decisions] = 0
+
+    def end(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> Ended:
+        """All are backed up."""
+        self._forest.backup(self._sims.path[rows], self._sims.depth[rows], values, legal, self._penalty)
+        return Ended(rows, legal, np.zeros(0, np.int64))
+
+
 class Search:
-    """``B`` searches that advance together; ``run`` carries them through all their runs."""
+    """``B`` searches that advance together; ``run`` carries them through all their simulations."""
 
-    game: Game
-    model: ObservationModel
-    utility: np.ndarray
-    config: GoMctsConfig
-    roots: Roots
-    seeds: np.ndarray
-    statistics: SearchStatistics = field(default_factory=SearchStatistics)
+    def __init__(
+        self,
+        game: Game,
+        model: ObservationModel,
+        config: GoMctsConfig,
+        roots: Roots,
+        seeds: np.ndarray,
+        width: int = 1,
+        order: Callable[[Simulations, Forest, GoMctsConfig], CommitOrder] = AtOnce,
+    ) -> None:
+        """
+        Args:
+            roots: their handles and lengths held are brought up to the whole histories.
+            seeds: ``uint64[B]``: random numbers.
+            width: most simulations of a search in flight at once.
+            order: when they are backed up.
+        """
+        self.game, self.model, self.config = game, model, config
+        self.utility = game.outcomes.utility(config.utility)
+        self.statistics = SearchStatistics()
+        self.forest = Forest(len(roots.lengths), game.vocabulary.size)
+        self.sims = Simulations(game, roots, width, config.num_runs, config.num_steps, seeds)
+        self._order = order(self.sims, self.forest, config)
+        self._selection = Selection(config.exploration, config.selection == "puct", config.virtual_loss)
 
-    def __post_init__(self) -> None:
-        config, searches = self.config, len(self.roots.lengths)
-        lanes = config.lanes if config.lanes > 1 else config.ahead or max(1, min(_MOST_AHEAD, _ROWS // searches))
-        self.runs = Runs(self.game, self.roots, lanes, config.num_runs, config.num_steps, self.seeds)
-        self.forest = Forest(searches, self.game.vocabulary.size)
-        self._order = InOrder(self.runs, self.forest, config) if config.lanes == 1 else None
-
-    def start_from(self, tree: int, other: Forest, node: int) -> None:
-        """Begin the tree with what stands on a node of another search's forest."""
-        graft(self.forest, tree, other, node)
-        if self.forest.edge_count[tree] == 1:  # a single child at the root: the answer is known
-            self.runs.left[tree] = 0
+    def begin_from_given_trees(self) -> None:
+        """The trees hold what earlier searches found out (``search.go_mcts.subtree``)."""
+        sims, count = self.sims, len(self.sims.left)
+        edges = self.forest.nodes.edge_count[:count]
+        sims.left[edges == 1] = 0  # a single child at the root: the answer is known
+        known = np.flatnonzero(edges > 1) * sims.width
+        if len(known):  # no simulation will ask about these roots, but all build on their handles
+            sims.restart(known)
+            sims.active[known] = False
+            answer = self._query(known, np.zeros(len(known), bool), np.zeros((0, 0), bool), np.zeros(len(known), bool))
+            sims.receive(known, answer.handles, self.forest, self.model)
 
     def run(self) -> None:
-        """Carry every search through all its runs, and give back the slots of its tree."""
-        runs = self.runs
-        runs.begin(np.arange(0, len(runs.tree), runs.lanes))  # one lane each, until the root is a decision
+        """Carry every search through all its simulations. The handles of the roots are the caller's afterwards, all
+        others are released."""
+        sims = self.sims
+        sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each, until the root is a decision
         began = time.monotonic()
-        while runs.active.any():
-            self._walk()
-            self._make_room(runs.moving())
-            waiting = self._first_at_each_node(runs.moving())
+        while sims.active.any():
+            self._advance()
+            waiting = self._make_room(self._first_at_each_node(sims.moving()))
             if len(waiting):
-                self._answer(waiting)
+                self._ask(waiting)
                 if 0 < self.config.seconds < time.monotonic() - began:
-                    runs.left[:] = 0
-                runs.begin(np.flatnonzero(~runs.active & (runs.left[runs.tree] > 0)))
-        self.model.free(self.forest.slot[: self.forest.num_nodes])
+                    sims.left[:] = 0
+                sims.begin(np.flatnonzero(~sims.active & (sims.left[sims.tree] > 0)))
+        self.model.release(self.forest.nodes.handle[len(sims.left) : self.forest.num_nodes])
 
-    # ---- between queries: follow the tree as far as it is known
+    # ---- between queries: as far as the trees know what follows
 
-    def _walk(self) -> None:
-        """Move every run on until it needs the model or its search has no runs left."""
-        runs, forest = self.runs, self.forest
-        moving = runs.moving()
-        if runs.lanes > 1:  # while a run waited, another one of its tree may have asked for it
-            runs.refresh(moving, forest)
+    def _advance(self) -> None:
+        """Move every simulation on until it needs the model or its search has none left."""
+        sims, forest, nodes = self.sims, self.forest, self.forest.nodes
+        moving = sims.moving()
+        sims.take_handles(moving, forest)  # while one waited, another may have asked for it
         while len(moving):
-            ended = self._over(moving)
-            if ended.any():
-                begun = self._finish(moving[ended], *self._outcomes(moving[ended]))
-                moving = np.union1d(moving[~ended], begun)
-                moving = moving[runs.active[moving]]  # some of the others may have been put off
-            node, upcoming, last = runs.node[moving], runs.upcoming[moving], runs.last_node(moving)
-            in_tree = node != NONE
-            deciding = in_tree & (upcoming == Next.ACTION) & (forest.edge_count[node] > 0)
-            passing = deciding & (forest.expanded_by[node] < runs.number[moving])
-            sampling = in_tree & (upcoming == Next.OBSERVATION) & (forest.distribution[node] != NONE)
-            following = ~in_tree & (last != NONE) & (forest.distribution[last] != NONE)
-            self._step(moving[passing], moving[sampling])
-            begun = self._leave(moving[deciding & ~passing])
-            begun = np.union1d(begun, self._follow(moving[following]))
-            moving = np.union1d(moving[deciding | sampling | following], begun)
-            moving = moving[runs.active[moving] & ~runs.done[moving]]
+            over = self._terminal(moving)
+            if over.any():
+                begun = self._backup(moving[over], *self._outcomes(moving[over]))
+                moving = np.union1d(moving[~over], begun)
+                moving = moving[sims.active[moving]]  # some of the others may have been put off
+            nodes, node, upcoming = forest.nodes, sims.node[moving], sims.upcoming[moving]
+            in_tree = sims.leaf[moving] == NONE
+            told = (node != NONE) & (nodes.distribution[node] != NONE)
+            deciding = in_tree & (upcoming == Next.ACTION) & (nodes.edge_count[node] > 0)
+            selecting = deciding & (nodes.expanded_by[node] < sims.number[moving])
+            sampling = in_tree & (upcoming == Next.OBSERVATION) & told
+            rolling = ~in_tree & told
+            self._select_and_sample(moving[selecting], moving[sampling])
+            begun = self._leave_tree(moving[deciding & ~selecting])
+            begun = np.union1d(begun, self._follow(moving[rolling]))
+            moving = np.union1d(moving[deciding | sampling | rolling], begun)
+            moving = moving[sims.active[moving] & ~sims.done[moving]]
 
-    def _step(self, passing: np.ndarray, sampling: np.ndarray) -> None:
-        """A token for each run that stands where the tree knows what follows: in the search player's turn at a
-        decision that is part of the tree, ``passing``; in somebody else's, ``sampling`` from the distribution."""
-        runs, forest, config = self.runs, self.forest, self.config
+    def _select_and_sample(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
+        """A token for each simulation in the tree: Select at the search player's decisions, else Sample."""
+        sims, forest = self.sims, self.forest
         tokens, nodes = [], []
-        if len(passing):
-            passing = passing[np.argsort(runs.number[passing], kind="stable")]  # each sees those before it pending
-            edges = forest.select(
-                runs.node[passing],
-                config.exploration,
-                config.virtual_loss,
-                config.selection == "puct",
-                self._order.is_next(passing) if self._order else None,
-            )
-            runs.select(passing, edges)
-            tokens.append(forest.edge_token[edges])
-            nodes.append(forest.edge_child[edges])
+        if len(selecting):
+            selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees those before it
+            edges = forest.select(sims.node[selecting], self._selection, self._order.alone(selecting))
+            sims.pass_edges(selecting, edges)
+            sims.selected[selecting] += 1
+            tokens.append(forest.edges.token[edges])
+            nodes.append(forest.edges.child[edges])
         if len(sampling):
-            at = runs.node[sampling]
-            tokens.append(self._sample(sampling, forest.probabilities, forest.distribution[at]))
+            at = sims.node[sampling]
+            tokens.append(self._sample(sampling, forest.probabilities, forest.nodes.distribution[at]))
             nodes.append(forest.child_nodes(at, tokens[-1]))
         if tokens:
-            rows = np.concatenate([passing, sampling])
-            runs.append(rows, np.concatenate(tokens))
-            runs.step_to(rows, np.concatenate(nodes), forest)
+            rows = np.concatenate([selecting, sampling])
+            sims.append(rows, np.concatenate(tokens))
+            sims.step_to(rows, np.concatenate(nodes), forest)
 
-    def _leave(self, rows: np.ndarray) -> np.ndarray:
-        """Make decisions that the model has told about part of the tree, and begin rollouts there. Of several runs at
-        one decision the first does; the others will pass it. Rows that are at a root again."""
+    def _leave_tree(self, rows: np.ndarray) -> np.ndarray:
+        """Expand: make decisions that the model has told about part of the tree, and begin rollouts there. Of several
+        simulations at one decision the first does; the others pass it. Rows that are at a root again."""
         if len(rows) == 0:
             return rows
-        runs, forest = self.runs, self.forest
-        rows = rows[forest.claim(runs.node[rows], runs.number[rows])]
-        at = runs.node[rows]
-        runs.leaf[rows], runs.node[rows] = at, NONE
-        if self._order is None:
-            forest.expanded_by[at] = 0
+        sims, forest = self.sims, self.forest
+        rows = rows[forest.claim(sims.node[rows], sims.number[rows])]
+        at = sims.leaf[rows] = sims.node[rows]
+        self._order.expand(at)
         if self.config.num_steps == 0:
-            return self._finish(rows, forest.value[at], np.ones(len(rows), bool))
-        tokens = self._roll(rows, forest.probabilities, forest.distribution[at])
+            return self._backup(rows, forest.nodes.value[at], np.ones(len(rows), bool))
+        tokens = self._sample(rows, forest.probabilities, forest.nodes.distribution[at])
+        sims.append_sampled(rows, tokens)
         edges = forest.enter(at, tokens)
         rows, edges = rows[edges != NONE], edges[edges != NONE]
-        runs.pass_edge(rows, edges)
-        runs.step_to(rows, forest.edge_child[edges], forest)
-        runs.node[rows] = NONE
+        sims.pass_edges(rows, edges)
+        sims.step_to(rows, forest.edges.child[edges], forest)
         return np.zeros(0, np.int64)
 
     def _follow(self, rows: np.ndarray) -> np.ndarray:
-        """The next move of rollouts whose first one is a child of the decision they left, of which the model has told
-        what follows. Rows that are at a root again."""
+        """The second token of rollouts whose first one is a child of the decision they left, of which the model has
+        told what follows. Rows that are at a root again."""
         if len(rows) == 0:
             return rows
-        runs, forest = self.runs, self.forest
-        cut_short = runs.steps_left[rows] == 0
+        sims, forest = self.sims, self.forest
+        cut_short = sims.steps_left[rows] == 0
         rolling = rows[~cut_short]
-        self._roll(rolling, forest.probabilities, forest.distribution[runs.last_node(rolling)])
+        tokens = self._sample(rolling, forest.probabilities, forest.nodes.distribution[sims.node[rolling]])
+        sims.append_sampled(rolling, tokens)
         rows = rows[cut_short]  # nobody has been backed up there: a child's value is still the model's
-        values = forest.edge_value[runs.edges[rows, runs.depth[rows] - 1]]
-        return self._finish(rows, values, np.ones(len(rows), bool))
+        values = forest.edges.value[sims.path[rows, sims.depth[rows] - 1]]
+        return self._backup(rows, values, np.ones(len(rows), bool))
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
-        """Of the runs that wait for the same node only the first asks; what it is told serves the others."""
-        if self.runs.lanes == 1:
-            return rows
-        node = self.runs.waits_for(rows)
-        first = np.ones(len(rows), bool)
+        """Of the simulations that wait at the same node only the first asks; what it is told serves the others."""
+        node = self.sims.node[rows]
         in_tree = np.flatnonzero(node != NONE)
-        first[in_tree] = False
+        first = node == NONE
         first[in_tree[np.unique(node[in_tree], return_index=True)[1]]] = True
         return rows[first]
 
     # ---- with a query: what the model says at the end of every waiting history
 
-    def _answer(self, rows: np.ndarray) -> None:
-        """One query for every waiting run: a new distribution, a new decision, the next rollout token, or a final
-        value."""
-        runs = self.runs
-        in_tree = runs.node[rows] != NONE
-        expanding = in_tree & (runs.upcoming[rows] == Next.ACTION)
+    def _ask(self, rows: np.ndarray) -> None:
+        """One query for every waiting simulation: a new distribution, a new decision, the next token of a rollout, or
+        the value of a history that was cut short."""
+        sims = self.sims
+        in_tree = sims.leaf[rows] == NONE
+        expanding = in_tree & (sims.upcoming[rows] == Next.ACTION)
         observing = in_tree & ~expanding
-        cut_short = ~observing & (runs.steps_left[rows] == 0)
-        legal = self.game.view_legal(runs.views[rows[expanding]])
+        cut_short = ~observing & (sims.steps_left[rows] == 0)
+        legal = self.game.view_legal(sims.views[rows[expanding]])
         answer = self._query(rows, expanding, legal, cut_short)
-        runs.give_slots(rows, self.forest)
-        self.forest.store_distributions(runs.node[rows[observing]], answer.next_token[observing])
+        sims.receive(rows, answer.handles, self.forest, self.model)
+        self.forest.store_distributions(sims.node[rows[observing]], answer.next_token[observing])
         self._expand(rows[expanding], legal, answer, expanding)
         rolling = ~in_tree & ~cut_short
-        self._roll(rows[rolling], answer.next_token, np.flatnonzero(rolling))
-        finished = cut_short & ~in_tree
-        self._finish(rows[finished], answer.value[finished], np.ones(int(finished.sum()), bool))
+        tokens = self._sample(rows[rolling], answer.next_token, np.flatnonzero(rolling))
+        sims.append_sampled(rows[rolling], tokens)
+        valued = cut_short & ~in_tree
+        self._backup(rows[valued], answer.value[valued], np.ones(int(valued.sum()), bool))
 
     def _query(self, rows: np.ndarray, expanding: np.ndarray, legal: np.ndarray, values: np.ndarray) -> Answer:
-        runs = self.runs
         candidates = None
         if len(legal):
             candidates = np.zeros((len(rows), self.game.vocabulary.size), bool)
             candidates[expanding] = legal
         self.statistics.queries += len(rows)
         self.statistics.batches += 1
-        paths, lengths = runs.slots[rows], runs.lengths[rows]
-        answer = self.model.query(
-            paths, runs.held[rows], runs.tokens[rows], lengths, candidates, values, len(legal) > 0
-        )
-        runs.slots[rows], runs.held[rows] = paths, lengths
-        return answer
-
-    def _make_room(self, rows: np.ndarray) -> None:
-        """Give back all slots beyond the root histories where too few are left for what the runs would ask next:
-        slower, and with one lane the same."""
-        runs = self.runs
-        needed = int((runs.lengths[rows] - runs.held[rows]).sum())
-        if self.model.slots_left >= needed + len(rows) * self.game.vocabulary.size:
-            return
-        expanding = rows[(runs.node[rows] != NONE) & (runs.upcoming[rows] == Next.ACTION)]
-        needed += int(self.game.view_legal(runs.views[expanding]).sum())
-        if self.model.slots_left < needed:
-            self.model.free(self.runs.own_slots(np.flatnonzero(self.runs.active)))
-            self.model.free(self.forest.slot[: self.forest.num_nodes])
-            self.forest.slot[:] = NONE
-            self.runs.forget_slots()
+        tokens, counts = self.sims.new_tokens(rows)
+        return self.model.query(self.sims.handle[rows], tokens, counts, candidates, values, len(legal) > 0)
 
     def _expand(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, asked: np.ndarray) -> None:
-        """New decisions: a child for every legal action whose probability exceeds the threshold, valued by the
-        model."""
+        """What the model says of new decisions: a child for every legal action whose probability exceeds the threshold,
+        with its value."""
         if len(rows) == 0:
             return
-        runs, forest, nodes = self.runs, self.forest, self.runs.node[rows]
+        sims, forest, nodes = self.sims, self.forest, self.sims.node[rows]
         next_token = answer.next_token[asked]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
-        in_use = children[legal]
-        slots, values = answer.action_slots[in_use], answer.action_values[in_use]
-        forest.expand(nodes, children, policy[children], values, slots, answer.action_next[in_use])
+        used = children[legal]
+        below = forest.add_edges(nodes, children, policy[children], answer.action_values[used])
+        forest.nodes.handle[below] = answer.action_handles[used]
+        forest.store_distributions(below, answer.action_next[used])
         forest.store_distributions(nodes, next_token)
-        forest.value[nodes] = answer.value[asked]
-        self.model.free(answer.action_slots[~in_use])
-        settled = (children.sum(1) == 1) & (nodes == runs.tree[rows])
-        runs.left[runs.tree[rows[settled]]] = 0
-        runs.active[rows[settled]] = False
+        forest.nodes.value[nodes] = answer.value[asked]
+        self.model.release(answer.action_handles[~used])
+        settled = (children.sum(1) == 1) & (nodes == sims.tree[rows])
+        sims.left[sims.tree[rows[settled]]] = 0
+        sims.active[rows[settled]] = False
 
-    def _roll(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """One rollout token each, sampled from the model's ``probabilities[which]``; returns them."""
-        runs = self.runs
-        tokens = self._sample(rows, probabilities, which)
-        runs.append(rows, tokens)
-        runs.steps_left[rows] -= runs.upcoming[rows] == Next.ACTION
-        return tokens
+    def _make_room(self, rows: np.ndarray) -> np.ndarray:
+        """Those of the rows that may ask now. Where too few KV slots are left, what was computed beyond the root
+        histories is given up and some have to wait: slower, and but for lanes the same."""
+        sims, handles = self.sims, self.forest.nodes.handle
+        new = int((sims.lengths[rows] - sims.held[rows]).sum())
+        if self.model.slots_left >= new + len(rows) * self.game.vocabulary.size:
+            return rows
+        expanding = (sims.leaf[rows] == NONE) & (sims.upcoming[rows] == Next.ACTION)
+        candidates = np.where(expanding, self.game.view_legal(sims.views[rows]).sum(1), 0)
+        if self.model.slots_left >= new + candidates.sum():
+            return rows
+        beyond = slice(len(sims.left), self.forest.num_nodes)
+        self.model.release(handles[beyond])
+        handles[beyond] = EMPTY
+        sims.release(np.flatnonzero(sims.active), self.model)
+        needed = np.cumsum(sims.lengths[rows] - sims.held[rows] + candidates)
+        return rows[: max(1, np.count_nonzero(needed <= self.model.slots_left))]
 
     def _sample(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """``int32[M]``: a token for every run, from the distributions ``probabilities[which]``."""
+        """``int32[M]``: a token for every simulation, from the distributions ``probabilities[which]``."""
         if self.config.mask_impossible:
-            possible = self.game.view_possible(self.runs.views[rows])
+            possible = self.game.view_possible(self.sims.views[rows])
             probabilities, which = possible_only(probabilities[which], possible), np.arange(len(rows))
-        counters = self.runs.counters[rows]
+        counters = self.sims.counters[rows]
         tokens = sample_rows(probabilities, which, counters)
-        self.runs.counters[rows] = counters
+        self.sims.counters[rows] = counters
         return tokens
 
-    # ---- the end of a run
+    # ---- the end of a simulation
 
-    def _over(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: whether the runs' histories are at their end."""
-        over = self.runs.upcoming[rows] == Next.END
-        return over | ~self.game.consistent(self.runs.views[rows]) if self.config.prune_impossible else over
+    def _terminal(self, rows: np.ndarray) -> np.ndarray:
+        """``bool[M]``: whether the histories are at their end."""
+        over = self.sims.upcoming[rows] == Next.END
+        return over | ~self.game.consistent(self.sims.views[rows]) if self.config.prune_impossible else over
 
     def _outcomes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value of terminal histories, and whether they could have happened at all."""
-        views = self.runs.views[rows]
+        """OutcomeValue and IsLegal of terminal histories."""
+        views = self.sims.views[rows]
         labels = self.game.view_outcome(views)
         legal = self.game.consistent(views) & (labels >= 0)
         return np.where(legal, self.utility[labels], 0.0), legal
 
-    def _finish(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        """Back up the finished runs, and begin others in their place as long as there are any. Rows that stand at a
-        root again."""
+    def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Backup, as far as it is the simulations' turn, and begin others in their place as long as there are any. Rows
+        that stand at a root again."""
         if len(rows) == 0:
             return rows
-        runs, forest, again = self.runs, self.forest, np.zeros(0, np.int64)
-        if self._order is None:
-            penalty = self.config.illegal_penalty
-            forest.backup(runs.edges[rows], runs.depth[rows], values.astype(np.float64), legal, penalty)
-        else:
-            rows, legal, again = self._order.end(rows, values, legal)
-        self.statistics.runs += len(rows)
-        self.statistics.illegal_runs += int((~legal).sum())
-        self.statistics.redone += len(again)
-        self.model.free(runs.own_slots(np.concatenate([rows, again])))
-        runs.active[rows] = False
-        again = again[runs.active[again]]
-        runs.restart(again)
-        return np.concatenate([again, runs.begin(rows)])
+        sims = self.sims
+        committed, legal, again = self._order.end(rows, values.astype(np.float64), legal)
+        self.statistics.simulations += len(committed)
+        self.statistics.illegal += int((~legal).sum())
+        self.statistics.rolled_back += len(again)
+        sims.release(np.union1d(rows, again), self.model)
+        sims.active[committed] = False
+        again = again[sims.active[again]]
+        sims.restart(again)
+        return np.concatenate([again, sims.begin(committed)])

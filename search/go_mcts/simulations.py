@@ -1,17 +1,18 @@
-"""Where the runs of a batch of searches stand.
+"""Where the simulations of a batch of searches stand: one simulation is one pass of the loop of Algorithm 3.
 
-Letters: ``B`` searches, ``K`` runs of a search that are under way at once (its *lanes*), ``R`` = B * K rows, of which
-row ``b * K + k`` is lane ``k`` of search ``b``; ``L`` token positions.
+Letters: ``B`` searches, ``K`` simulations of a search that may be in flight at once, ``R`` = B * K rows, of which row
+``b * K + k`` belongs to search ``b``; ``L`` token positions, ``T`` new tokens.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from games.compiling import kernel
-from games.game import Game
+from games.game import Game, Next
 from games.rng import mix
+from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.tree import NONE, Forest
+from search.players.histories import tokens_since
 
 
 @dataclass
@@ -24,42 +25,45 @@ class Roots:
     """``int64[B, L]``"""
     lengths: np.ndarray
     """``int64[B]``"""
-    slots: np.ndarray
-    """``int64[B, L]``: the model's slots of their tokens, as far as there are any."""
+    handles: np.ndarray
+    """``int64[B]``: the model's handles of what they begin with; the caller's."""
     held: np.ndarray
-    """``int64[B]``: how many there are."""
+    """``int64[B]``: how many tokens that is."""
 
 
-class Runs:
-    """State of ``R`` runs in flat arrays."""
+class Simulations:
+    """State of ``R`` simulations in flat arrays."""
 
-    def __init__(self, game: Game, roots: Roots, lanes: int, num_runs: int, num_steps: int, seeds: np.ndarray) -> None:
+    def __init__(self, game: Game, roots: Roots, width: int, count: int, num_steps: int, seeds: np.ndarray) -> None:
         """
         Args:
-            lanes: K.
-            num_runs: runs of every search.
+            width: K.
+            count: simulations of every search.
             num_steps: own moves of a rollout.
-            seeds: ``uint64[B]``: the searches' random numbers; every run draws from the seed and its own number.
+            seeds: ``uint64[B]``: the searches' random numbers; each simulation draws from the seed and its own number.
         """
-        self.game, self.roots, self.lanes, self.num_steps = game, roots, lanes, num_steps
-        count, length = len(roots.lengths) * lanes, roots.tokens.shape[1]
-        self.tree = np.repeat(np.arange(len(roots.lengths)), lanes)
-        """``int64[R]``: the search a row belongs to, and so its root node."""
-        self._seeds = seeds
-        self.counters = np.zeros(count, np.uint64)
+        searches, length = roots.tokens.shape
+        rows = searches * width
+        self._game, self._roots, self._num_steps, self._seeds = game, roots, num_steps, seeds
+        self.width = width
+        # Of every search.
+        self.begun = np.zeros(searches, np.int64)
+        """``int64[B]``: simulations that have begun."""
+        self.left = np.full(searches, count, np.int64)
+        """``int64[B]``: simulations that have not."""
+        self.allowed = np.full(searches, width, np.int64)
+        """``int64[B]``: simulations that may be in flight at once, at most K."""
+        # Of every row.
+        self.tree = np.repeat(np.arange(searches), width)
+        """``int64[R]``: the search it belongs to, and so its root node."""
+        self.number = np.zeros(rows, np.int64)
+        """``int64[R]``: which simulation of its search it is, from 1 on, in the order they began."""
+        self.counters = np.zeros(rows, np.uint64)
         """``uint64[R]``: random counters."""
-        self.number = np.zeros(count, np.int64)
-        """``int64[R]``: which of its search's runs it is, from 1 on, in the order they began."""
-        self.begun = np.zeros(len(roots.lengths), np.int64)
-        """``int64[B]``: runs that have begun."""
-        self.left = np.full(len(roots.lengths), num_runs, np.int64)
-        """``int64[B]``: runs that have not begun."""
-        self.allowed = np.full(len(roots.lengths), lanes, np.int64)
-        """``int64[B]``: runs that may be under way at once, at most K."""
-        self.active = np.zeros(count, bool)
-        """``bool[R]``: whether a run is under way."""
-        self.done = np.zeros(count, bool)
-        """``bool[R]``: whether a run under way has ended and waits for those before it
+        self.active = np.zeros(rows, bool)
+        """``bool[R]``: whether it is in flight."""
+        self.done = np.zeros(rows, bool)
+        """``bool[R]``: whether it is in flight, has ended, and waits to be committed
         (``search.go_mcts.speculative``)."""
         self.views = roots.views[self.tree]
         self.upcoming = game.next(self.views)
@@ -67,34 +71,32 @@ class Runs:
         self._root_upcoming = game.next(roots.views)
         self.tokens = roots.tokens[self.tree]
         self.lengths = roots.lengths[self.tree]
-        self.slots = np.full((count, length), NONE, np.int64)
-        """``int64[R, L]``: the path of the run's history."""
-        self.held = np.zeros(count, np.int64)
-        """``int64[R]``: tokens of it that have slots."""
-        self.node = np.full(count, NONE, np.int64)
-        """``int64[R]``: the node it stands on, ``NONE`` once it has left the tree into a rollout."""
-        self.nodes = np.full((count, length), NONE, np.int64)
-        """``int64[R, L]``: the nodes of its tokens, ``NONE`` for those of the root history and of the rollout."""
-        self.edges = np.zeros((count, length), np.int64)
-        """``int64[R, L]``: edges to back up to."""
-        self.depth = np.zeros(count, np.int64)
-        """``int64[R]``: number of those edges."""
-        self.decisions = np.zeros((count, length), np.int64)
-        """``int64[R, L]``: the decisions it selected at, one for each of its first edges."""
-        self.selected = np.zeros(count, np.int64)
-        """``int64[R]``: number of those decisions."""
-        self.leaf = np.full(count, NONE, np.int64)
-        """``int64[R]``: the decision it left the tree from, ``NONE`` before."""
-        self.steps_left = np.zeros(count, np.int64)
+        self.handle = np.full(rows, EMPTY, np.int64)
+        """``int64[R]``: the model's handle of what the history begins with."""
+        self.held = np.zeros(rows, np.int64)
+        """``int64[R]``: how many tokens that is."""
+        self.owned = np.zeros(rows, bool)
+        """``bool[R]``: whether it holds the handle itself; else the tree or the root does."""
+        self.node = np.full(rows, NONE, np.int64)
+        """``int64[R]``: the node of the history's last token, ``NONE`` if the tree has none."""
+        self.leaf = np.full(rows, NONE, np.int64)
+        """``int64[R]``: the decision it expanded and left the tree from into its rollout, ``NONE`` before."""
+        self.steps_left = np.zeros(rows, np.int64)
         """``int64[R]``: rollout moves of its own that remain."""
+        self.path = np.zeros((rows, length), np.int64)
+        """``int64[R, L]``: edges to back up to."""
+        self.depth = np.zeros(rows, np.int64)
+        """``int64[R]``: how many there are."""
+        self.selected = np.zeros(rows, np.int64)
+        """``int64[R]``: how many of them Select has chosen; the rollout's first move may be one more."""
 
     def begin(self, rows: np.ndarray) -> np.ndarray:
-        """Set idle rows (rising) to the start of a run each, as far as their searches have runs left and may have more
-        under way; those rows."""
+        """Set idle rows (rising) to the start of a simulation each, as far as their searches have some left and may
+        have more in flight; those rows."""
         tree = self.tree[rows]
         rank = np.arange(len(rows)) - np.searchsorted(tree, tree)  # rows of a search stand together
-        under_way = self.active.reshape(-1, self.lanes).sum(1)
-        begins = rank < np.minimum(self.left, self.allowed - under_way)[tree]
+        in_flight = self.active.reshape(-1, self.width).sum(1)
+        begins = rank < np.minimum(self.left, self.allowed - in_flight)[tree]
         rows, rank = rows[begins], rank[begins]
         tree = self.tree[rows]
         self.number[rows] = self.begun[tree] + rank + 1
@@ -104,35 +106,25 @@ class Runs:
         return rows
 
     def restart(self, rows: np.ndarray) -> None:
-        """Set rows to the start of the runs they are."""
-        tree = self.tree[rows]
+        """Set rows to the start of the simulations they are."""
+        tree, roots = self.tree[rows], self._roots
         self.counters[rows] = mix(self._seeds[tree], self.number[rows])
         self.active[rows] = True
-        self.views[rows] = self.roots.views[tree]
-        self.upcoming[rows] = self._root_upcoming[tree]
-        self.tokens[rows] = self.roots.tokens[tree]
-        self.lengths[rows] = self.roots.lengths[tree]
-        self.slots[rows] = self.roots.slots[tree]
-        self.held[rows] = self.roots.held[tree]
-        self.node[rows] = tree
-        self.nodes[rows] = NONE
-        self.depth[rows] = 0
-        self.selected[rows] = 0
-        self.leaf[rows] = NONE
-        self.steps_left[rows] = self.num_steps
+        self.views[rows], self.upcoming[rows] = roots.views[tree], self._root_upcoming[tree]
+        self.tokens[rows], self.lengths[rows] = roots.tokens[tree], roots.lengths[tree]
+        self.handle[rows], self.held[rows], self.owned[rows] = roots.handles[tree], roots.held[tree], False
+        self.node[rows], self.leaf[rows] = tree, NONE
+        self.depth[rows] = self.selected[rows] = 0
+        self.steps_left[rows] = self._num_steps
 
     def put_off(self, rows: np.ndarray) -> None:
-        """Runs under way, the last of their searches, have not begun yet."""
+        """Simulations in flight, the last of their searches, have not begun yet."""
         self.active[rows] = False
         np.add.at(self.left, self.tree[rows], 1)
         np.subtract.at(self.begun, self.tree[rows], 1)
 
-    def last_node(self, rows: np.ndarray) -> np.ndarray:
-        """The nodes of the rows' last tokens, ``NONE`` for those of root histories and rollouts."""
-        return np.asarray(self.nodes[rows, self.lengths[rows] - 1])
-
     def moving(self) -> np.ndarray:
-        """Rows whose runs go on."""
+        """Rows whose simulations go on."""
         return np.flatnonzero(self.active & ~self.done)
 
     def append(self, rows: np.ndarray, tokens: np.ndarray) -> None:
@@ -140,99 +132,56 @@ class Runs:
         lengths = self.lengths[rows]
         self.tokens[rows, lengths] = tokens
         self.lengths[rows] = lengths + 1
+        self.node[rows] = NONE
         views = self.views[rows]
-        self.game.advance(views, tokens)
-        self.views[rows] = views
-        self.upcoming[rows] = self.game.next(views)
+        self._game.advance(views, tokens)
+        self.views[rows], self.upcoming[rows] = views, self._game.next(views)
+
+    def append_sampled(self, rows: np.ndarray, tokens: np.ndarray) -> None:
+        """One token of a rollout behind each history."""
+        self.append(rows, tokens)
+        self.steps_left[rows] -= self.upcoming[rows] == Next.ACTION
 
     def step_to(self, rows: np.ndarray, nodes: np.ndarray, forest: Forest) -> None:
-        """Stand on these nodes, whose tokens were just appended; see ``take_slots``."""
+        """The tokens just appended have these nodes."""
         self.node[rows] = nodes
-        self.nodes[rows, self.lengths[rows] - 1] = nodes
-        self.take_slots(rows, forest)
+        self.take_handles(rows, forest)
 
-    def take_slots(self, rows: np.ndarray, forest: Forest) -> None:
-        """Use what other runs have computed: the slot of the node each row stands on, if it has one."""
-        slots, lengths = forest.slot[self.node[rows]], self.lengths[rows]
-        known = slots != NONE
-        rows, lengths = rows[known], lengths[known]
-        self.slots[rows, lengths - 1] = slots[known]
-        self.held[rows] = lengths
+    def take_handles(self, rows: np.ndarray, forest: Forest) -> None:
+        """Use what others have computed: the handles of the rows' nodes, where they have one."""
+        rows = rows[self.node[rows] != NONE]
+        handles = forest.nodes.handle[self.node[rows]]
+        rows, handles = rows[handles != EMPTY], handles[handles != EMPTY]
+        self.handle[rows], self.held[rows] = handles, self.lengths[rows]
 
-    def select(self, rows: np.ndarray, edges: np.ndarray) -> None:
-        """Remember what was selected at the decisions the rows stand on."""
-        self.decisions[rows, self.selected[rows]] = self.node[rows]
-        self.selected[rows] += 1
-        self.pass_edge(rows, edges)
-
-    def pass_edge(self, rows: np.ndarray, edges: np.ndarray) -> None:
+    def pass_edges(self, rows: np.ndarray, edges: np.ndarray) -> None:
         """Remember edges to back up to."""
-        depth = self.depth[rows]
-        self.edges[rows, depth] = edges
-        self.depth[rows] = depth + 1
+        self.path[rows, self.depth[rows]] = edges
+        self.depth[rows] += 1
 
-    def refresh(self, rows: np.ndarray, forest: Forest) -> None:
-        """Use what other runs have computed since, along the whole of each path."""
-        roots = self.roots
-        _refresh(
-            rows,
-            self.tree,
-            self.nodes,
-            self.lengths,
-            self.slots,
-            self.held,
-            forest.slot,
-            roots.slots,
-            roots.lengths,
-            roots.held,
-        )
+    def new_tokens(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The tokens behind the rows' handles, as ``ObservationModel.query`` takes them."""
+        return tokens_since(self.tokens[rows], self.held[rows], self.lengths[rows])
 
-    def waits_for(self, rows: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the first node on each path that has no slot yet, else the one that the run stands on; the root
-        where its own history is not held; ``NONE`` for rollouts."""
-        held = self.held[rows]
-        node = self.nodes[rows, np.minimum(held, self.slots.shape[1] - 1)]
-        ahead = (held < self.lengths[rows]) & (node != NONE)
-        in_root = held < self.roots.lengths[self.tree[rows]]
-        return np.where(in_root, self.tree[rows], np.where(ahead, node, self.node[rows]))
+    def receive(self, rows: np.ndarray, handles: np.ndarray, forest: Forest, model: ObservationModel) -> None:
+        """Whole histories of the rows were computed: the tree holds the handles of its nodes, rollouts their own."""
+        node = self.node[rows]
+        in_tree = node != NONE
+        known = forest.nodes.handle[node] != EMPTY  # asked again about a history that the tree has
+        model.release(np.concatenate([handles[in_tree & known], self._own(rows)]))
+        new = in_tree & ~known
+        forest.nodes.handle[node[new]] = handles[new]
+        self.handle[rows], self.held[rows], self.owned[rows] = handles, self.lengths[rows], ~in_tree
+        at_root = rows[in_tree & (node == self.tree[rows])]
+        self._roots.handles[self.tree[at_root]] = self.handle[at_root]
+        self._roots.held[self.tree[at_root]] = self._roots.lengths[self.tree[at_root]]
 
-    def give_slots(self, rows: np.ndarray, forest: Forest) -> None:
-        """Let other runs use what was computed for ``rows``, whose histories are held whole: slots of nodes go to the
-        nodes, those of root histories to the roots."""
-        in_root = np.arange(self.slots.shape[1]) < self.roots.lengths[self.tree[rows]][:, None]
-        self.roots.slots[self.tree[rows]] = np.where(in_root, self.slots[rows], NONE)
-        self.roots.held[self.tree[rows]] = self.roots.lengths[self.tree[rows]]
-        nodes = self.nodes[rows]
-        row, place = np.nonzero(nodes != NONE)
-        forest.slot[nodes[row, place]] = self.slots[rows[row], place]
+    def release(self, rows: np.ndarray, model: ObservationModel) -> None:
+        """Give back what only these rows hold; their histories begin with the root's from now on."""
+        model.release(self._own(rows))
+        tree = self.tree[rows]
+        self.handle[rows], self.held[rows] = self._roots.handles[tree], self._roots.held[tree]
+        self.owned[rows] = False
 
-    def own_slots(self, rows: np.ndarray) -> np.ndarray:
-        """Slots of tokens that neither a root nor a node has: those of rollouts."""
-        places = np.arange(self.slots.shape[1])
-        begin = self.roots.lengths[self.tree[rows]][:, None]
-        own = (places >= begin) & (places < self.held[rows][:, None]) & (self.nodes[rows] == NONE)
-        return np.asarray(self.slots[rows][own])
-
-    def forget_slots(self) -> None:
-        """Keep the slots of the root histories alone; the others have been given back."""
-        self.slots[:] = self.roots.slots[self.tree]
-        self.held[:] = np.minimum(self.held, self.roots.held[self.tree])
-
-
-@kernel
-def _refresh(rows, tree, nodes, lengths, slots, held, node_slot, root_slot, root_length, root_held):
-    for row in rows:
-        root, known = tree[row], lengths[row]
-        for place in range(lengths[row] - 1, -1, -1):
-            node = nodes[row, place]
-            if place < root_length[root]:
-                slots[row, place] = root_slot[root, place]
-                there = place < root_held[root] and slots[row, place] != NONE
-            elif node != NONE:
-                slots[row, place] = node_slot[node]
-                there = slots[row, place] != NONE
-            else:  # the run's own
-                there = place < held[row]
-            if not there:
-                known = place
-        held[row] = known
+    def _own(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.handle[rows[self.owned[rows]]])

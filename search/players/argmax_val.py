@@ -8,7 +8,7 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import ObservationModel, by_token
 from search.config import ArgmaxValConfig
-from search.players.histories import Paths
+from search.players.histories import Histories
 from search.players.player import Turns
 from search.players.policy import admitted, legal_policy
 
@@ -21,15 +21,15 @@ class ArgmaxVal:
     def __init__(self, model: ObservationModel, config: ArgmaxValConfig, name: str = "argmax_val") -> None:
         self.name = name
         self._threshold = config.threshold
-        self._paths = Paths(model)
+        self._histories = Histories(model)
 
     def start(self, game: Game, num_games: int) -> None:
         """Forget every earlier history."""
-        self._paths.start(game, num_games)
+        self._histories.start(game, num_games)
 
     def forget(self, games: np.ndarray) -> None:
         """Give back what was computed of ended deals."""
-        self._paths.forget(games)
+        self._histories.forget(games)
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn; a forced move costs no query."""
@@ -37,10 +37,10 @@ class ArgmaxVal:
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
         if len(free):
             asked = turns.take(free)
-            answer = self._paths.query(asked, asked.legal)
+            answer = self._histories.query(asked, asked.legal)
             values = by_token(answer.action_values, asked.legal)
             actions[free] = argmax_val(answer.next_token, values, asked.legal, self._threshold)
-            self._paths.keep(asked, actions[free], asked.legal, answer)
+            self._histories.keep(asked, actions[free], asked.legal, answer)
         return actions
 
 

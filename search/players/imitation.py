@@ -8,7 +8,7 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import ImitationConfig
-from search.players.histories import Paths
+from search.players.histories import Histories
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
@@ -21,15 +21,15 @@ class Imitation:
     def __init__(self, model: ObservationModel, config: ImitationConfig, name: str = "imitation") -> None:
         self.name = name
         self._temperature = config.temperature
-        self._paths = Paths(model)
+        self._histories = Histories(model)
 
     def start(self, game: Game, num_games: int) -> None:
         """Forget every earlier history."""
-        self._paths.start(game, num_games)
+        self._histories.start(game, num_games)
 
     def forget(self, games: np.ndarray) -> None:
         """Give back what was computed of ended deals."""
-        self._paths.forget(games)
+        self._histories.forget(games)
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn, drawn with the turn's seed; a forced move costs no query."""
@@ -37,7 +37,7 @@ class Imitation:
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
         if len(free):
             asked = turns.take(free)
-            policy = legal_policy(self._paths.query(asked).next_token, asked.legal)
+            policy = legal_policy(self._histories.query(asked).next_token, asked.legal)
             actions[free] = sample(self._heated(policy), asked.seeds)
         return actions
 

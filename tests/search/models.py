@@ -2,12 +2,13 @@
 
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import Answer
+from learner.observation_model import EMPTY, Answer
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]
@@ -16,17 +17,32 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 class FunctionModel:
     """Answers every query from a function of the history: (next-token distribution, value).
 
-    It keeps slots as the protocol asks, each a whole history, and fails where a path is not the history it is said to
-    be, and where a slot is used or given back that nobody holds.
+    Each handle is a whole history. It fails where a handle is used or released that nobody holds, and counts KV slots
+    as the protocol asks: one for every token of what is held.
     """
 
     def __init__(self, function: Model, limit: int = 100_000) -> None:
         self.function = function
         self.histories_asked: list[History] = []
         self.computed: list[History] = []
-        self.slots: dict[int, History] = {}
+        self.held: Counter[int] = Counter()
+        """Handle -> holds."""
         self._limit = limit
-        self._made = 0
+        self._made: list[tuple[History, int]] = []
+        """Handle -> its history, and the handle of what it continues."""
+
+    def history_of(self, handle: int) -> History:
+        return self._made[handle][0]
+
+    @property
+    def slots(self) -> set[int]:
+        """Handles of everything that is held, itself or as the beginning of something longer."""
+        found = set()
+        for handle in self.held:
+            while handle != EMPTY and handle not in found:
+                found.add(handle)
+                handle = self._made[handle][1]
+        return found
 
     @property
     def slots_left(self) -> int:
@@ -34,43 +50,50 @@ class FunctionModel:
 
     def query(
         self,
-        paths: np.ndarray,
-        held: np.ndarray,
+        handles: np.ndarray,
         tokens: np.ndarray,
-        lengths: np.ndarray,
+        counts: np.ndarray,
         candidates: np.ndarray | None = None,
         values: np.ndarray | None = None,
         look_ahead: bool = False,
     ) -> Answer:
-        histories = [tuple(int(t) for t in row[:length]) for row, length in zip(tokens, lengths, strict=True)]
-        for path, have, history in zip(paths, held, histories, strict=True):
-            for place in range(have):
-                assert self.slots[int(path[place])] == history[: place + 1], "the path is not its history"
-            path[have : len(history)] = [self._new(history[: place + 1]) for place in range(have, len(history))]
+        new = np.split(np.asarray(tokens), np.cumsum(counts)[:-1])
+        ends = [self._append(int(handle), row.tolist()) for handle, row in zip(handles, new, strict=True)]
+        histories = [self._made[end][0] for end in ends]
         self.histories_asked += histories
         answers = [self.function(history) for history in histories]
         next_token = np.array([answer[0] for answer in answers], np.float32)
         asked = np.zeros(len(histories), bool) if values is None else values
         marked = np.zeros(next_token.shape, bool) if candidates is None else candidates
-        behind = [(*histories[row], int(action)) for row, action in zip(*np.nonzero(marked), strict=True)]
+        behind = [self._append(ends[row], [int(action)]) for row, action in zip(*np.nonzero(marked), strict=True)]
+        judged = [self.function(self._made[end][0]) for end in behind]
+        assert self.slots_left >= 0, "the cache is full"
         return Answer(
-            next_token,
-            np.where(asked, np.array([answer[1] for answer in answers], np.float32), np.nan),
-            np.array([self.function(history)[1] for history in behind], np.float32),
-            np.array([self._new(history) for history in behind], np.int64),
-            np.array([self.function(h)[0] for h in behind if look_ahead], np.float32).reshape(-1, next_token.shape[1]),
+            handles=np.array(ends, np.int64),
+            next_token=next_token,
+            value=np.where(asked, np.array([answer[1] for answer in answers], np.float32), np.nan),
+            action_handles=np.array(behind, np.int64),
+            action_values=np.array([value for _, value in judged], np.float32),
+            action_next=np.array([p for p, _ in judged if look_ahead], np.float32).reshape(-1, next_token.shape[1]),
         )
 
-    def free(self, slots: np.ndarray) -> None:
-        for slot in slots[slots >= 0].tolist():
-            del self.slots[slot]
+    def release(self, handles: np.ndarray) -> None:
+        for handle in handles[handles != EMPTY].ravel().tolist():
+            assert self.held[handle] > 0, "released what nobody holds"
+            self.held[handle] -= 1
+            if self.held[handle] == 0:
+                del self.held[handle]
 
-    def _new(self, history: History) -> int:
-        assert self.slots_left > 0, "the cache is full"
-        self._made += 1
-        self.slots[self._made] = history
-        self.computed.append(history)
-        return self._made
+    def _append(self, handle: int, tokens: list[int]) -> int:
+        """The handle of a history that goes on with these tokens, held once more."""
+        assert handle == EMPTY or handle in self.slots, "asked with a handle that nobody holds"
+        for token in tokens:
+            history = (*(self._made[handle][0] if handle != EMPTY else ()), token)
+            self._made.append((history, handle))
+            self.computed.append(history)
+            handle = len(self._made) - 1
+        self.held[handle] += 1
+        return handle
 
 
 def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) -> Model:

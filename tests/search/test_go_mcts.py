@@ -12,7 +12,8 @@ from games.rng import derive_many
 from search.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import NOBODY, NONE, Forest
+from search.go_mcts.tree import NOBODY, Forest
+from search.go_mcts.uct import Selection
 from search.players.player import Turns
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
@@ -51,7 +52,7 @@ def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turn
     return player, player.act(turns)
 
 
-def test_three_runs_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
+def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
     game = ToyGame()
     config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0, illegal_penalty=0.01)
     player = GoMcts(FunctionModel(table_model(game.vocabulary.size, HAND_MADE)), config)
@@ -59,7 +60,7 @@ def test_three_runs_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
     turns = turns_at(game, [ROOT], np.array([7], np.uint64))
     search = player.search(turns, np.array([0]))
     statistics = search.statistics
-    assert (statistics.runs, statistics.illegal_runs) == (3, 1)
+    assert (statistics.simulations, statistics.illegal) == (3, 1)
 
     root = search.forest.dump(0)
     # Run 1: 3 starts at -0.1 and gets the value 0.5 of the history that was cut short.
@@ -100,7 +101,7 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it(pruned
     # Rollout plays 3 and samples 3 again; then the search player is to move and N_steps is 0. The history is not
     # terminal, so "legality is assumed to be true" (Algorithm 3): -0.1 + 0.5, two visits. Pruned it costs mu.
     value, visits = (-0.1 - 0.01, 1) if pruned else (-0.1 + 0.5, 2)
-    assert search.statistics.illegal_runs == pruned
+    assert search.statistics.illegal == pruned
     assert search.forest.dump(0)["children"][3] == {"value": pytest.approx(value), "visits": visits, "then": None}
     assert plain.tree == {ROOT: {1: [pytest.approx(0.2), 1], 3: [pytest.approx(value), visits]}}
 
@@ -128,7 +129,7 @@ def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
     plain.search(root)
     # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
     # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
-    assert search.statistics.illegal_runs == 0
+    assert search.statistics.illegal == 0
     children = search.forest.dump(0)["children"]
     assert (children[five]["value"], children[five]["visits"]) == (pytest.approx(0.24 + 0.26), 2)
     assert plain.tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
@@ -162,7 +163,7 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
 
 @pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
 @pytest.mark.parametrize("num_steps", [0, 1, 3])
-@pytest.mark.parametrize("ahead", [1, 4, 0])
+@pytest.mark.parametrize("speculative", [1, 4, 0])
 @pytest.mark.parametrize(
     ("slots", "beyond"),
     [
@@ -174,10 +175,11 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
     ],
 )
 def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
-    game: Game, num_steps: int, ahead: int, slots: int, beyond: dict[str, bool | str]
+    game: Game, num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]
 ) -> None:
     config = replace(
-        GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02, ahead=ahead), **beyond
+        GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02, speculative=speculative),
+        **beyond,
     )
     model = hash_model(game, nonsense=0.02)
     histories = decision_histories(game, count=8)
@@ -187,8 +189,8 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     player.start(game, len(histories))
     search = player.search(turns, np.arange(len(histories)))
     actions = player.act(turns)
-    assert search.statistics.illegal_runs < search.statistics.runs
-    assert "mask_impossible" not in beyond or search.statistics.illegal_runs == 0
+    assert search.statistics.illegal < search.statistics.simulations
+    assert "mask_impossible" not in beyond or search.statistics.illegal == 0
     for row, history in enumerate(histories):
         reference = PlainGoMcts(game, model, config, int(seeds[row]))
         assert actions[row] == reference.search(history)
@@ -231,17 +233,13 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
 
 @pytest.mark.parametrize("lanes", [1, 5])
 @pytest.mark.parametrize("keep_subtree", [False, True])
-def test_a_crowded_cache_and_kept_subtrees_leave_paths_whole_and_every_slot_accounted_for(
-    lanes: int, keep_subtree: bool
-) -> None:
+def test_a_crowded_cache_and_kept_subtrees_leave_every_slot_accounted_for(lanes: int, keep_subtree: bool) -> None:
     game = HeartsGame()
     config = GoMctsConfig(60, 1, exploration=0.3, lanes=lanes, keep_subtree=keep_subtree, mask_impossible=True)
     histories = decision_histories(game, count=4)
     trees = []
     for slots in (100_000, 700):
-        model = FunctionModel(
-            hash_model(game, nonsense=0.02), slots
-        )  # which raises where a path is not the beginning of its history
+        model = FunctionModel(hash_model(game, nonsense=0.02), slots)  # which raises where a handle is misused
         player = GoMcts(model, config)
         player.start(game, 4)
         for seed in (5, 6):  # the second time the roots are there already, and with keep_subtree nothing else changes
@@ -263,77 +261,78 @@ def test_a_crowded_cache_and_kept_subtrees_leave_paths_whole_and_every_slot_acco
 
 
 @pytest.mark.parametrize("lanes", [1, 5])
-def test_a_search_computes_the_tree_once_and_leaves_the_slots_of_its_root_alone(lanes: int) -> None:
+def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(lanes: int) -> None:
     game = HeartsGame()
-    model = FunctionModel(hash_model(game, nonsense=0.02))
-    player = GoMcts(model, GoMctsConfig(num_runs=40, num_steps=0, exploration=0.3, lanes=lanes))
-    turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
-    player.start(game, 6)
-    search = player.search(turns, np.arange(6))
-    # Without rollouts every token is one of the tree; histories of several searches may begin alike.
-    assert max(Counter(model.computed).values()) <= 6
-    assert len(model.computed) - len(set(model.computed)) <= (turns.lengths - 1).sum()
-    assert len(model.slots) == turns.lengths.sum()
-    assert search.statistics.runs > 40
+    for history in decision_histories(game, count=6):
+        model = FunctionModel(hash_model(game, nonsense=0.02))
+        player = GoMcts(model, GoMctsConfig(num_runs=40, num_steps=0, exploration=0.3, lanes=lanes))
+        player.start(game, 1)
+        search = player.search(turns_at(game, [history], derive_many(5, 1)), np.arange(1))
+        # Without rollouts every token is one of the tree.
+        assert set(Counter(model.computed).values()) == {1}
+        assert {model.history_of(slot) for slot in model.slots} == {history[:end] for end in range(1, len(history) + 1)}
+        assert search.statistics.simulations in (0, 40)
 
 
 @pytest.mark.parametrize("virtual_loss", [0.0, 0.5])
-def test_lanes_do_all_runs_in_fewer_batches_and_leave_nothing_pending(virtual_loss: float) -> None:
+def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending(virtual_loss: float) -> None:
     game = HeartsGame()
     histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
     searches = {}
     for lanes in (1, 7):
-        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss, ahead=1)
+        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss, speculative=1)
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
         searches[lanes] = player.search(turns_at(game, histories, seeds), np.arange(6))
     one, many = searches[1], searches[7]
-    assert one.statistics.runs == many.statistics.runs
+    assert one.statistics.simulations == many.statistics.simulations
     assert many.statistics.batches < one.statistics.batches / 3
-    assert (many.forest.edge_pending[: many.forest.num_edges] == 0).all()
+    assert (many.forest.edges.pending[: many.forest.num_edges] == 0).all()
     visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
     assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
 
 
-def test_runs_begun_ahead_of_their_turn_save_passes_and_leave_nothing_behind() -> None:
+def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
     game = HeartsGame()
     histories, seeds = decision_histories(game, count=3), derive_many(5, 3)
     batches, trees = {}, []
-    for ahead in (1, 12):
+    for speculative in (1, 12):
         model = FunctionModel(hash_model(game, nonsense=0.02))
-        player = GoMcts(model, GoMctsConfig(num_runs=60, exploration=2.0, ahead=ahead, mask_impossible=True))
+        config = GoMctsConfig(num_runs=60, exploration=2.0, speculative=speculative, mask_impossible=True)
+        player = GoMcts(model, config)
         player.start(game, 3)
         search = player.search(turns_at(game, histories, seeds), np.arange(3))
-        forest, runs = search.forest, search.runs
-        batches[ahead] = search.statistics.batches
+        forest, sims = search.forest, search.sims
+        batches[speculative] = search.statistics.batches
         trees.append([forest.dump(row) for row in range(3)])
-        assert search.statistics.runs == runs.begun.sum() == 180
-        assert (search.statistics.redone > 0) == (ahead > 1)  # a model that says anything of anything: guesses go wrong
-        assert ((runs.allowed >= 1) & (runs.allowed <= ahead)).all()
-        assert (forest.edge_pending[: forest.num_edges] == 0).all()
-        assert set(np.unique(forest.expanded_by[: forest.num_nodes])) == {0, NOBODY}
+        assert search.statistics.simulations == sims.begun.sum() == 180
+        # a model that says anything of anything: guesses go wrong
+        assert (search.statistics.rolled_back > 0) == (speculative > 1)
+        assert ((sims.allowed >= 1) & (sims.allowed <= speculative)).all()
+        assert (forest.edges.pending[: forest.num_edges] == 0).all()
+        assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, NOBODY}
         assert len(model.slots) == sum(len(history) for history in histories)
     assert trees[0] == trees[1]
     assert batches[12] < batches[1] / 1.5
 
 
 @pytest.mark.parametrize("seed", [7, 8, 11])
-@pytest.mark.parametrize("ahead", [5, 9])
-def test_runs_that_end_as_impossible_between_queries_neither_loop_nor_leave_claims(seed: int, ahead: int) -> None:
+@pytest.mark.parametrize("speculative", [5, 9])
+def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed: int, speculative: int) -> None:
     game = HeartsGame()
     histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)
     trees = []
-    for most in (1, ahead):
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, ahead=most))
+    for most in (1, speculative):
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, speculative=most))
         player.start(game, 4)
         search = player.search(turns_at(game, histories, seeds), np.arange(4))
-        assert search.statistics.illegal_runs > 40
-        assert set(np.unique(search.forest.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
+        assert search.statistics.illegal > 40
+        assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
         trees.append([search.forest.dump(row) for row in range(4)])
     assert trees[0] == trees[1]
 
 
-def test_guesses_that_carry_lead_further_ahead_and_wrong_ones_less_far() -> None:
+def test_right_guesses_let_more_simulations_begin_early_and_wrong_ones_fewer() -> None:
     game = HeartsGame()
     turns = turns_at(game, decision_histories(game, count=1), derive_many(5, 1))
     redone = {}
@@ -342,10 +341,11 @@ def test_guesses_that_carry_lead_further_ahead_and_wrong_ones_less_far() -> None
         if told == "nothing":  # all values alike: the runs take turns, as guessed
             ask = function
             function = lambda history, ask=ask: (ask(history)[0], 0.0)  # noqa: E731
-        player = GoMcts(FunctionModel(function), GoMctsConfig(num_runs=60, exploration=100.0, ahead=8, num_steps=1))
+        config = GoMctsConfig(num_runs=60, exploration=100.0, speculative=8, num_steps=1)
+        player = GoMcts(FunctionModel(function), config)
         player.start(game, 1)
         search = player.search(turns, np.arange(1))
-        redone[told] = search.statistics.redone
+        redone[told] = search.statistics.rolled_back
     assert redone["nothing"] < redone["values"]
 
 
@@ -376,22 +376,22 @@ def test_a_search_stops_when_its_time_is_up() -> None:
     player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.2))
     player.start(game, 6)
     search = player.search(turns, np.arange(6))
-    assert 6 <= search.statistics.runs < 10**6
-    assert not search.runs.active.any()
+    assert 6 <= search.statistics.simulations < 10**6
+    assert not search.sims.active.any()
 
 
-def test_pending_runs_make_others_look_elsewhere() -> None:
+def test_pending_simulations_make_others_look_elsewhere() -> None:
     values, visits = np.array([0.6, 0.5]), np.array([1, 1])
     for loss, second in ((0.0, 0), (0.5, 1)):
         forest = Forest(1, 4)
         children = np.array([[True, True, False, False]])
-        slots, following = np.array([NONE, NONE]), np.zeros((2, 4), np.float32)
-        forest.expand(np.zeros(1, np.int64), children, np.full(2, 0.5), values, slots, following)
-        chosen = forest.select(np.zeros(2, np.int64), 0.0, loss)
+        forest.add_edges(np.zeros(1, np.int64), children, np.full(2, 0.5), values)
+        selection = Selection(exploration=0.0, puct=False, virtual_loss=loss)
+        chosen = forest.select(np.zeros(2, np.int64), selection, np.zeros(2, bool))
         # Without exploration: 0.6 against 0.5, then 0.6 - loss / 2 against 0.5.
         assert chosen.tolist() == [0, second]
-        assert forest.edge_pending[:2].sum() == 2
-        assert np.array_equal(forest.edge_visits[:2], visits)
+        assert forest.edges.pending[:2].sum() == 2
+        assert np.array_equal(forest.edges.visits[:2], visits)
 
 
 def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
