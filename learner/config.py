@@ -11,6 +11,7 @@ PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 SCHEDULES = ("linear", "constant")
+TRUNKS = ("auto", "torch")
 
 
 @dataclass
@@ -114,10 +115,13 @@ class EngineConfig:
     """MiB that the keys and values of each player's network may take at most."""
     cuda_graphs: bool = False
     """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
+    trunk: str = "auto"
+    """``auto``: on a CPU the compiled trunk where it is installed, else torch's; ``torch``: torch's everywhere."""
 
     def __post_init__(self) -> None:
         _one_of("engine", self, "device", DEVICES)
         _one_of("engine", self, "precision", PRECISIONS)
+        _one_of("engine", self, "trunk", TRUNKS)
         _at_least("engine", self, "cache_mb", 1)
         _at_least("engine", self, "max_batch", 1)
 

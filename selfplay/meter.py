@@ -44,23 +44,22 @@ class MeteredModel:
 
     def query(
         self,
-        paths: np.ndarray,
-        held: np.ndarray,
+        handles: np.ndarray,
         tokens: np.ndarray,
-        lengths: np.ndarray,
+        counts: np.ndarray,
         candidates: np.ndarray | None = None,
         values: np.ndarray | None = None,
         look_ahead: bool = False,
     ) -> Answer:
         """See ``ObservationModel``."""
-        answer = self._model.query(paths, held, tokens, lengths, candidates, values, look_ahead)
+        answer = self._model.query(handles, tokens, counts, candidates, values, look_ahead)
         self._meter.batches += 1
-        self._meter.rows += len(lengths)
+        self._meter.rows += len(counts)
         if candidates is not None:
-            self._meter.judged += len(lengths)
+            self._meter.judged += len(counts)
             self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1)).sum())
         return answer
 
-    def free(self, slots: np.ndarray) -> None:
+    def release(self, handles: np.ndarray) -> None:
         """See ``ObservationModel``."""
-        self._model.free(slots)
+        self._model.release(handles)

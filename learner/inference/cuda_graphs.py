@@ -4,7 +4,8 @@ A pass of a small network is some 150 kernels of a few microseconds each, which 
 run. Captured as a CUDA graph they are launched at once, but a graph serves one shape only. So passes are filled up to
 one of a few shapes: what fills them reads and writes a spare slot that no history has, and nobody reads the results.
 
-Letters as in ``learner.inference.packing``; ``W`` packed tokens whose hidden states are wanted.
+Letters as in ``learner.inference.packing``; ``W`` = M + Z packed tokens that something is asked about, ``J`` rows whose
+value is asked for.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,12 @@ class Shape(NamedTuple):
     """``Q``"""
     slots: int
     """``S``"""
-    wanted: int
+    answered: int
     """``W``"""
+    valued: int
+    """``J + Z``"""
+    look_ahead: bool
+    """Whether next-token distributions are asked for behind all of ``W``, or behind the first ``M``."""
     ragged: bool
     """Whether there are fewer packed tokens than places in the grid of the attention."""
     masked: bool
@@ -42,7 +47,7 @@ class Shape(NamedTuple):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Lengths of the arrays of ``Indices``."""
-        return (*(self.tokens,) * 4, self.rows * self.slots, self.rows, self.rows, self.wanted)
+        return (*(self.tokens,) * 4, self.rows * self.slots, self.rows, self.rows, self.answered, self.valued)
 
 
 class Indices(NamedTuple):
@@ -55,29 +60,36 @@ class Indices(NamedTuple):
     keys: torch.Tensor
     start: torch.Tensor
     lengths: torch.Tensor
-    wanted: torch.Tensor
+    answered: torch.Tensor
+    valued: torch.Tensor
+    """Places in ``answered``."""
 
 
 Forward = Callable[[Shape, Indices], torch.Tensor]
-"""``float32[W, E]``: hidden states of a pass."""
+"""What a pass answers, in one tensor on the device."""
 
 
-def shape_of(plan: Pass, wanted: np.ndarray) -> Shape:
+def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
     """The shape a pass has by itself."""
     rows, slots = plan.keys.shape
     masked = plan.width > 1 or bool((plan.start < slots - 1).any())
-    return Shape(len(plan.ids), rows, plan.width, slots, len(wanted), len(plan.ids) < rows * plan.width, masked)
+    ragged = len(plan.ids) < rows * plan.width
+    return Shape(
+        len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead, ragged, masked
+    )
 
 
 def filled_up(shape: Shape) -> Shape:
     """The shape it is filled up to: powers of two, and keys to a multiple of 16."""
-    tokens, rows, width, wanted = (
-        1 << (size - 1).bit_length() for size in (shape.tokens, shape.rows, shape.width, shape.wanted)
+    tokens, rows, width, answered, valued = (
+        1 << max(size - 1, 0).bit_length()
+        for size in (shape.tokens, shape.rows, shape.width, shape.answered, shape.valued)
     )
-    return Shape(tokens, rows, width, -(-shape.slots // _STEP) * _STEP, wanted, ragged=True, masked=True)
+    slots = -(-shape.slots // _STEP) * _STEP
+    return Shape(tokens, rows, width, slots, answered, valued, shape.look_ahead, ragged=True, masked=True)
 
 
-def lay_out(plan: Pass, wanted: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
+def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
     """``int64``: the arrays of ``Indices`` one behind the other, filled up to ``shape`` with tokens of the slot
     ``spare``, which stand behind the grid, and with rows that see that slot alone."""
     rows, slots = plan.keys.shape
@@ -86,8 +98,8 @@ def lay_out(plan: Pass, wanted: np.ndarray, shape: Shape, spare: int) -> np.ndar
     keys[:rows, slots:] = plan.keys[:, -1:]
     padded = plan.padded // plan.width * shape.width + plan.padded % plan.width
     filled = zip(
-        (plan.ids, plan.position, plan.slot, padded, keys.ravel(), plan.start, plan.lengths, wanted),
-        (0, 0, spare, shape.rows * shape.width, spare, 0, 1, 0),
+        (plan.ids, plan.position, plan.slot, padded, keys.ravel(), plan.start, plan.lengths, plan.answered, valued),
+        (0, 0, spare, shape.rows * shape.width, spare, 0, 1, 0, 0),
         shape.sizes,
         strict=True,
     )
@@ -99,39 +111,38 @@ def split(flat: torch.Tensor, shape: Shape) -> Indices:
     return Indices(*flat.split(shape.sizes))
 
 
-class Graphs:
-    """Runs passes in shapes of a few kinds; on CUDA a shape is captured when it is first met, then replayed."""
+def to_device(flat: np.ndarray, device: torch.device) -> torch.Tensor:
+    """A copy that the host does not wait for."""
+    given = torch.from_numpy(flat)
+    return given.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else given
 
-    def __init__(self, forward: Forward, device: torch.device) -> None:
+
+class Graphs:
+    """Passes of a CUDA device: a shape is captured when it is first met, then replayed."""
+
+    def __init__(self, forward: Forward) -> None:
         """``forward`` must do the same work whenever the shape is the same, and never wait for the device."""
-        self._forward, self._device = forward, device
+        self._forward = forward
         self._captured: dict[Shape, _Captured] = {}
 
-    def __call__(self, plan: Pass, wanted: np.ndarray, spare: int) -> torch.Tensor:
-        """Hidden states ``float32[W, E]``, good until the next call."""
-        shape = filled_up(shape_of(plan, wanted))
-        flat = torch.from_numpy(lay_out(plan, wanted, shape, spare))
-        if self._device.type != "cuda":
-            return self._forward(shape, split(flat, shape))[: len(wanted)]
+    def __call__(self, shape: Shape, given: torch.Tensor) -> torch.Tensor:
+        """What ``forward`` answers, good until the next call; ``given`` lies on the device, as ``lay_out`` has it."""
         captured = self._captured.pop(shape, None)
         if captured is None:
             if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
                 del self._captured[next(iter(self._captured))]
-            captured = _Captured(self._forward, shape, flat, self._device)
+            captured = _Captured(self._forward, shape, given)
         self._captured[shape] = captured
-        return captured.replay(flat)[: len(wanted)]
-
-    def forget(self) -> None:
-        """Memory that the graphs work on has moved."""
-        self._captured.clear()
+        return captured.replay(given)
 
 
 class _Captured:
     """One shape as a CUDA graph, and the memory it reads from and writes to."""
 
-    def __init__(self, forward: Forward, shape: Shape, flat: torch.Tensor, device: torch.device) -> None:
-        self._given = flat.to(device)
-        indices, here, aside = split(self._given, shape), torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor) -> None:
+        self._given = given.clone()
+        indices, here = split(self._given, shape), torch.cuda.current_stream(given.device)
+        aside = torch.cuda.Stream(given.device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
             forward(shape, indices)
@@ -140,7 +151,7 @@ class _Captured:
         with torch.cuda.graph(self._graph):
             self._result = forward(shape, indices)
 
-    def replay(self, flat: torch.Tensor) -> torch.Tensor:
-        self._given.copy_(flat)
+    def replay(self, given: torch.Tensor) -> torch.Tensor:
+        self._given.copy_(given)
         self._graph.replay()
         return self._result

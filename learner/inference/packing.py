@@ -1,8 +1,8 @@
 """Laying out a forward pass: which tokens are computed, where their keys and values go, who attends to what.
 
-Every row of a pass is a *chunk*, the tokens of its history that no slot holds yet, and behind it the candidates, which
-are parallel leaves: all stand at the position behind the history, each sees the history and itself. Tokens of all rows
-are packed without padding for everything but the attention.
+Every row of a pass is a *chunk*, the tokens of its history that are computed, and behind it the candidates, which are
+parallel leaves: all stand at the position behind the history, each sees the history and itself. Tokens of all rows are
+packed without padding for everything but the attention.
 
 Letters: ``M`` rows, ``T`` packed tokens, ``Q`` longest chunk + candidates of a row, ``S`` longest history + candidates
 of a row, ``Z`` candidates.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from games.compiling import kernel
-from learner.inference.prefix_tree import SlotPool
+from learner.inference.prefix_tree import PrefixTree
 
 
 @dataclass(frozen=True)
@@ -44,70 +44,62 @@ class Pass:
     width: int
     """``Q``"""
 
+    @property
+    def answered(self) -> np.ndarray:
+        """``int64[M + Z]``: the packed tokens that something is asked about: ``last``, then ``leaves``."""
+        return np.concatenate([self.last, self.leaves])
 
-def pack(
-    pool: SlotPool, paths: np.ndarray, held: np.ndarray, tokens: np.ndarray, lengths: np.ndarray, marked: np.ndarray
-) -> Pass:
-    """Lay out a pass over the histories and take its slots, written into ``paths`` in place.
 
-    Arguments as ``QueryEngine.query`` has them. A history that is held whole gets its last token computed again, into
-    the slot it has.
-    """
-    start = np.minimum(held, lengths - 1)
-    width = lengths - start + marked.sum(1)
-    fresh = pool.take(int(width.sum() - np.count_nonzero(held == lengths)))
-    ids, row, position, slot, padded, keys, last, leaves = _lay_out(
-        paths, held, start, width, tokens, lengths, marked, fresh, pool.token, pool.parent
+def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> Pass:
+    """Extend the tree by what is asked about and lay out the pass; arguments as ``PrefixTree.extend`` has them. A
+    history without new tokens gets its last token computed again, into the slot it has."""
+    slot = tree.extend(handles, tokens, counts, marked)
+    chunk = np.maximum(counts, 1)
+    width = chunk + marked.sum(1)
+    end = np.cumsum(width)
+    last = end - width + chunk - 1
+    lengths = tree.nodes.depth[slot[last]].astype(np.int64)
+    start = lengths - chunk
+    row, padded, keys, is_leaf = _lay_out(tree.nodes.parent, slot, chunk, width, lengths)
+    return Pass(
+        ids=tree.nodes.token[slot].astype(np.int64),
+        row=row,
+        position=tree.nodes.depth[slot].astype(np.int64) - 1,
+        slot=slot,
+        padded=padded,
+        keys=keys,
+        last=last,
+        leaves=np.flatnonzero(is_leaf),
+        start=start,
+        lengths=lengths,
+        width=int(width.max()),
     )
-    return Pass(ids, row, position, slot, padded, keys, last, leaves, start, lengths, int(width.max()))
 
 
 @kernel
-def _lay_out(paths, held, start, width, tokens, lengths, marked, fresh, token_of, parent_of):
-    count, total, longest = len(lengths), width.sum(), width.max()
-    ids = np.empty(total, np.int64)
-    row_of = np.empty(total, np.int64)
-    position = np.empty(total, np.int64)
-    slot = np.empty(total, np.int64)
-    padded = np.empty(total, np.int64)
-    keys = np.empty((count, (start + width).max()), np.int64)
-    last = np.empty(count, np.int64)
-    leaves = np.empty(total, np.int64)
-    at, taken, num_leaves = 0, 0, 0
-    for row in range(count):
-        length = lengths[row]
-        for place in range(start[row]):
-            keys[row, place] = paths[row, place]
-        for place in range(start[row], length):
-            if place >= held[row]:
-                paths[row, place] = fresh[taken]
-                token_of[fresh[taken]] = tokens[row, place]
-                parent_of[fresh[taken]] = paths[row, place - 1] if place else -1
-                taken += 1
-            ids[at] = tokens[row, place]
+def _lay_out(parent, slot, chunk, width, lengths):
+    """Row, place in the grid, keys of each row, and whether a packed token is a candidate."""
+    row_of = np.empty(len(slot), np.int64)
+    padded = np.empty(len(slot), np.int64)
+    is_leaf = np.empty(len(slot), np.bool_)
+    keys = np.empty((len(width), (lengths + width - chunk).max()), np.int64)
+    longest, at = width.max(), 0
+    for row in range(len(width)):
+        ancestor = slot[at + chunk[row] - 1]
+        for place in range(lengths[row] - 1, -1, -1):
+            keys[row, place] = ancestor
+            ancestor = parent[ancestor]
+        behind = lengths[row]
+        for index in range(width[row]):
             row_of[at] = row
-            position[at] = place
-            slot[at] = keys[row, place] = paths[row, place]
-            padded[at] = row * longest + place - start[row]
-            at += 1
-        last[row] = at - 1
-        behind = length
-        for token in range(marked.shape[1]):
-            if marked[row, token]:
-                token_of[fresh[taken]] = token
-                parent_of[fresh[taken]] = paths[row, length - 1]
-                ids[at] = token
-                row_of[at] = row
-                position[at] = length
-                slot[at] = keys[row, behind] = fresh[taken]
-                padded[at] = row * longest + behind - start[row]
-                leaves[num_leaves] = at
-                taken += 1
-                num_leaves += 1
+            padded[at] = row * longest + index
+            is_leaf[at] = index >= chunk[row]
+            if is_leaf[at]:
+                keys[row, behind] = slot[at]
                 behind += 1
-                at += 1
+            at += 1
         keys[row, behind:] = keys[row, behind - 1]
-    return ids, row_of, position, slot, padded, keys, last, leaves[:num_leaves]
+    return row_of, padded, keys, is_leaf
 
 
 def sub_batches(width: np.ndarray, max_batch: int, similar: bool, few: int = 32) -> list[np.ndarray]:

@@ -1,62 +1,160 @@
-"""Who holds which slot of the cache of keys and values: bookkeeping on the host, no tensor.
+"""The one tree of histories: which KV slot belongs to which token behind which history, and who holds it.
 
-A slot belongs to one token behind one history, so slots form a forest: each knows its token and the slot of the token
-before it. That is what lets the engine check that a path is the history it is said to be.
+A *slot* is one token behind one history, so a slot is a node of a tree (strictly: a forest, as histories begin with
+different tokens) and the slot of a history's last token is the history's *handle*. Bookkeeping on the host, no tensor.
+
+Letters: ``M`` histories, ``T`` new tokens, ``V`` tokens of the vocabulary, ``P`` slots of a pass.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from games.compiling import kernel
-
-FREE = -2
-"""``parent`` of a slot that nobody holds."""
-ROOT = -1
-"""``parent`` of a history's first token."""
+from learner.observation_model import EMPTY
 
 
-class SlotPool:
-    """``limit`` slots, lowest first, so that memory is touched only as far as it is needed."""
+class Nodes(NamedTuple):
+    """What is known of each slot, as kernels take it; all arrays have one entry per slot."""
+
+    token: np.ndarray
+    """``int32`` token id."""
+    parent: np.ndarray
+    """``int64`` slot of the token before it, ``EMPTY`` for a history's first token."""
+    depth: np.ndarray
+    """``int32`` tokens of its history, itself included; 0 for a slot that is free."""
+    holds: np.ndarray
+    """``int32`` how often callers hold it."""
+    children: np.ndarray
+    """``int32`` slots that have it as parent."""
+
+
+class PrefixTree:
+    """At most ``limit`` slots. A slot is in use while somebody holds it or a history that goes on behind it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.token = np.zeros(limit, np.int32)
-        self.parent = np.full(limit, FREE, np.int32)
-        self._free = np.arange(limit - 1, -1, -1, dtype=np.int64)
         self.left = limit
-        self.reached = 0
-        """Slots below this have been held at some time, none above."""
+        """Slots that are free."""
+        # Memory that is never written to costs nothing: small networks have room for millions of slots.
+        token, depth, holds, children = (np.zeros(limit, np.int32) for _ in range(4))
+        self.nodes = Nodes(token, np.zeros(limit, np.int64), depth, holds, children)
+        self._given_back = np.zeros(limit, np.int64)
+        self._num_given_back = 0
+        self._never_used = 0
 
-    def take(self, count: int) -> np.ndarray:
-        """``int64[count]`` slots; ``ValueError`` if there are not as many. Their token and parent are the caller's to
-        write."""
+    def depth(self, handles: np.ndarray) -> np.ndarray:
+        """``int64[M]``: tokens of each history, 0 for ``EMPTY``; ``ValueError`` for a handle that nobody holds."""
+        inside = (handles >= 0) & (handles < self.limit)
+        slots = np.where(inside, handles, 0)
+        unknown = np.where(inside, self.nodes.holds[slots] == 0, handles != EMPTY)
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            raise ValueError(f"row {row}: nobody holds the handle {handles[row]}")
+        return np.where(inside, self.nodes.depth[slots], 0).astype(np.int64)
+
+    def check_room(self, count: int) -> None:
+        """``ValueError`` unless ``count`` slots are free."""
         if count > self.left:
             raise ValueError(
                 f"the cache of keys and values is full: {self.limit - self.left:,} of {self.limit:,} slots are taken "
                 f"and {count:,} more are needed; raise engine.cache_mb or play fewer games side by side"
             )
-        self.left -= count
-        slots = self._free[self.left : self.left + count][::-1].copy()
-        self.reached = max(self.reached, int(slots.max(initial=-1)) + 1)
-        return slots
 
-    def free(self, slots: np.ndarray) -> None:
-        """Give slots back, entries below 0 passed over; ``ValueError`` for one that nobody holds."""
-        slots = slots[slots >= 0]
-        if len(slots) and (slots.max() >= self.limit or (self.parent[slots] == FREE).any()):
-            raise ValueError("a slot was given back that nobody holds")
-        self.parent[slots] = FREE
-        self._free[self.left : self.left + len(slots)] = slots
-        self.left += len(slots)
+    def extend(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> np.ndarray:
+        """Take slots for new tokens and for candidates behind them, and hold every history's last one and every
+        candidate's once.
+
+        Args:
+            handles: ``int64[M]`` what the histories begin with, checked by ``depth``.
+            tokens: ``int64[T]`` the tokens behind it, row after row.
+            counts: ``int64[M]`` how many each row has; with 0 the history stays what it is.
+            marked: ``bool[M, V]`` candidates.
+
+        Returns:
+            ``int64[P]``: of row after row the slots of its new tokens (with none the history's own slot), then of its
+            candidates.
+        """
+        needed = len(tokens) + int(marked.sum())
+        self.check_room(needed)
+        slots = _extend(self.nodes, handles, tokens, counts, marked, self._take(needed))
+        return np.asarray(slots)
+
+    def release(self, handles: np.ndarray) -> None:
+        """Give up one hold of each handle (``int64[N]``, those below 0 passed over) and free what nobody needs any
+        more. ``ValueError`` if nobody holds one; nothing has changed then."""
+        freed = _release(self.nodes, handles, self._given_back, self._num_given_back)
+        if freed < 0:
+            raise ValueError("a handle was released that nobody holds")
+        self._num_given_back += freed
+        self.left += freed
+
+    def _take(self, count: int) -> np.ndarray:
+        """``int64[count]`` slots: those given back first, so that memory is touched only as far as it is needed."""
+        old = min(count, self._num_given_back)
+        fresh = count - old
+        self._num_given_back -= old
+        self._never_used += fresh
+        self.left -= count
+        again = self._given_back[self._num_given_back : self._num_given_back + old]
+        return np.concatenate([again, np.arange(self._never_used - fresh, self._never_used)])
 
 
 @kernel
-def first_broken_path(paths, held, tokens, token_of, parent_of):
-    """The first row whose path is not the beginning of its history, or -1."""
-    for row in range(len(held)):
-        parent = -1
-        for place in range(held[row]):
-            slot = paths[row, place]
-            if slot < 0 or slot >= len(token_of) or parent_of[slot] != parent or token_of[slot] != tokens[row, place]:
-                return row
-            parent = slot
-    return -1
+def _extend(nodes, handles, tokens, counts, marked, fresh):
+    slots = np.empty(len(fresh) + np.count_nonzero(counts == 0), np.int64)
+    at, taken, next_token = 0, 0, 0
+    for row in range(len(handles)):
+        last = handles[row]
+        if counts[row] == 0:
+            slots[at] = last
+            at += 1
+        for _ in range(counts[row]):
+            last = _add(nodes, fresh[taken], tokens[next_token], last)
+            slots[at] = last
+            at, taken, next_token = at + 1, taken + 1, next_token + 1
+        nodes.holds[last] += 1
+        for token in range(marked.shape[1]):
+            if marked[row, token]:
+                slots[at] = _add(nodes, fresh[taken], token, last)
+                nodes.holds[slots[at]] += 1
+                at, taken = at + 1, taken + 1
+    return slots
+
+
+@kernel
+def _add(nodes, slot, token, parent):
+    """A free slot becomes a token behind ``parent``."""
+    nodes.token[slot] = token
+    nodes.parent[slot] = parent
+    nodes.depth[slot] = 1
+    if parent >= 0:
+        nodes.depth[slot] += nodes.depth[parent]
+        nodes.children[parent] += 1
+    return slot
+
+
+@kernel
+def _release(nodes, handles, given_back, num_given_back):
+    """Slots that became free, written behind the others that are; -1 if nobody holds one of the handles."""
+    for index in range(len(handles)):
+        slot = handles[index]
+        if slot < 0:
+            continue
+        if slot >= len(nodes.holds) or nodes.holds[slot] == 0:
+            for earlier in handles[:index]:
+                if earlier >= 0:
+                    nodes.holds[earlier] += 1
+            return -1
+        nodes.holds[slot] -= 1
+    end = num_given_back
+    for slot in handles:
+        # A history may stand here twice, or behind one that is freed with it: what is free has depth 0.
+        while slot >= 0 and nodes.depth[slot] > 0 and nodes.holds[slot] == 0 and nodes.children[slot] == 0:
+            nodes.depth[slot] = 0
+            given_back[end] = slot
+            end += 1
+            slot = nodes.parent[slot]
+            if slot >= 0:
+                nodes.children[slot] -= 1
+    return end - num_given_back

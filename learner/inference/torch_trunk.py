@@ -1,9 +1,8 @@
-"""The trunk on a GPU: torch operations over weights, keys and values in the type the products are computed in.
+"""The trunk in torch operations, for a GPU and for everything else that torch runs on.
 
-Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd, ``H`` heads, ``D`` = E / H. The
-residual stream,
-layer norms and heads are float32 whatever that type is. It runs on a CPU too, where ``learner.inference.cpu.trunk`` is
-faster. With ``graphs`` passes have one of a few shapes and are replayed (``learner.inference.cuda_graphs``).
+Shape letters as in ``learner.inference.packing``; ``W`` = M + Z, ``J`` rows whose value is asked for, ``N`` = W or M;
+``L`` n_layer, ``E`` n_embd, ``H`` heads, ``D`` = E / H, ``V`` tokens of the vocabulary. Weights, keys and values have
+the type that the products are computed in; the residual stream, layer norms and heads are float32.
 """
 
 from typing import NamedTuple
@@ -12,13 +11,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from learner.inference.cuda_graphs import Graphs, Indices, Shape, lay_out, shape_of, split
+from learner.inference.cuda_graphs import Graphs, Indices, Shape, filled_up, lay_out, shape_of, split, to_device
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet, Projection
-
-_FIRST_SLOTS = 16384
-"""Slots that the cache begins with."""
-
 
 class _Layer(NamedTuple):
     norm_1: tuple[torch.Tensor, torch.Tensor]
@@ -47,57 +42,69 @@ def _norm(module: torch.nn.LayerNorm, device: torch.device) -> tuple[torch.Tenso
     return module.weight.detach().to(device), module.bias.detach().to(device)
 
 
-class DeviceTrunk:
-    """A copy of a network's trunk and a cache of keys and values with a row per slot, and one to spare."""
+class TorchTrunk:
+    """``learner.inference.trunk.Trunk`` on any device, with one slot to spare."""
 
     def __init__(
-        self, net: PolicyValueNet, num_slots: int, device: torch.device, dtype: torch.dtype, graphs: bool = False
+        self,
+        net: PolicyValueNet,
+        utility: np.ndarray,
+        num_slots: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        graphs: bool = False,
     ) -> None:
-        arch = net.arch
+        """Allocates the whole cache. With ``graphs`` passes are filled up to a few shapes, and replayed on CUDA."""
+        arch, transformer = net.arch, net.transformer
         self._heads, self._size, self._epsilon = arch.n_head, arch.n_embd, arch.layer_norm_epsilon
-        self._device, self._dtype = device, dtype
+        self._device, self._dtype, self._net = device, dtype, net
         self._layers = [_layer(block, device, dtype) for block in net.blocks]
-        transformer = net.transformer
         self._tokens = transformer.wte.weight.detach().to(device)
         self._positions = transformer.wpe.weight.detach().to(device)
         self._norm = _norm(transformer.ln_f, device)
-        self._net = net
-        self._limit = num_slots
-        shape = (min(num_slots, _FIRST_SLOTS) + 1, arch.n_layer, 2 * arch.n_embd)
-        self.cache = torch.zeros(shape, dtype=dtype, device=device)
-        self._graphs = Graphs(self._forward, device) if graphs else None
+        self._utility = torch.from_numpy(utility).to(device)
+        self._fill_up = graphs
+        self._graphs = Graphs(self._forward) if graphs and device.type == "cuda" else None
+        self._spare = num_slots
+        self.cache = torch.empty(arch.n_layer, num_slots + 1, 2 * arch.n_embd, dtype=dtype, device=device)
+        """``[L, slots + 1, 2E]``: keys, then values."""
+        self.cache[:, self._spare] = 0
 
-    def reserve(self, num_slots: int) -> None:
-        """Have room for slots ``0 .. num_slots - 1``, at most as many as there may ever be."""
-        have, layers, size = len(self.cache) - 1, *self.cache.shape[1:]
-        if num_slots > have:
-            more = min(self._limit, max(2 * have, num_slots)) - have
-            self.cache = torch.cat([self.cache, self.cache.new_zeros(more, layers, size)])
-            if self._graphs is not None:
-                self._graphs.forget()
-
-    def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
-        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``, good until the next call; the
-        cache gains all."""
-        spare = len(self.cache) - 1
-        if self._graphs is not None:
-            return self._graphs(plan, wanted, spare)
-        shape = shape_of(plan, wanted)
-        flat = torch.from_numpy(lay_out(plan, wanted, shape, spare)).to(self._device)
-        return self._forward(shape, split(flat, shape))
+    @torch.inference_mode()
+    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Trunk``. Only the copy of the answer waits for the device."""
+        rows, answered = len(plan.last), len(plan.answered)
+        valued = np.concatenate([np.flatnonzero(judged), np.arange(rows, answered)])
+        shape = shape_of(plan, valued, look_ahead)
+        if self._fill_up:
+            shape = filled_up(shape)
+        given = to_device(lay_out(plan, valued, shape, self._spare), self._device)
+        result = self._forward(shape, split(given, shape)) if self._graphs is None else self._graphs(shape, given)
+        whole = result.cpu().numpy()
+        next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
+        values = whole[len(whole) - shape.valued :]
+        return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
     def _forward(self, shape: Shape, at: Indices) -> torch.Tensor:
-        """``float32[W, E]``"""
+        """``float32[N * V + J + Z]``: next-token distributions, then values, together so that one copy brings both."""
+        hidden_WE = self._hidden(shape, at)
+        asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
+        next_token = torch.softmax(self._net.next_token_logits(asked_NE), dim=-1)
+        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued]), dim=-1)
+        return torch.cat([next_token.flatten(), outcomes @ self._utility])
+
+    def _hidden(self, shape: Shape, at: Indices) -> torch.Tensor:
+        """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""
         attention = _Attention(shape, at, self._dtype)
         x_TE = self._tokens[at.ids] + self._positions[at.position]
         last = len(self._layers) - 1
         for index, layer in enumerate(self._layers):
             qkv = torch.addmm(layer.attention_in[0], self._normed(x_TE, layer.norm_1), layer.attention_in[1])
-            cache = self.cache[:, index]
-            cache.index_copy_(0, at.slot, qkv[:, self._size :].to(cache.dtype))
-            attended = attention(qkv[:, : self._size], cache, self._heads).to(self._dtype)
+            cache = self.cache[index]
+            cache.index_copy_(0, at.slot, qkv[:, self._size :])
+            attended = attention(qkv[:, : self._size], cache, self._heads)
             if index == last:  # no later layer reads the other positions
-                x_TE, attended = x_TE[at.wanted], attended[at.wanted]
+                x_TE, attended = x_TE[at.answered], attended[at.answered]
             x_TE = x_TE + torch.addmm(layer.attention_out[0], attended, layer.attention_out[1])
             inner = torch.addmm(layer.feed_forward_in[0], self._normed(x_TE, layer.norm_2), layer.feed_forward_in[1])
             inner = F.gelu(inner, approximate="tanh")
@@ -107,14 +114,12 @@ class DeviceTrunk:
     def _normed(self, x_TE: torch.Tensor, norm: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         return F.layer_norm(x_TE, (self._size,), *norm, self._epsilon).to(self._dtype)
 
-    def values(self, hidden: torch.Tensor, utility: torch.Tensor) -> np.ndarray:
-        """``float32[N]``: expected utility of hidden states ``[N, E]``."""
-        outcomes = torch.softmax(self._net.outcome_logits(hidden), dim=-1)
-        return np.asarray((outcomes @ utility).cpu().numpy())
-
 
 class _Attention:
-    """Attention of one pass over keys and values gathered for every row and queries padded to a grid."""
+    """Attention of one pass over keys and values gathered for every row and queries padded to a grid.
+
+    torch's fused attention cannot read keys and values by slot, so every layer gathers those of its rows once.
+    """
 
     def __init__(self, shape: Shape, at: Indices, dtype: torch.dtype) -> None:
         self._shape, self._at = shape, at

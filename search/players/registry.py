@@ -95,9 +95,7 @@ def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig)
     """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
     from learner.inference.engine import QueryEngine
 
-    return QueryEngine(
-        net, utility, engine.device, engine.precision, engine.max_batch, engine.cache_mb, engine.cuda_graphs
-    )
+    return QueryEngine(net, utility, engine)
 
 
 def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:

@@ -1,155 +1,155 @@
-"""Whatever was cached, shared, given back or batched: the engine answers as a plain forward pass over the history."""
+"""Whatever was cached, shared, released or batched: the engine answers as a plain forward pass over the history."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
 from learner.inference.engine import MIB, QueryEngine, slot_bytes
 from learner.inference.packing import sub_batches
+from learner.observation_model import EMPTY
 from tests.learner.material import TINY, tiny_net, transformers_model
 
 GAME = HeartsGame()
 NET = tiny_net(GAME, seed=3)
 V, L = NET.arch.vocab_size, NET.arch.n_positions
 UTILITY = np.random.default_rng(0).normal(size=NET.arch.num_outcomes).astype(np.float32)
-
-
+CPU = EngineConfig(device="cpu")
 MODEL = transformers_model(NET).eval()
 
 
 @torch.no_grad()
-def plain(history: np.ndarray) -> tuple[np.ndarray, float]:
+def plain(history: list[int]) -> tuple[np.ndarray, float]:
     """Next-token distribution and value of one history, by the transformers model and nothing else."""
-    out = MODEL(torch.from_numpy(history.astype(np.int64))[None])
+    out = MODEL(torch.tensor(history)[None])
     outcomes = torch.softmax(out.outcome_logits[0, -1], -1).numpy()
     return torch.softmax(out.logits[0, -1], -1).numpy(), float(outcomes @ UTILITY)
 
 
-class Asking:
-    """Paths of some histories in an engine, as a player keeps them."""
-
-    def __init__(self, engine: QueryEngine, count: int) -> None:
-        self.engine = engine
-        self.paths = np.full((count, L), -1, np.int64)
-        self.held = np.zeros(count, np.int64)
-
-    def query(self, tokens, lengths, rows=None, **options):
-        rows = np.arange(len(self.held)) if rows is None else rows
-        paths, values = self.paths[rows], np.ones(len(rows), bool)
-        answer = self.engine.query(paths, self.held[rows], tokens[rows], lengths[rows], values=values, **options)
-        self.paths[rows], self.held[rows] = paths, lengths[rows]
-        return answer
-
-    def truncate(self, row: int, length: int) -> None:
-        self.engine.free(self.paths[row, length:])
-        self.paths[row, length:] = -1
-        self.held[row] = min(self.held[row], length)
+def ask(engine, handles, new, **options):
+    """Query with lists of tokens; values of all rows unless told otherwise."""
+    counts = np.array([len(tokens) for tokens in new], np.int64)
+    tokens = np.concatenate([np.zeros(0, np.int64), *(np.asarray(tokens, np.int64) for tokens in new)])
+    options.setdefault("values", np.ones(len(new), bool))
+    return engine.query(np.asarray(handles, np.int64), tokens, counts, **options)
 
 
-def assert_plain(answer, tokens, lengths, candidates=None, look_ahead=False, atol=2e-5):
+def assert_plain(answer, histories, candidates=None, look_ahead=False, atol=2e-5):
     leaf = 0
-    for row, length in enumerate(lengths):
-        history = tokens[row, :length]
+    for row, history in enumerate(histories):
         next_token, value = plain(history)
         np.testing.assert_allclose(answer.next_token[row], next_token, atol=atol)
         assert answer.value[row] == pytest.approx(value, abs=atol)
         for action in np.nonzero(candidates[row])[0] if candidates is not None else ():
-            following, behind = plain(np.append(history, action))
+            following, behind = plain([*history, action])
             assert answer.action_values[leaf] == pytest.approx(behind, abs=atol)
             if look_ahead:
                 np.testing.assert_allclose(answer.action_next[leaf], following, atol=atol)
             leaf += 1
-    assert leaf == len(answer.action_values) == len(answer.action_slots)
+    assert leaf == len(answer.action_values) == len(answer.action_handles)
 
 
 def some_histories(rng, count, longest=40):
-    return rng.integers(0, V, (count, L)).astype(np.uint8), rng.integers(1, longest, count)
+    return [rng.integers(0, V, length).tolist() for length in rng.integers(1, longest, count)]
+
+
+def nothing(count):
+    return [EMPTY] * count
 
 
 def test_values_differ_enough_for_the_comparison_to_mean_something():
     rng = np.random.default_rng(8)
-    values = [plain(rng.integers(0, V, 10))[1] for _ in range(20)]
+    values = [plain(rng.integers(0, V, 10).tolist())[1] for _ in range(20)]
     assert np.std(values) > 0.01
 
 
 @pytest.mark.parametrize("max_batch", [1, 4, 1000])
 def test_queries_equal_plain_forward_passes_over_growing_kept_and_branching_histories(max_batch):
     rng = np.random.default_rng(max_batch)
-    asking = Asking(QueryEngine(NET, UTILITY, max_batch=max_batch), 9)
-    free_before = asking.engine.slots_left
-    tokens, lengths = some_histories(rng, 9, longest=20)
+    engine = QueryEngine(NET, UTILITY, replace(CPU, max_batch=max_batch))
+    free_before = engine.slots_left
+    known = [(EMPTY, [])]  # what is held, and the history it stands for
     for turn in range(4):
-        rows = rng.permutation(9)[: rng.integers(1, 10)]
-        candidates = rng.random((len(rows), V)) < rng.choice([0.0, 0.03, 0.1], (len(rows), 1))
-        answer = asking.query(tokens, lengths, rows, candidates=candidates, look_ahead=turn % 2 == 0)
-        assert_plain(answer, tokens[rows], lengths[rows], candidates, turn % 2 == 0)
-        leaf_row, leaf_token = np.nonzero(candidates)
-        for index, row in enumerate(rows):
-            mine = np.flatnonzero(leaf_row == index)
-            kept = rng.choice(mine) if len(mine) and rng.random() < 0.7 else -1
-            asking.engine.free(answer.action_slots[mine[mine != kept]])
-            if kept >= 0:
-                asking.paths[row, lengths[row]] = answer.action_slots[kept]
-                tokens[row, lengths[row]] = leaf_token[kept]
-                asking.held[row] += 1
-            elif rng.random() < 0.4:
-                back = max(lengths[row] - rng.integers(0, 6), 0)
-                asking.truncate(row, back)
-                tokens[row, back:] = rng.integers(0, V, L - back)
-        lengths = lengths + rng.integers(1, 8, 9)
-    asking.engine.free(asking.paths)
-    assert asking.engine.slots_left == free_before
+        begin = [known[index] for index in rng.integers(0, len(known), rng.integers(1, 10))]
+        new = [rng.integers(0, V, rng.integers(0 if history else 1, 8)).tolist() for _, history in begin]
+        histories = [[*history, *tokens] for (_, history), tokens in zip(begin, new, strict=True)]
+        candidates = rng.random((len(begin), V)) < rng.choice([0.0, 0.03, 0.1], (len(begin), 1))
+        look_ahead = turn % 2 == 0
+        handles = [handle for handle, _ in begin]
+        answer = ask(engine, handles, new, candidates=candidates, look_ahead=look_ahead)
+        assert_plain(answer, histories, candidates, look_ahead)
+        leaves = [[*histories[row], token] for row, token in np.argwhere(candidates)]
+        got = [*zip(answer.handles, histories, strict=True), *zip(answer.action_handles, leaves, strict=True)]
+        known += got
+        for index in sorted(rng.permutation(len(known) - 1)[: len(got) // 2] + 1, reverse=True):
+            engine.release(known.pop(index)[0])
+    engine.release(np.array([handle for handle, _ in known]))
+    assert engine.slots_left == free_before
 
 
 def test_histories_that_begin_alike_share_slots():
     rng = np.random.default_rng(12)
-    asking = Asking(QueryEngine(NET, UTILITY), 3)
-    tokens, lengths = np.repeat(rng.integers(0, V, (1, L)), 3, axis=0), np.array([10, 14, 17])
-    asking.query(tokens, lengths, np.array([0]))
-    asking.paths[1:, :10], asking.held[1:] = asking.paths[0, :10], 10
-    tokens[1:, 10:] = rng.integers(0, V, (2, L - 10))
-    computed = asking.engine.stats.tokens
-    rows = np.array([1, 2])
-    assert_plain(asking.query(tokens, lengths, rows), tokens[rows], lengths[rows])
-    assert asking.engine.stats.tokens == computed + 4 + 7
-    assert_plain(asking.query(tokens, lengths), tokens, lengths)
+    engine = QueryEngine(NET, UTILITY, CPU)
+    begin, one, two = (rng.integers(0, V, length).tolist() for length in (10, 4, 7))
+    left = engine.slots_left
+    handle = ask(engine, [EMPTY], [begin]).handles[0]
+    assert_plain(ask(engine, [handle, handle], [one, two]), [begin + one, begin + two])
+    assert engine.stats.tokens == left - engine.slots_left == 10 + 4 + 7
+
+
+def test_answers_do_not_depend_on_what_is_shared():
+    rng = np.random.default_rng(14)
+    begin, one, two = (rng.integers(0, V, length).tolist() for length in (10, 4, 7))
+    engine = QueryEngine(NET, UTILITY, CPU)
+    own = ask(engine, nothing(2), [begin, begin]).handles
+    assert own[0] != own[1]
+    first, second = ask(engine, own[[0, 0]], [one, two]), ask(engine, own, [one, two])
+    np.testing.assert_array_equal(first.next_token, second.next_token)
+    np.testing.assert_array_equal(first.value, second.value)
 
 
 def test_a_query_without_new_tokens_answers_again():
-    tokens, lengths = some_histories(np.random.default_rng(2), 4)
-    asking = Asking(QueryEngine(NET, UTILITY), 4)
-    asking.query(tokens, lengths)
-    computed, left = asking.engine.stats.tokens, asking.engine.slots_left
-    assert_plain(asking.query(tokens, lengths), tokens, lengths)
-    assert (asking.engine.stats.tokens, asking.engine.slots_left) == (computed + 4, left)
+    histories = some_histories(np.random.default_rng(2), 4)
+    engine = QueryEngine(NET, UTILITY, CPU)
+    before = engine.slots_left
+    handles = ask(engine, nothing(4), histories).handles
+    computed, left = engine.stats.tokens, engine.slots_left
+    again = ask(engine, handles, [[]] * 4)
+    assert_plain(again, histories)
+    np.testing.assert_array_equal(again.handles, handles)
+    assert (engine.stats.tokens, engine.slots_left) == (computed + 4, left)
+    engine.release(handles)
+    assert engine.slots_left == left  # held once more by the second answer
+    engine.release(again.handles)
+    assert engine.slots_left == before
 
 
 def test_each_token_is_computed_once():
-    tokens, lengths = some_histories(np.random.default_rng(3), 4, longest=20)
-    asking = Asking(QueryEngine(NET, UTILITY), 4)
+    histories = some_histories(np.random.default_rng(3), 4, longest=20)
+    engine = QueryEngine(NET, UTILITY, CPU)
     candidates = np.zeros((4, V), bool)
     candidates[:, [5, 9]] = True
-    answer = asking.query(tokens, lengths, candidates=candidates)
-    asking.paths[np.arange(4), lengths] = answer.action_slots[1::2]
-    asking.held += 1
-    tokens[np.arange(4), lengths] = 9
-    asking.query(tokens, lengths + 3)
-    stats = asking.engine.stats
-    assert stats.tokens == lengths.sum() + 2 * 4 + 2 * 4
+    answer = ask(engine, nothing(4), histories, candidates=candidates)
+    grown = ask(engine, answer.action_handles[1::2], [[1, 2]] * 4)
+    assert_plain(grown, [[*history, 9, 1, 2] for history in histories])
+    stats = engine.stats
+    assert stats.tokens == sum(map(len, histories)) + 2 * 4 + 2 * 4
     assert (stats.passes, stats.rows, stats.candidates) == (2, 8, 8)
 
 
 def test_histories_that_are_not_asked_about_stay_as_they_are():
-    tokens, lengths = some_histories(np.random.default_rng(4), 6)
-    one, two = (Asking(QueryEngine(NET, UTILITY), 6) for _ in range(2))
-    for asking in (one, two):
-        asking.query(tokens, lengths)
-    one.query(tokens, lengths + 5, np.array([1, 4]))
+    histories = some_histories(np.random.default_rng(4), 6)
+    one, two = (QueryEngine(NET, UTILITY, CPU) for _ in range(2))
+    handles = ask(one, nothing(6), histories).handles
+    np.testing.assert_array_equal(handles, ask(two, nothing(6), histories).handles)
+    ask(one, handles[[1, 4]], [[1, 2, 3, 4, 5]] * 2)
     rest = np.array([0, 2, 3, 5])
-    first, second = (asking.query(tokens, lengths + 1, rest) for asking in (one, two))
+    first, second = (ask(engine, handles[rest], [[7]] * 4) for engine in (one, two))
     np.testing.assert_array_equal(first.next_token, second.next_token)
     np.testing.assert_array_equal(first.value, second.value)
 
@@ -157,123 +157,194 @@ def test_histories_that_are_not_asked_about_stay_as_they_are():
 @pytest.mark.parametrize("similar", [False, True])
 def test_wide_and_narrow_rows_share_a_batch(similar, monkeypatch):
     rng = np.random.default_rng(5)
-    tokens = rng.integers(0, V, (80, L)).astype(np.uint8)
-    lengths = np.where(np.arange(80) % 2 == 0, 2, 60)
+    histories = [rng.integers(0, V, 2 if row % 2 == 0 else 60).tolist() for row in range(80)]
     candidates = rng.random((80, V)) < 0.05
     monkeypatch.setattr(  # as a GPU wants it
-        "learner.inference.engine.sub_batches", lambda width, most, **_: sub_batches(width, most, similar)
+        "learner.inference.engine.sub_batches", lambda width, most, _: sub_batches(width, most, similar)
     )
-    asking = Asking(QueryEngine(NET, UTILITY), 80)
-    answer = asking.query(tokens, lengths, candidates=candidates)
-    assert (2 if similar else 1) <= asking.engine.stats.passes <= (4 if similar else 1)
-    assert_plain(answer, tokens, lengths, candidates)
+    engine = QueryEngine(NET, UTILITY, CPU)
+    answer = ask(engine, nothing(80), histories, candidates=candidates, look_ahead=True)
+    assert (2 if similar else 1) <= engine.stats.passes <= (4 if similar else 1)
+    assert_plain(answer, histories, candidates, look_ahead=True)
+    again = ask(engine, answer.handles, [[]] * 80)
+    np.testing.assert_array_equal(again.handles, answer.handles)
+    assert_plain(again, histories)
 
 
 def test_values_are_given_where_they_are_asked_for_alone():
-    tokens, lengths = some_histories(np.random.default_rng(13), 5)
-    engine = QueryEngine(NET, UTILITY)
-    paths, asked = np.full((5, L), -1, np.int64), np.array([True, False, False, True, False])
-    answer = engine.query(paths, np.zeros(5, np.int64), tokens, lengths, values=asked)
+    histories = some_histories(np.random.default_rng(13), 5)
+    asked = np.array([True, False, False, True, False])
+    candidates = np.zeros((5, V), bool)
+    candidates[1, [3, 4]] = True
+    answer = ask(QueryEngine(NET, UTILITY, CPU), nothing(5), histories, values=asked, candidates=candidates)
     assert np.array_equal(np.isnan(answer.value), ~asked)
     for row in np.flatnonzero(asked):
-        assert answer.value[row] == pytest.approx(plain(tokens[row, : lengths[row]])[1], abs=2e-5)
+        assert answer.value[row] == pytest.approx(plain(histories[row])[1], abs=2e-5)
+    assert answer.action_values[1] == pytest.approx(plain([*histories[1], 4])[1], abs=2e-5)
+    assert answer.action_next.shape == (0, V)
 
 
 def test_histories_of_full_length_are_answered():
     rng = np.random.default_rng(6)
-    tokens = rng.integers(0, V, (3, L)).astype(np.uint8)
-    asking = Asking(QueryEngine(NET, UTILITY), 3)
-    everything = np.ones((3, V), bool)
-    almost = np.array([L - 1, L - 3, 1])
-    assert_plain(asking.query(tokens, almost, candidates=everything), tokens, almost, everything)
-    full = np.full(3, L)
-    assert_plain(asking.query(tokens, full), tokens, full)
-    with pytest.raises(ValueError, match="row 0: no candidate fits"):
-        asking.query(tokens, full, candidates=everything)
+    histories = [rng.integers(0, V, length).tolist() for length in (L - 1, L - 3, 1)]
+    engine, everything = QueryEngine(NET, UTILITY, CPU), np.ones((3, V), bool)
+    answer = ask(engine, nothing(3), histories, candidates=everything)
+    assert_plain(answer, histories, everything)
+    full = [[*history, *rng.integers(0, V, L - len(history))] for history in histories]
+    rest = [history[-count:] for history, count in zip(full, (1, 3, L - 1), strict=True)]
+    assert_plain(ask(engine, answer.handles, rest), full)
+    with pytest.raises(ValueError, match=f"row 0: no candidate fits behind a history of full length {L}"):
+        ask(engine, answer.handles, rest, candidates=everything)
 
 
-def test_an_empty_batch_gives_an_empty_answer():
-    answer = Asking(QueryEngine(NET, UTILITY), 0).query(np.zeros((0, L), np.uint8), np.zeros(0, np.int64))
-    assert answer.next_token.shape == (0, V)
+@pytest.mark.parametrize("max_batch", [1, 1000])
+def test_an_empty_batch_gives_an_empty_answer(max_batch):
+    answer = ask(QueryEngine(NET, UTILITY, replace(CPU, max_batch=max_batch)), [], [])
+    assert answer.next_token.shape == (0, V) and answer.handles.shape == (0,)
 
 
-def test_bf16_answers_are_close():
-    tokens, lengths = some_histories(np.random.default_rng(9), 6)
-    asking = Asking(QueryEngine(NET, UTILITY, precision="bf16"), 6)
-    assert_plain(asking.query(tokens, lengths), tokens, lengths, atol=0.03)
+@pytest.mark.parametrize("trunk", ["auto", "torch"])
+def test_bf16_answers_are_close(trunk):
+    histories = some_histories(np.random.default_rng(9), 6)
+    engine = QueryEngine(NET, UTILITY, replace(CPU, precision="bf16", trunk=trunk))
+    assert_plain(ask(engine, nothing(6), histories), histories, atol=0.03)
 
 
-def test_the_cache_takes_no_more_than_it_was_given():
+def test_automatic_precision_is_settled_for_the_device():
+    assert slot_bytes(NET.arch, "cuda", "auto") == slot_bytes(NET.arch, "cuda", "bf16")  # there need not be one
+    assert slot_bytes(NET.arch, "cpu", "fp32") == 2 * slot_bytes(NET.arch, "cpu", "bf16")
+    engine = QueryEngine(NET, UTILITY, replace(CPU, precision="auto", cache_mb=1))
+    assert engine.slots_left == MIB // slot_bytes(NET.arch, "cpu", "auto")
+
+
+@pytest.mark.parametrize("trunk", ["auto", "torch"])
+def test_the_cache_takes_no_more_than_it_was_given(trunk):
     for precision in ("fp32", "bf16"):
-        engine = QueryEngine(NET, UTILITY, precision=precision, cache_mb=1)
-        assert engine._trunk.cache.nbytes <= MIB < engine._trunk.cache.nbytes + slot_bytes(NET.arch, "cpu", precision)
-        assert engine.slots_left == MIB // slot_bytes(NET.arch, "cpu", precision)
+        engine = QueryEngine(NET, UTILITY, replace(CPU, precision=precision, cache_mb=1, trunk=trunk))
+        token = slot_bytes(NET.arch, "cpu", precision)
+        assert MIB - token <= engine._trunk.cache.nbytes <= MIB + token  # torch's has one slot to spare
+        assert engine.slots_left == MIB // token
 
 
 def test_a_full_cache_says_what_to_do_and_keeps_what_it_has():
-    engine = QueryEngine(NET, UTILITY, cache_mb=1)
+    engine = QueryEngine(NET, UTILITY, replace(CPU, cache_mb=1))
     count = engine.slots_left // 50
-    tokens, lengths = np.zeros((count + 1, L), np.uint8), np.full(count + 1, 50)
-    asking = Asking(engine, count + 1)
-    asking.query(tokens, lengths, np.arange(count))
-    with pytest.raises(ValueError, match=r"cache of keys and values is full.* raise engine\.cache_mb"):
-        asking.query(tokens, lengths, np.array([count]))
-    assert_plain(asking.query(tokens, lengths, np.array([3])), tokens[:1], lengths[:1])
-    asking.truncate(0, 0)
-    assert_plain(asking.query(tokens, lengths, np.array([count])), tokens[:1], lengths[:1])
+    histories = [[1] * 50] * count
+    handles = ask(engine, nothing(count), histories).handles
+    left, message = engine.slots_left, r"cache of keys and values is full.* raise engine\.cache_mb"
+    with pytest.raises(ValueError, match=message):
+        ask(engine, [EMPTY], [[1] * 50])
+    with pytest.raises(ValueError, match=message):  # candidates need slots too
+        ask(engine, handles[:5], [[2] * (left // 5)] * 5, candidates=np.ones((5, V), bool))
+    assert engine.slots_left == left
+    assert_plain(ask(engine, handles[3:4], [[]]), histories[:1])
+    engine.release(handles[:1])
+    assert_plain(ask(engine, [EMPTY], [[1] * 50]), histories[:1])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q: q | {"held": np.array([0, 5])}, "row 1: 5 tokens held of a history of 4"),
-        (lambda q: q | {"held": np.array([2, 0])}, "row 0: its path is not the beginning of its history"),
-        (lambda q: q | {"lengths": np.array([3, 0])}, "row 1: length 0"),
-        (lambda q: q | {"lengths": np.array([L + 1, 2])}, f"row 0: length {L + 1}"),
-        (lambda q: q | {"candidates": np.ones((2, V + 1), bool)}, "candidates have shape"),
+        ({"handles": [0, 7]}, "row 1: nobody holds the handle 7"),
+        ({"handles": [0, -2]}, "row 1: nobody holds the handle -2"),
+        ({"handles": [0, 10**12]}, "row 1: nobody holds the handle 1000000000000"),
+        ({"handles": [1, 0]}, "row 0: nobody holds the handle 1"),  # on the way to a history that is held
+        ({"counts": [4, 0], "handles": [0, EMPTY]}, "row 1: its history is empty"),
+        ({"counts": [2, 1]}, "counts tell of 3 new tokens, and there are 4"),
+        ({"counts": [5, -1]}, "counts tell of 4 new tokens"),
+        ({"counts": [4]}, "counts have shape"),
+        ({"tokens": np.zeros(L + 1, int), "counts": [L, 1]}, f"row 0: its history has {L + 1} tokens"),
+        ({"tokens": [1, 2, 3, V]}, f"row 1: token {V} is not in the vocabulary"),
+        ({"candidates": np.ones((2, V + 1), bool)}, "candidates have shape"),
+        ({"values": np.ones(3, bool)}, "values have shape"),
     ],
 )
-def test_queries_that_make_no_sense_are_refused(change, message):
-    engine = QueryEngine(NET, UTILITY)
-    query = {"paths": np.full((2, L), -1, np.int64), "held": np.zeros(2, np.int64)}
-    query |= {"tokens": np.zeros((2, L), np.uint8), "lengths": np.array([3, 4])}
+def test_queries_that_make_no_sense_are_refused_and_change_nothing(change, message):
+    engine = QueryEngine(NET, UTILITY, CPU)
+    held = [*ask(engine, [EMPTY], [[4]]).handles, *ask(engine, [EMPTY], [[5, 6]]).handles]
+    assert held == [0, 2]
+    left, passes = engine.slots_left, engine.stats.passes
+    query = {"handles": [0, 0], "tokens": [1, 2, 3, 4], "counts": [2, 2]} | change
+    histories = [np.array(query.pop(key)) for key in ("handles", "tokens", "counts")]
     with pytest.raises(ValueError, match=message):
-        engine.query(**change(query))
-    assert engine.slots_left == 4096 * MIB // slot_bytes(NET.arch)
+        engine.query(*histories, **query)
+    assert (engine.slots_left, engine.stats.passes) == (left, passes)
+    engine.release(np.array(held))
+    assert engine.slots_left == left + 3
 
 
-@pytest.mark.parametrize("break_it", ["another token", "slots of another history", "a slot that was given back"])
-def test_a_path_that_is_not_the_beginning_of_its_history_is_refused(break_it):
-    tokens, lengths = some_histories(np.random.default_rng(10), 2)
-    lengths[:] = 10
-    asking = Asking(QueryEngine(NET, UTILITY), 2)
-    asking.query(tokens, lengths)
-    if break_it == "another token":
-        tokens[1, 7] = (tokens[1, 7] + 1) % V
-    elif break_it == "slots of another history":
-        asking.paths[1, 5:10] = asking.paths[0, 5:10]
-        tokens[1, 5:10] = tokens[0, 5:10]
-    else:
-        asking.engine.free(asking.paths[1, 9:])
-    with pytest.raises(ValueError, match="row 1: its path is not the beginning"):
-        asking.query(tokens, lengths + 1)
-
-
-def test_a_slot_that_nobody_holds_is_not_given_back():
-    tokens, lengths = some_histories(np.random.default_rng(11), 1)
-    asking = Asking(QueryEngine(NET, UTILITY), 1)
-    asking.query(tokens, lengths)
-    asking.engine.free(asking.paths)
+@pytest.mark.parametrize("wrong", [[2, 0, 2], [0, 1], [0, 10**12], [0, 0]])
+def test_a_handle_that_nobody_holds_is_not_released(wrong):
+    engine = QueryEngine(NET, UTILITY, CPU)
+    assert ask(engine, [EMPTY], [[4]]).handles == [0]
+    assert ask(engine, [EMPTY], [[5, 6]]).handles == [2]
+    left = engine.slots_left
     with pytest.raises(ValueError, match="nobody holds"):
-        asking.engine.free(asking.paths)
+        engine.release(np.array(wrong))
+    assert engine.slots_left == left
+    engine.release(np.array([[2, EMPTY], [EMPTY, 0]]))
+    assert engine.slots_left == left + 3
+
+
+class Ledger:
+    """What the engine's tree must be, kept in a dictionary: node -> the node before it."""
+
+    def __init__(self):
+        self.engine = QueryEngine(NET, UTILITY, replace(CPU, cache_mb=1, max_batch=3))
+        self.size = self.engine.slots_left
+        self.held = []
+        """(handle, names of the nodes of its history), one for each hold."""
+        self.made = 0
+
+    def grow(self, handle, nodes, count):
+        self.made += count
+        return (handle, (*nodes, *range(self.made - count, self.made)))
+
+    def query(self, begin, counts, candidates):
+        handles = np.array([handle for handle, _ in begin], np.int64)
+        answer = self.engine.query(handles, np.ones(sum(counts), np.int64), np.array(counts), candidates)
+        grown = [self.grow(*row) for row in zip(answer.handles, (nodes for _, nodes in begin), counts, strict=True)]
+        rows = np.nonzero(candidates)[0]
+        self.held += grown
+        self.held += [
+            self.grow(handle, grown[row][1], 1) for handle, row in zip(answer.action_handles, rows, strict=True)
+        ]
+
+    def check(self):
+        in_use = {node for _, nodes in self.held for node in nodes}
+        assert self.size - self.engine.slots_left == len(in_use)
+        histories = dict(self.held)
+        assert all(histories[handle] == nodes for handle, nodes in self.held)  # one history to a handle
+        assert len(set(histories.values())) == len(histories)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_the_slots_in_use_are_those_of_the_held_histories(data):
+    ledger = Ledger()
+    for _ in range(data.draw(st.integers(1, 8))):
+        if ledger.held and data.draw(st.booleans()):
+            which = data.draw(st.sets(st.integers(0, len(ledger.held) - 1)))
+            ledger.engine.release(np.array([ledger.held[index][0] for index in which], np.int64))
+            ledger.held = [entry for index, entry in enumerate(ledger.held) if index not in which]
+        else:
+            begin = data.draw(st.lists(st.sampled_from([(EMPTY, ()), *ledger.held]), min_size=1, max_size=5))
+            counts = [data.draw(st.integers(0 if nodes else 1, 4)) for _, nodes in begin]
+            candidates = np.zeros((len(begin), V), bool)
+            for row in range(len(begin)):
+                candidates[row, list(data.draw(st.sets(st.integers(0, V - 1), max_size=2)))] = True
+            ledger.query(begin, counts, candidates)
+        ledger.check()
+    ledger.engine.release(np.array([handle for handle, _ in ledger.held], np.int64))
+    assert ledger.engine.slots_left == ledger.size
 
 
 def test_a_utility_of_another_size_is_refused():
     with pytest.raises(ValueError, match="2234 outcome labels"):
-        QueryEngine(NET, UTILITY[:-1])
+        QueryEngine(NET, UTILITY[:-1], CPU)
 
 
 def test_a_cache_that_holds_no_history_is_refused():
     wide = tiny_net(GAME, config=replace(TINY, n_embd=1024, n_layer=4))
     with pytest.raises(ValueError, match=r"engine\.cache_mb=1: holds 32 tokens"):
-        QueryEngine(wide, UTILITY, cache_mb=1)
+        QueryEngine(wide, UTILITY, replace(CPU, cache_mb=1))

@@ -1,27 +1,18 @@
-"""Attention over cached keys and values on a CPU, straight from their slots.
+"""Attention over cached keys and values on a CPU.
 
-torch's own attention wants the keys of every row copied side by side, and on a CPU it is slow where a row asks with a
-token or a few: with 128 rows of one token behind 41 it takes 4 (float32) to 7 times (bfloat16) as long as the loops
-here, which read the cache where it lies (docs/performance.md). A GPU takes torch's way
-(``learner.inference.torch_trunk``).
+torch's own attention wants the keys of all rows copied side by side, and on a CPU it is slow where a row asks with a
+token or a few (docs/performance.md). Here one row at a time is, into memory that stays in the processor's cache. A GPU
+takes torch's way (``learner.inference.torch_trunk``).
 
 Activations and cache are float32 or bfloat16 bits (``learner.inference.cpu.rowwise``); scores and sums are float32.
-Shape letters:
-``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads, ``D`` = E / H.
+Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads, ``D`` = E / H.
 """
 
 import numba
 import numpy as np
 
 from games.compiling import kernel
-from learner.inference.cpu.rowwise import element, exponentials, narrow, widen
-from learner.inference.cpu.vector_attention import attend_row, attend_token, row_scratch, token_scratch
-from learner.inference.cpu.vectors import LANES
-
-_LINE = 64
-"""Bytes that come from memory together."""
-_TOGETHER = 3
-"""Tokens of a row from which on its keys and values are worth laying side by side."""
+from learner.inference.cpu.rowwise import exponentials, narrow, widen
 
 
 def attend(
@@ -63,13 +54,12 @@ def _attend_in_parts(qkv, cache, layer, keys, row, before, own, heads, bounds, a
         _attend(qkv, cache, layer, keys, row, before, own, heads, bounds[part : part + 2], attended)
 
 
-@kernel(fastmath=True)
+@kernel
 def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
-    size = cache.shape[2] // 2
-    whole_vectors = size // heads % LANES == 0
+    size, longest = cache.shape[2] // 2, keys.shape[1]
+    kv, score = np.empty((longest, 2 * size), np.float32), np.empty(longest, np.float32)
     query, out = np.empty(size, np.float32), np.empty(size, np.float32)
-    for_row, for_token = row_scratch(size, keys.shape[1]), token_scratch(keys.shape[1])
-    first, last, read = bounds[0], bounds[1], np.float32(0.0)
+    first, last = bounds[0], bounds[1]
     for t in range(first, last):
         kept = cache[own[t], layer]
         for i in range(len(kept)):
@@ -78,59 +68,45 @@ def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
         end = first + 1
         while end < last and row[end] == row[first]:
             end += 1
-        path = keys[row[first]]
-        if end - first >= _TOGETHER and whole_vectors:
-            attend_row(qkv, cache, layer, path, before, first, end, heads, for_row, attended)
-        else:
-            read += _touch(cache, layer, path, before[first])
-            for t in range(first, end):
-                widen(qkv[t, :size], query)
-                attend_one(query, cache, layer, path, before[t], own[t], heads, for_token, out)
-                narrow(out, attended[t])
+        # Side by side once for all tokens and heads of the row: slots lie far apart, and head by head each line of
+        # memory would be waited for.
+        for i in range(before[first] + end - first):
+            widen(cache[keys[row[first], i], layer], kv[i])
+        for t in range(first, end):
+            widen(qkv[t, :size], query)
+            _attend_token(query, kv, before[t], before[first] + t - first, heads, score, out)
+            narrow(out, attended[t])
         first = end
-    return read
 
 
 @kernel(fastmath=True)
-def attend_one(query, cache, layer, path, seen, own, heads, scratch, attended):
-    """One token: it sees the first ``seen`` slots of ``path`` and its ``own``; ``scratch`` from ``token_scratch``."""
-    if cache.shape[2] // 2 // heads % LANES == 0:
-        attend_token(query, cache, layer, path, seen, own, heads, scratch, attended)
-    else:
-        _attend_number_by_number(query, cache, layer, path, seen, own, heads, scratch.score, attended)
-
-
-@kernel(fastmath=True)
-def _attend_number_by_number(query, cache, layer, path, seen, own, heads, score, attended):
-    """For heads of any width."""
-    size = cache.shape[2] // 2
+def _attend_token(query, kv, seen, own, heads, score, attended):
+    """One token: it sees the first ``seen`` rows of ``kv`` (``float32[S, 2E]``) and row ``own``. ``score`` is
+    scratch."""
+    size = len(query)
     width = size // heads
     scale = np.float32(1.0 / np.sqrt(width))
-    for first in range(0, size, width):
+    for a in range(0, size, width):
+        q, out, c = query[a : a + width], attended[a : a + width], size + a
         highest = np.float32(-np.inf)
         for i in range(seen + 1):
-            key = cache[path[i] if i < seen else own, layer, first : first + width]
+            k = kv[i if i < seen else own, a : a + width]
             dot = np.float32(0.0)
             for d in range(width):
-                dot += query[first + d] * element(key, d)
+                dot += q[d] * k[d]
             score[i] = dot * scale
             highest = max(highest, score[i])
         share = np.float32(1.0) / exponentials(score, seen + 1, highest)
-        out = attended[first : first + width]
-        out[:] = 0
-        for i in range(seen + 1):
-            value, weight = cache[path[i] if i < seen else own, layer, size + first :], score[i] * share
+        v, weight = kv[own, c : c + width], score[seen] * share
+        for d in range(width):
+            out[d] = weight * v[d]
+        whole = seen - seen % 4
+        for i in range(0, whole, 4):  # four at a time: the sums are read and written a quarter as often
+            w0, w1, w2, w3 = score[i] * share, score[i + 1] * share, score[i + 2] * share, score[i + 3] * share
+            v0, v1, v2, v3 = (kv[i, c : c + width], kv[i + 1, c : c + width], kv[i + 2, c : c + width], kv[i + 3, c : c + width])
             for d in range(width):
-                out[d] += weight * element(value, d)
-
-
-@kernel(fastmath=True)
-def _touch(cache, layer, path, seen):
-    """Read one number of every cache line that the row's tokens will read: slot by slot the lines come from memory side
-    by side, head by head each would be waited for. What it returns means nothing, but has to be used."""
-    read = np.float32(0.0)
-    for i in range(seen):
-        kv = cache[path[i], layer]
-        for j in range(0, len(kv), _LINE // cache.itemsize):
-            read += element(kv, j)
-    return read
+                out[d] += (w0 * v0[d] + w1 * v1[d]) + (w2 * v2[d] + w3 * v3[d])
+        for i in range(whole, seen):
+            v, weight = kv[i, c : c + width], score[i] * share
+            for d in range(width):
+                out[d] += weight * v[d]

@@ -8,7 +8,6 @@ Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd. 
 attention's sums are float32 whatever the type of products and cache.
 """
 
-import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ import torch
 import torch.nn.functional as F
 
 from learner.inference.cpu.attention import attend
-from learner.inference.cpu.few_tokens import MOST_TOKENS, FewTokens
 from learner.inference.cpu.products import Product, rows_for
 from learner.inference.cpu.rowwise import add_and_normalise, expectations
 from learner.inference.cpu.threads import bounds_of
@@ -47,12 +45,12 @@ class _Tokens(NamedTuple):
     slot: np.ndarray
 
 
-class HostTrunk:
-    """A copy of a trunk's weights, and a cache of keys and values with a row per slot."""
+class CpuTrunk:
+    """``learner.inference.trunk.Trunk`` on a CPU."""
 
-    def __init__(self, net: PolicyValueNet, num_slots: int, dtype: torch.dtype) -> None:
+    def __init__(self, net: PolicyValueNet, utility: np.ndarray, num_slots: int, dtype: torch.dtype) -> None:
         transformer, arch = net.transformer, net.arch
-        self._net, self._dtype = net, dtype
+        self._net, self._utility, self._dtype = net, utility, dtype
         self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
         self._layers = [_layer(block, dtype) for block in net.blocks]
         self._tokens = transformer.wte.weight.detach().numpy()
@@ -63,22 +61,27 @@ class HostTrunk:
         # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
         kind = np.uint16 if dtype == torch.bfloat16 else np.float32
         self.cache = np.empty((num_slots, arch.n_layer, 2 * arch.n_embd), kind)
+        """``[slots, L, 2E]``: keys, then values."""
 
-    def reserve(self, num_slots: int) -> None:
-        """All slots are there."""
+    @torch.inference_mode()
+    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Trunk``."""
+        rows, hidden = len(plan.last), self._hidden(plan)
+        logits = self._net.next_token_logits(torch.from_numpy(hidden if look_ahead else hidden[:rows]))
+        valued = hidden if judged.all() else hidden[np.concatenate([judged, np.ones(len(hidden) - rows, bool)])]
+        return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued))
 
-    def hidden(self, plan: Pass, wanted: np.ndarray) -> torch.Tensor:
-        """``float32[len(wanted), E]``: hidden states behind the packed tokens ``wanted``; the cache gains all."""
-        if len(plan.ids) <= MOST_TOKENS[self._dtype]:
-            return torch.from_numpy(self._few.hidden(plan, wanted, self.cache))
+    def _hidden(self, plan: Pass) -> np.ndarray:
+        """``float32[M + Z, E]``: hidden states behind the packed tokens that something is asked about."""
+        wanted = plan.answered
         hidden = np.empty((len(wanted), self._tokens.shape[1]), np.float32)
         for part in _blocks(plan.row):
             inside = np.flatnonzero((wanted >= part.start) & (wanted < part.stop))
             tokens = _Tokens(plan.ids[part], plan.row[part], plan.position[part], plan.slot[part])
             hidden[inside] = self._block(tokens, plan.keys, wanted[inside] - part.start)
-        return torch.from_numpy(hidden)
+        return hidden
 
-    def values(self, hidden: torch.Tensor, utility: torch.Tensor) -> np.ndarray:
+    def _values(self, hidden: torch.Tensor) -> np.ndarray:
         """``float32[N]``: expected utility of hidden states ``[N, E]``, a block at a time."""
         if len(hidden) == 0:
             return np.zeros(0, np.float32)
@@ -87,13 +90,8 @@ class HostTrunk:
             more = rows_for(len(block), self._dtype) - len(block)
             filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
             logits = _bits(self._outcomes(self._outcome_hidden(filled)))
-            values.append(expectations(logits[: len(block)], utility.numpy()))
+            values.append(expectations(logits[: len(block)], self._utility))
         return np.concatenate(values)
-
-    @functools.cached_property
-    def _few(self) -> FewTokens:
-        """A second layout of the weights, made once a pass needs it: tables of many games never do."""
-        return FewTokens(self._net, self._dtype)
 
     def _block(self, tokens: _Tokens, keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Hidden states of ``wanted`` among the tokens of one block."""

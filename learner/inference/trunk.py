@@ -1,0 +1,68 @@
+"""What runs a network's passes over cached keys and values, and which of two ways is taken.
+
+``learner.inference.torch_trunk`` runs anywhere. ``learner.inference.cpu`` is a faster way on a CPU and may be missing:
+nothing else imports it, and without that folder everything works as before, only slower (docs/performance.md).
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from learner.config import EngineConfig
+from learner.inference.packing import Pass
+from learner.inference.torch_trunk import TorchTrunk
+from learner.model.network import PolicyValueNet, dtype_of, precision_of
+
+
+class Trunk(Protocol):
+    """A copy of a network with both its heads, and a cache of keys and values with a place per slot.
+
+    Letters as in ``learner.inference.packing``; ``J`` rows whose value is asked for, ``V`` tokens of the vocabulary.
+    """
+
+    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Run a pass; the cache gains all of its tokens.
+
+        Args:
+            plan: the pass; every slot that it reads is in the cache.
+            judged: ``bool[M]`` rows whose V(h) is asked for.
+            look_ahead: whether p(token | h.a) of the candidates is asked for.
+
+        Returns:
+            ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions of rows, then candidates;
+            and ``float32[J + Z]``: values of the judged rows, then of the candidates.
+        """
+
+
+def make_trunk(
+    net: PolicyValueNet, utility: np.ndarray, num_slots: int, device: torch.device, config: EngineConfig
+) -> Trunk:
+    """The trunk for this device; ``utility`` is ``float32[K]``, v(o) of every outcome label. ``ValueError`` where the
+    device has no room for the cache."""
+    dtype = dtype_of(precision_of(config.precision, device))
+    copy = PolicyValueNet(net.arch)
+    copy.load_state_dict(net.state_dict())
+    copy.requires_grad_(False).to(device)
+    compiled = _compiled_trunk() if device.type == "cpu" and config.trunk == "auto" else None
+    if compiled is not None:
+        return compiled(copy, utility, num_slots, dtype)
+    try:
+        return TorchTrunk(copy, utility, num_slots, device, dtype, config.cuda_graphs)
+    except torch.cuda.OutOfMemoryError as error:
+        raise ValueError(
+            f"engine.cache_mb={config.cache_mb}: the device has no room for as much; lower it, or give each engine a "
+            "larger share of the device"
+        ) from error
+
+
+def _compiled_trunk() -> Callable[..., Trunk] | None:
+    """The trunk of ``learner.inference.cpu``, if that folder is there."""
+    try:
+        from learner.inference.cpu.trunk import CpuTrunk
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("learner.inference.cpu"):
+            raise
+        return None
+    return CpuTrunk
