@@ -5,7 +5,8 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import GoMctsConfig
-from search.go_mcts.search import AtOnce, Search
+from search.go_mcts.commit import AtOnce
+from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import InOrder
 from search.go_mcts.subtree import Subtrees

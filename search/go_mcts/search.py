@@ -25,13 +25,13 @@ lets them begin early without changing the tree.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from games.game import Game, Next
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.config import GoMctsConfig
+from search.go_mcts.commit import AtOnce, CommitOrder
 from search.go_mcts.sampling import sample_rows
 from search.go_mcts.simulations import Roots, Simulations
 from search.go_mcts.tree import NONE, Forest
@@ -52,50 +52,6 @@ class SearchStatistics:
     """Model queries, one per row."""
     batches: int = 0
     """Forward passes those queries were served in."""
-
-
-class Ended(NamedTuple):
-    """What becomes of simulations that have ended."""
-
-    committed: np.ndarray
-    """``int64[...]``: rows that were backed up."""
-    legal: np.ndarray
-    """``bool[...]``: whether each of them was legal."""
-    again: np.ndarray
-    """``int64[...]``: rows that have to be made anew; some of them may have been put off."""
-
-
-class CommitOrder(Protocol):
-    """When the simulations of a tree are backed up, and what they see of each other."""
-
-    def alone(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: rows whose Select sees no simulations in flight."""
-
-    def expand(self, decisions: np.ndarray) -> None:
-        """These nodes have become decisions."""
-
-    def end(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> Ended:
-        """These simulations have ended: with a value, or (not ``legal``) in a history that could not have happened."""
-
-
-class AtOnce:
-    """Simulations are backed up as they end: Algorithm 3 where one is in flight at a time."""
-
-    def __init__(self, sims: Simulations, forest: Forest, config: GoMctsConfig) -> None:
-        self._sims, self._forest, self._penalty = sims, forest, config.illegal_penalty
-
-    def alone(self, rows: np.ndarray) -> np.ndarray:
-        """Nobody is: with lanes they look elsewhere than those in flight."""
-        return np.zeros(len(rows), bool)
-
-    def expand(self, decisions: np.ndarray) -> None:
-        """They are part of the tree for everybody."""
-        self._forest.nodes.expanded_by[decisions] = 0
-
-    def end(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> Ended:
-        """All are backed up."""
-        self._forest.backup(self._sims.path[rows], self._sims.depth[rows], values, legal, self._penalty)
-        return Ended(rows, legal, np.zeros(0, np.int64))
 
 
 class Search:
@@ -158,7 +114,7 @@ class Search:
 
     def _advance(self) -> None:
         """Move every simulation on until it needs the model or its search has none left."""
-        sims, forest, nodes = self.sims, self.forest, self.forest.nodes
+        sims, forest = self.sims, self.forest
         moving = sims.moving()
         sims.take_handles(moving, forest)  # while one waited, another may have asked for it
         while len(moving):
@@ -174,35 +130,34 @@ class Search:
             selecting = deciding & (nodes.expanded_by[node] < sims.number[moving])
             sampling = in_tree & (upcoming == Next.OBSERVATION) & told
             rolling = ~in_tree & told
-            self._select_and_sample(moving[selecting], moving[sampling])
-            begun = self._leave_tree(moving[deciding & ~selecting])
-            begun = np.union1d(begun, self._follow(moving[rolling]))
+            if selecting.any() or sampling.any():
+                self._step(moving[selecting], moving[sampling])
+            begun = self._expand(moving[deciding & ~selecting])
+            begun = np.union1d(begun, self._second_of_rollout(moving[rolling]))
             moving = np.union1d(moving[deciding | sampling | rolling], begun)
             moving = moving[sims.active[moving] & ~sims.done[moving]]
 
-    def _select_and_sample(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
+    def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
         """A token for each simulation in the tree: Select at the search player's decisions, else Sample."""
-        sims, forest = self.sims, self.forest
-        tokens, nodes = [], []
-        if len(selecting):
-            selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees those before it
-            edges = forest.select(sims.node[selecting], self._selection, self._order.alone(selecting))
-            sims.pass_edges(selecting, edges)
-            sims.selected[selecting] += 1
-            tokens.append(forest.edges.token[edges])
-            nodes.append(forest.edges.child[edges])
-        if len(sampling):
-            at = sims.node[sampling]
-            tokens.append(self._sample(sampling, forest.probabilities, forest.nodes.distribution[at]))
-            nodes.append(forest.child_nodes(at, tokens[-1]))
-        if tokens:
-            rows = np.concatenate([selecting, sampling])
-            sims.append(rows, np.concatenate(tokens))
-            sims.step_to(rows, np.concatenate(nodes), forest)
+        selecting, actions, below = self._select(selecting)
+        at = self.sims.node[sampling]
+        observed = self._sample(sampling, self.forest.probabilities, self.forest.nodes.distribution[at])
+        rows = np.concatenate([selecting, sampling])
+        self.sims.append(rows, np.concatenate([actions, observed]))
+        self.sims.step_to(rows, np.concatenate([below, self.forest.child_nodes(at, observed)]), self.forest)
 
-    def _leave_tree(self, rows: np.ndarray) -> np.ndarray:
-        """Expand: make decisions that the model has told about part of the tree, and begin rollouts there. Of several
-        simulations at one decision the first does; the others pass it. Rows that are at a root again."""
+    def _select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Select: the rows in the order they chose, their actions, and the nodes these lead to."""
+        sims, edges = self.sims, self.forest.edges
+        rows = rows[np.argsort(sims.number[rows], kind="stable")]  # each sees those before it
+        chosen = self.forest.select(sims.node[rows], self._selection, self._order.alone(rows))
+        sims.pass_edges(rows, chosen)
+        sims.selected[rows] += 1
+        return rows, edges.token[chosen], edges.child[chosen]
+
+    def _expand(self, rows: np.ndarray) -> np.ndarray:
+        """Expand, of whose children the model has told (``_predict_children``), and the first token of Rollout. Of
+        several simulations at one decision the first expands it; the others pass it. Rows that are at a root again."""
         if len(rows) == 0:
             return rows
         sims, forest = self.sims, self.forest
@@ -211,27 +166,31 @@ class Search:
         self._order.expand(at)
         if self.config.num_steps == 0:
             return self._backup(rows, forest.nodes.value[at], np.ones(len(rows), bool))
-        tokens = self._sample(rows, forest.probabilities, forest.nodes.distribution[at])
-        sims.append_sampled(rows, tokens)
-        edges = forest.enter(at, tokens)
+        edges = forest.enter(at, self._roll_out(rows, forest.probabilities, forest.nodes.distribution[at]))
         rows, edges = rows[edges != NONE], edges[edges != NONE]
         sims.pass_edges(rows, edges)
         sims.step_to(rows, forest.edges.child[edges], forest)
         return np.zeros(0, np.int64)
 
-    def _follow(self, rows: np.ndarray) -> np.ndarray:
-        """The second token of rollouts whose first one is a child of the decision they left, of which the model has
+    def _second_of_rollout(self, rows: np.ndarray) -> np.ndarray:
+        """The second token of Rollout where the first one is a child of the expanded decision, of which the model has
         told what follows. Rows that are at a root again."""
         if len(rows) == 0:
             return rows
         sims, forest = self.sims, self.forest
         cut_short = sims.steps_left[rows] == 0
         rolling = rows[~cut_short]
-        tokens = self._sample(rolling, forest.probabilities, forest.nodes.distribution[sims.node[rolling]])
-        sims.append_sampled(rolling, tokens)
+        self._roll_out(rolling, forest.probabilities, forest.nodes.distribution[sims.node[rolling]])
         rows = rows[cut_short]  # nobody has been backed up there: a child's value is still the model's
         values = forest.edges.value[sims.path[rows, sims.depth[rows] - 1]]
         return self._backup(rows, values, np.ones(len(rows), bool))
+
+    def _roll_out(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """One token of Rollout each, from the distributions ``probabilities[which]``; returns them."""
+        tokens = self._sample(rows, probabilities, which)
+        self.sims.append(rows, tokens)
+        self.sims.steps_left[rows] -= self.sims.upcoming[rows] == Next.ACTION
+        return tokens
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
         """Of the simulations that wait at the same node only the first asks; what it is told serves the others."""
@@ -255,10 +214,9 @@ class Search:
         answer = self._query(rows, expanding, legal, cut_short)
         sims.receive(rows, answer.handles, self.forest, self.model)
         self.forest.store_distributions(sims.node[rows[observing]], answer.next_token[observing])
-        self._expand(rows[expanding], legal, answer, expanding)
+        self._predict_children(rows[expanding], legal, answer, expanding)
         rolling = ~in_tree & ~cut_short
-        tokens = self._sample(rows[rolling], answer.next_token, np.flatnonzero(rolling))
-        sims.append_sampled(rows[rolling], tokens)
+        self._roll_out(rows[rolling], answer.next_token, np.flatnonzero(rolling))
         valued = cut_short & ~in_tree
         self._backup(rows[valued], answer.value[valued], np.ones(int(valued.sum()), bool))
 
@@ -272,9 +230,9 @@ class Search:
         tokens, counts = self.sims.new_tokens(rows)
         return self.model.query(self.sims.handle[rows], tokens, counts, candidates, values, len(legal) > 0)
 
-    def _expand(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, asked: np.ndarray) -> None:
-        """What the model says of new decisions: a child for every legal action whose probability exceeds the threshold,
-        with its value."""
+    def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, asked: np.ndarray) -> None:
+        """What Expand asks the model about new decisions: a child for every legal action whose probability exceeds the
+        threshold, with its value."""
         if len(rows) == 0:
             return
         sims, forest, nodes = self.sims, self.forest, self.sims.node[rows]

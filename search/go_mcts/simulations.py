@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from games.game import Game, Next
+from games.game import Game
 from games.rng import mix
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.tree import NONE, Forest
@@ -136,11 +136,6 @@ class Simulations:
         views = self.views[rows]
         self._game.advance(views, tokens)
         self.views[rows], self.upcoming[rows] = views, self._game.next(views)
-
-    def append_sampled(self, rows: np.ndarray, tokens: np.ndarray) -> None:
-        """One token of a rollout behind each history."""
-        self.append(rows, tokens)
-        self.steps_left[rows] -= self.upcoming[rows] == Next.ACTION
 
     def step_to(self, rows: np.ndarray, nodes: np.ndarray, forest: Forest) -> None:
         """The tokens just appended have these nodes."""

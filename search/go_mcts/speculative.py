@@ -14,7 +14,7 @@ import numpy as np
 
 from games.compiling import kernel
 from search.config import GoMctsConfig
-from search.go_mcts.search import Ended
+from search.go_mcts.commit import Ended
 from search.go_mcts.simulations import Simulations
 from search.go_mcts.tree import NOBODY, NONE, Forest
 from search.go_mcts.uct import Selection, backup, best_edge
@@ -50,7 +50,13 @@ class InOrder:
         """``int64[B]``: simulations that have been committed."""
         rows = len(sims.tree)
         self._in_flight = _InFlight(
-            *(getattr(sims, name) for name in _InFlight._fields[:7]),
+            active=sims.active,
+            done=sims.done,
+            number=sims.number,
+            leaf=sims.leaf,
+            path=sims.path,
+            depth=sims.depth,
+            selected=sims.selected,
             value=np.zeros(rows, np.float64),
             legal=np.zeros(rows, bool),
             verdict=np.zeros(rows, np.int8),
