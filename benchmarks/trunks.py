@@ -31,8 +31,7 @@ from search.table import play_table
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
 DEMO = ModelConfig(n_layer=2, n_head=2, n_embd=128)
-ENGINES = [EngineConfig(device="cpu"), EngineConfig(device="cpu", trunk="torch")]
-"""Ours, then theirs."""
+ENGINES = [EngineConfig(device="cpu", trunk=trunk) for trunk in ("auto", "torch")]
 Work = Callable[[int], int]
 """Does a repetition and returns how many decisions it made."""
 
