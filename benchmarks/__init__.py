@@ -1,3 +1,5 @@
-"""Timings against named peers. They run with the settings of threads that the commands have, see ``learner``."""
+"""Timings against named peers. Their threads wait as those of the commands do."""
 
-import learner  # noqa: F401  before torch: says how its threads wait
+from cluster.threads import let_threads_sleep
+
+let_threads_sleep()  # before any benchmark loads torch

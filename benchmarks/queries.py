@@ -16,7 +16,9 @@ import torch
 from benchmarks.plain import PAPER, hearts_turns, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
+from learner.observation_model import EMPTY
 
 NEW_TOKENS = 4
 
@@ -25,17 +27,19 @@ def measure(device: str, repetitions: int, graphs: bool = False) -> Case:
     """Medians of alternating repetitions, after one of each to warm up."""
     game = HeartsGame()
     net, turns = network(game, PAPER), hearts_turns(256, seed=2)
-    engine = QueryEngine(net, game.outcomes.utility(""), device, "bf16", cuda_graphs=graphs)
+    config = EngineConfig(device=device, precision="bf16", cuda_graphs=graphs)
+    engine = QueryEngine(net, game.outcomes.utility(""), config)
     lengths = turns.lengths.astype(np.int64)
     before = np.maximum(lengths - NEW_TOKENS, 1)
-    paths = np.full((len(lengths), game.max_length), -1, np.int64)
-    engine.query(paths, np.zeros(len(lengths), np.int64), turns.tokens, before)
+    place = np.arange(turns.tokens.shape[1])
+    old, new = place < before[:, None], (place >= before[:, None]) & (place < lengths[:, None])
+    begun = engine.query(np.full(len(lengths), EMPTY), turns.tokens[old], before).handles
 
     def query() -> int:
-        grown, computed = paths.copy(), engine.stats.tokens
-        answer = engine.query(grown, before, turns.tokens, lengths, turns.legal)
-        engine.free(np.where(paths < 0, grown, -1))
-        engine.free(answer.action_slots)
+        computed = engine.stats.tokens
+        answer = engine.query(begun, turns.tokens[new], lengths - before, turns.legal)
+        engine.release(answer.handles)
+        engine.release(answer.action_handles)
         return engine.stats.tokens - computed
 
     tokens, outputs = query(), len(lengths) + int(turns.legal.sum())

@@ -36,6 +36,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from cluster.errors import UserError
+from cluster.threads import let_threads_sleep
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ def run(
             named after the job's overrides; ``out/<overrides>.json`` for a file ``out.json``. All jobs run, and the
             highest exit code is returned.
     """
+    let_threads_sleep()
     show_traceback = os.environ.get(_FULL_ERROR) == "1"
     codes: list[int] = []
 

@@ -17,11 +17,12 @@ import ray
 from ray._private import ray_constants
 from ray._private.ray_logging import stdout_deduplicator
 
+from cluster import threads
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.preflight import Node
 
-_FORWARDED = ("KIBITZ_CACHE_DIR",)
+_FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""
 
 _MB = 2**20

@@ -12,7 +12,6 @@ from games.config import GameConfig
 from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
-from learner.training.train import train
 
 SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""
@@ -36,8 +35,12 @@ class LearnConfig:
 
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
+    from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
+    from learner.training.train import train
+
     finished = Path(config.out).exists()
     try:
+        device_of(config.learner.device, "learner.device")
         game = make_game(config.game.name, config.game.options)
         shards = find_shards(config.data)
         with Progress("training", 1, "") as progress:

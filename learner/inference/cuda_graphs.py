@@ -74,9 +74,7 @@ def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
     rows, slots = plan.keys.shape
     masked = plan.width > 1 or bool((plan.start < slots - 1).any())
     ragged = len(plan.ids) < rows * plan.width
-    return Shape(
-        len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead, ragged, masked
-    )
+    return Shape(len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead, ragged, masked)
 
 
 def filled_up(shape: Shape) -> Shape:

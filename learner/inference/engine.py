@@ -62,7 +62,7 @@ class QueryEngine:
             raise ValueError(
                 f"utility has shape {np.shape(utility)}; the network predicts {net.arch.num_outcomes} outcome labels"
             )
-        device = device_of(config.device)
+        device = device_of(config.device, "engine.device")
         num_slots = config.cache_mb * MIB // slot_bytes(net.arch, device.type, config.precision)
         if num_slots <= net.arch.n_positions:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
@@ -101,7 +101,9 @@ class QueryEngine:
         for rows in parts:
             mine = np.zeros(count, bool)
             mine[rows] = True
-            part = self._pass(handles[rows], tokens[mine[token_row]], counts[rows], marked[rows], judged[rows], look_ahead)
+            part = self._pass(
+                handles[rows], tokens[mine[token_row]], counts[rows], marked[rows], judged[rows], look_ahead
+            )
             leaves = np.flatnonzero(mine[leaf_row])
             places = (rows, rows, rows, leaves, leaves, leaves if look_ahead else leaves[:0])
             for whole, piece, where in zip(answer, part, places, strict=True):
@@ -157,11 +159,9 @@ class QueryEngine:
         lengths = self._tree.depth(handles) + counts
         rows = np.repeat(np.arange(count), counts)
         _refuse(lengths < 1, "its history is empty", lengths)
-        _refuse(lengths > limit, "its history has {} tokens, " f"the network reads {limit}", lengths)
-        _refuse(
-            (lengths == limit) & marked.any(1), "no candidate fits behind a history of full length {}", lengths
-        )
-        _refuse(((tokens < 0) | (tokens >= size)), "token {} is not in the vocabulary of " f"{size}", tokens, rows)
+        _refuse(lengths > limit, f"its history has {{}} tokens, the network reads {limit}", lengths)
+        _refuse((lengths == limit) & marked.any(1), "no candidate fits behind a history of full length {}", lengths)
+        _refuse(((tokens < 0) | (tokens >= size)), f"token {{}} is not in the vocabulary of {size}", tokens, rows)
         self._tree.check_room(len(tokens) + int(marked.sum()))
 
 

@@ -15,6 +15,7 @@ from learner.inference.cuda_graphs import Graphs, Indices, Shape, filled_up, lay
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet, Projection
 
+
 class _Layer(NamedTuple):
     norm_1: tuple[torch.Tensor, torch.Tensor]
     attention_in: tuple[torch.Tensor, torch.Tensor]

@@ -245,10 +245,10 @@ def precision_of(precision: str, device: torch.device) -> str:
     return "bf16" if fast else "fp32"
 
 
-def device_of(device: str) -> torch.device:
-    """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` where there is none."""
+def device_of(device: str, key: str = "device") -> torch.device:
+    """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` naming ``key`` where there is none."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device={device}: torch finds no CUDA device here; use device=cpu or device=auto")
+        raise ValueError(f"{key}={device}: torch finds no CUDA device here; use {key}=cpu or {key}=auto")
     return torch.device(device)

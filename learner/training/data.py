@@ -1,7 +1,7 @@
 """The training set: all sequences of an iteration resident on the device, one byte a token.
 
-Four million Hearts hands are 300 MB this way, so that a step draws its batch by indexing and nothing is ever loaded,
-shuffled or copied beside the training.
+Four million Hearts hands are 16 million sequences of 75 tokens, 1.2 GB this way (and 0.1 GB of labels), so that a step
+draws its batch by indexing and nothing is ever loaded, shuffled or copied beside the training.
 """
 
 import hashlib

@@ -74,7 +74,7 @@ def train(
     Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
     """
-    device, out = device_of(learner_config.device), Path(out)
+    device, out = device_of(learner_config.device, "learner.device"), Path(out)
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
     settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))

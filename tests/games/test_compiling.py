@@ -1,31 +1,70 @@
 """Machine code that is kept is used again only while nothing it was made of has changed."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from games.compiling import sources_fingerprint
-
 ROOT = Path(__file__).parents[2]
+PLUG_IN = {
+    "stranger/__init__.py": "",
+    "stranger/cards.py": "NUM_CARDS = 10\n",
+    "stranger/words.py": "NAME = 'a game'\n",
+    "stranger/scores.py": (
+        "from games.compiling import kernel\nfrom stranger.cards import NUM_CARDS\n\n"
+        "@kernel\ndef score(card):\n    return card + NUM_CARDS\n"
+    ),
+    "stranger/rules.py": (
+        "import numpy as np\nfrom games.compiling import kernel\nfrom games.rng import next_state\n"
+        "from .scores import score\n\n"
+        "@kernel\ndef play(card):\n    next_state(np.uint64(card))\n    return score(card)\n"
+    ),
+    "another/__init__.py": "",
+    "another/player.py": (
+        "from games.compiling import kernel\nfrom stranger.rules import play\n\n"
+        "@kernel\ndef choose(card):\n    return play(card) + 1000\n"
+    ),
+}
+"""A game, and a player of it in another package, as somebody outside this repository may write them."""
 
 
-@pytest.mark.parametrize(
-    ("changed", "compiles_anew"),
-    [
-        ("games/hearts/rules.py", True),
-        ("learner/inference/cpu/vector_attention.py", True),
-        ("learner/inference/cpu/vectors.py", True),
-        ("search/go_mcts/tree.py", True),
-        ("learner/config.py", False),
-        ("search/tournament/statistics.py", False),
-    ],
-)
-def test_what_kernels_are_made_of_names_the_directory_of_their_machine_code(tmp_path, changed, compiles_anew):
-    for package in ("games", "learner", "search"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    before = sources_fingerprint(tmp_path)
-    assert before == sources_fingerprint(ROOT)
-    with (tmp_path / changed).open("a") as file:
-        file.write("# another line\n")
-    assert (sources_fingerprint(tmp_path) != before) is compiles_anew
+@pytest.fixture
+def choose(tmp_path):
+    """The kernel run in a process of its own: its result, and whether its machine code was there already."""
+    shutil.copytree(ROOT / "games", tmp_path / "games", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, source in PLUG_IN.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(source)
+    environment = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    environment |= {"KIBITZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = "from another.player import choose; print(choose(1), sum(choose.stats.cache_hits.values()))"
+
+    def run():
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        result, hits = map(int, done.stdout.split())
+        return result, hits == 1
+
+    return run
+
+
+def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(choose, tmp_path):
+    def change(name, before, after):
+        source = (tmp_path / name).read_text()
+        assert before in source
+        (tmp_path / name).write_text(source.replace(before, after, 1))
+
+    assert choose() == (1011, False)
+    change("stranger/words.py", "a game", "another game")
+    change("games/show.py", "\n", "\n# another line\n")
+    assert choose() == (1011, True)
+    change("stranger/cards.py", "10", "20")  # a number that a kernel of another file of another package imports
+    assert choose() == (1021, False)
+    change("stranger/scores.py", "card +", "card * 3 +")
+    assert choose() == (1023, False)
+    change("games/rng.py", "\n", "\n# another line\n")
+    assert choose() == (1023, False)

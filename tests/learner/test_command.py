@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from games.hearts.game import HeartsGame
 from learner.model.checkpoint import load_weights
@@ -35,9 +36,15 @@ def test_the_command_trains_then_says_finished(tmp_path):
         (["out=x"], "data must be given"),
         (["data=nowhere", "out=x"], "nowhere: no such directory"),
         (["data=nowhere", "out=x", "learner.batch_size=0"], "learner.batch_size=0: must be at least 1"),
+        pytest.param(
+            ["data={shards}", "out=x", "learner.device=cuda"],
+            "learner.device=cuda: torch finds no CUDA device here; use learner.device=cpu or learner.device=auto",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device"),
+        ),
     ],
 )
-def test_bad_input_ends_in_one_line(arguments, message):
-    result = learner(*arguments)
+def test_bad_input_ends_in_one_line(arguments, message, tmp_path):
+    (tmp_path / "shard-0.parquet").write_text("nobody gets to read this")
+    result = learner(*(argument.format(shards=tmp_path) for argument in arguments))
     assert result.returncode == 2
     assert message in result.stderr and len(result.stderr.strip().splitlines()) == 1

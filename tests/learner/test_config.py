@@ -51,6 +51,7 @@ def test_the_paper_preset_trains_as_table_6_says():
     config = LearnerConfig(**yaml.safe_load((CONF / "learner" / "paper.yaml").read_text()))
     assert (config.learning_rate, config.schedule, config.num_epochs) == (1e-4, "linear", 3)
     assert (config.observation_weight, config.outcome_weight) == (0.9, 0.1)
+    assert config.weight_decay == 0.0  # TrainingArguments' default; torch's AdamW would decay by 0.01
 
 
 def test_too_short_a_network_for_the_game_is_refused():

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig
+from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
+from learner.observation_model import EMPTY
 from learner.training.train import train
 from tests.learner.material import TINY, shard_of, tiny_net
 
@@ -21,20 +22,21 @@ GAME = HeartsGame()
 def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs):
     rng = np.random.default_rng(0)
     net, utility = tiny_net(GAME), rng.normal(size=GAME.outcomes.num_labels).astype(np.float32)
-    tokens, lengths = rng.integers(0, 61, (20, 75)), rng.integers(1, 50, 20)
+    counts = rng.integers(1, 50, 20)
+    tokens, more = rng.integers(0, 61, counts.sum()), rng.integers(0, 61, 40)
     candidates = rng.random((20, 61)) < 0.1
     candidates[:, 7] = True
-    tokens[np.arange(20), lengths] = 7
     answers = []
-    for device, kind in (("cpu", "fp32"), ("cuda", precision)):
-        engine = QueryEngine(net, utility, device, kind, cuda_graphs=graphs)
-        held, asked = np.zeros(20, np.int64), {"values": np.ones(20, bool)}
+    for config in (
+        EngineConfig(device="cpu"),
+        EngineConfig(device="cuda", precision=precision, cuda_graphs=graphs, cache_mb=256),
+    ):
+        engine, asked = QueryEngine(net, utility, config), {"values": np.ones(20, bool)}
         for _ in range(3):  # captured, then replayed on other slots
-            paths = np.full((20, 75), -1, np.int64)
-            first = engine.query(paths, held, tokens, lengths, candidates, **asked, look_ahead=True)
-        paths[np.arange(20), lengths] = first.action_slots[np.nonzero(candidates)[1] == 7]
-        second = engine.query(paths, lengths + 1, tokens, lengths + 3, **asked)
-        answers.append((first.next_token, first.value, first.action_values, first.action_next, *second[:2]))
+            first = engine.query(np.full(20, EMPTY), tokens, counts, candidates, **asked, look_ahead=True)
+        kept = first.action_handles[np.nonzero(candidates)[1] == 7]
+        second = engine.query(kept, more, np.full(20, 2), **asked)
+        answers.append((*first[1:3], *first[4:], *second[1:3]))
     for cpu, gpu in zip(*answers, strict=True):
         np.testing.assert_allclose(gpu, cpu, atol=tolerance)
 
@@ -51,3 +53,8 @@ def test_training_on_a_gpu_follows_the_cpu_and_resumes(tmp_path):
         train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda", on_progress=stop)
     gpu = train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda")
     assert gpu["observation_loss"] == pytest.approx(cpu["observation_loss"], rel=1e-3)
+
+
+def test_a_cache_that_a_gpu_has_no_room_for_is_refused():
+    with pytest.raises(ValueError, match=r"engine\.cache_mb=100000000: the device has no room"):
+        QueryEngine(tiny_net(GAME), np.zeros(GAME.outcomes.num_labels), EngineConfig("cuda", cache_mb=10**8))

@@ -5,7 +5,7 @@ token or a few (docs/performance.md). Here one row at a time is, into memory tha
 takes torch's way (``learner.inference.torch_trunk``).
 
 Activations and cache are float32 or bfloat16 bits (``learner.inference.cpu.rowwise``); scores and sums are float32.
-Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads, ``D`` = E / H.
+Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads.
 """
 
 import numba
@@ -103,7 +103,12 @@ def _attend_token(query, kv, seen, own, heads, score, attended):
         whole = seen - seen % 4
         for i in range(0, whole, 4):  # four at a time: the sums are read and written a quarter as often
             w0, w1, w2, w3 = score[i] * share, score[i + 1] * share, score[i + 2] * share, score[i + 3] * share
-            v0, v1, v2, v3 = (kv[i, c : c + width], kv[i + 1, c : c + width], kv[i + 2, c : c + width], kv[i + 3, c : c + width])
+            v0, v1, v2, v3 = (
+                kv[i, c : c + width],
+                kv[i + 1, c : c + width],
+                kv[i + 2, c : c + width],
+                kv[i + 3, c : c + width],
+            )
             for d in range(width):
                 out[d] += (w0 * v0[d] + w1 * v1[d]) + (w2 * v2[d] + w3 * v3[d])
         for i in range(whole, seen):

@@ -1,0 +1,110 @@
+"""The compiled CPU trunk against torch's, same network, same CPU: ``python -m benchmarks.trunks [--full]``.
+
+What ``learner/inference/cpu`` is worth (``engine.trunk=torch`` does without it). Hearts, fresh weights, the paper's
+search parameters (section 9.3); every case goes back and forth between the two, which see the same turns.
+
+``one_game_exact``: GO-MCTS, one search at a time, ``lanes=1``, float32; ``one_game``: ``lanes=16``, bfloat16;
+``games_32``: 32 searches side by side, ``lanes=1``, bfloat16; ``self_play``: ArgmaxVal* over whole tables, bfloat16.
+Paper size; with ``--full`` twice the turns, and the same for the network of ``hearts_demo``.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.plain import PAPER, hearts_turns, network
+from benchmarks.report import Case, report
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from learner.config import EngineConfig, ModelConfig
+from learner.model.network import PolicyValueNet
+from search.config import ArgmaxValConfig, GoMctsConfig
+from search.go_mcts.player import GoMcts
+from search.players.argmax_val import ArgmaxVal
+from search.players.player import Turns
+from search.players.registry import make_model
+from search.table import play_table
+
+GAME = HeartsGame()
+CONFIG = GoMctsConfig(mask_impossible=True)
+DEMO = ModelConfig(n_layer=2, n_head=2, n_embd=128)
+ENGINES = [EngineConfig(device="cpu", trunk=trunk) for trunk in ("auto", "torch")]
+Work = Callable[[int], int]
+"""Does a repetition and returns how many decisions it made."""
+
+
+def searches(net: PolicyValueNet, engine: EngineConfig, lanes: int, rows: Sequence[np.ndarray], turns: Turns) -> Work:
+    """Repetition ``n`` searches the turns ``rows[n]`` side by side."""
+    player = GoMcts(make_model(net, GAME.outcomes.utility(""), engine), replace(CONFIG, lanes=lanes))
+
+    def work(repetition: int) -> int:
+        player.start(GAME, len(turns.game))
+        player.search(turns, rows[repetition])
+        return len(rows[repetition])
+
+    return work
+
+
+class _Counting(ArgmaxVal):
+    """Counts the turns with a choice."""
+
+    decisions = 0
+
+    def act(self, turns: Turns) -> np.ndarray:
+        self.decisions += int((turns.legal.sum(1) > 1).sum())
+        return super().act(turns)
+
+
+def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
+    """Repetition ``n`` plays tables of its own."""
+    player = _Counting(make_model(net, GAME.outcomes.utility(""), engine), ArgmaxValConfig())
+
+    def work(repetition: int) -> int:
+        player.decisions = 0
+        play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(repetition + 1, deals))
+        return player.decisions
+
+    return work
+
+
+def compare(case: str, repetitions: int, make: Callable[[EngineConfig], Work], precision: str) -> Case:
+    """Decisions a second of both, repetition by repetition so that both meet the same machine; the first warms up."""
+    works = [make(replace(engine, precision=precision)) for engine in ENGINES]
+    decisions, seconds = [0, 0], [0.0, 0.0]
+    for repetition in range(repetitions + 1):
+        for which, work in enumerate(works):
+            began = time.perf_counter()
+            done = work(repetition)
+            if repetition:
+                seconds[which] += time.perf_counter() - began
+                decisions[which] += done
+    return Case("trunks", case, decisions[0] / seconds[0], decisions[1] / seconds[1], "decisions/s")
+
+
+def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
+    """All cases of one network."""
+    turns, single = hearts_turns(32, seed=1), [np.array([row]) for row in range(4, 32, 4 // scale)]
+    every = [np.arange(32)] * (scale + 1)
+    count = len(single) - 1
+    return [
+        compare(f"{name}_one_game_exact", count, lambda engine: searches(net, engine, 1, single, turns), "fp32"),
+        compare(f"{name}_one_game", count, lambda engine: searches(net, engine, 16, single, turns), "bf16"),
+        compare(f"{name}_games_32", scale, lambda engine: searches(net, engine, 1, every, turns), "bf16"),
+        compare(f"{name}_self_play", scale, lambda engine: self_play(net, engine, 256), "bf16"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="twice the turns, and the demo's network too")
+    full = parser.parse_args().full
+    sizes = {"paper": PAPER} | ({"demo": DEMO} if full else {})
+    report([case for name, size in sizes.items() for case in measure(network(GAME, size), name, 2 if full else 1)])
+
+
+if __name__ == "__main__":
+    main()
