@@ -2,7 +2,7 @@
 
 As long as the states behind a history are few they are all kept, and which tokens may follow is read off them: exact,
 and without a search. So it is at every place of ``kuhn_poker``, ``leduc_poker`` and ``liars_dice``. Behind a history
-of ``hearts`` or ``gin_rummy`` they are soon too many; one state that ``Observer.explain`` finds stands for them then.
+of ``hearts`` they are soon too many; one state that ``Observer.explain`` finds stands for them then.
 """
 
 import functools
@@ -13,8 +13,8 @@ from games.game import Next
 from games.openspiel_histories import Observer, Witness
 from games.rng import derive
 
-MAX_WORLDS = 200
-"""States behind one history that are kept at most; from then on they are searched for."""
+MAX_WORLDS = 1000
+"""States tried for the next token of one history at most; where there are more, one is searched for from then on."""
 _CACHED_VIEWS = 4096
 
 
@@ -95,19 +95,19 @@ class Views:
     def _expand(self, tokens: tuple[int, ...]) -> dict[int, tuple[Witness, ...]] | None:
         """Next token -> all states that show it; None where they are too many."""
         known, following = len(tokens), dict[int, list[Witness]]()
-        open_worlds, steps = list(self.of(tokens).worlds), 0
-        if not open_worlds:
+        layer, tried = self.of(tokens).worlds, 0
+        if not layer:
             return None
-        while open_worlds:
-            world = open_worlds.pop()
-            if len(world.trace.tokens) > known:
-                following.setdefault(world.trace.tokens[known], []).append(world)
-                continue
-            actions = world.state.legal_actions()
-            steps += len(actions)
-            if steps > MAX_WORLDS:
+        while layer:
+            for world in layer:
+                if len(world.trace.tokens) > known:
+                    following.setdefault(world.trace.tokens[known], []).append(world)
+            # What shows nothing was a hidden step; another one follows it.
+            steps = [(world, world.state.legal_actions()) for world in layer if len(world.trace.tokens) == known]
+            tried += sum(len(actions) for _, actions in steps)
+            if tried > MAX_WORLDS:
                 return None
-            open_worlds += [self._observer.step(world, action) for action in actions]
+            layer = tuple(self._observer.step(world, action) for world, actions in steps for action in actions)
         return {token: tuple(worlds) for token, worlds in following.items()}
 
     def _searched(self, view: View, base: Witness, token: int) -> View | None:
