@@ -2,8 +2,10 @@
 
 Supported are sequential games with rewards at the end and information state strings; chance is drawn from the deal's
 seed. ``games.openspiel_histories`` says how tokens follow from OpenSpiel's information states and where that is exact:
-it is for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding one full state that
-explains them; what it answers is the same for every such state.
+it is for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding the full states that
+explain them (``games.openspiel_views``); what it answers is the same for each of them.
+
+A token that makes no sense ends a history: who is next behind it follows from no state of the game.
 """
 
 import json
@@ -201,6 +203,8 @@ class OpenSpielGame(Game):
         return np.array([view.possible for view in views], np.bool_)
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_possible``: read off the states behind a history where they are few, else by trying every
+        token, which takes minutes in large games."""
         possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
         for row, view in enumerate(views):
             tokens = self._views.possible_tokens(view)
