@@ -1,7 +1,7 @@
 """What the benchmarks compare with: queries, ArgmaxVal* and GO-MCTS written plainly on transformers' GPT2Model.
 
 One query at a time, the whole history each time, float32, as the authors of paper 001 did it. GO-MCTS is the reference
-implementation of the tests (``tests/search/reference_go_mcts.py``), which the fast one must equal tree by tree.
+implementation of the tests (``search/go_mcts/plain.py``), which the fast one must equal tree by tree.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import ModelConfig
 from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.pretrained import pretrained_model
 from search.players.player import Turns
-from tests.learner.material import transformers_model
 
 PAPER = ModelConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)
 """Table 4: 6.4 million parameters in the trunk and the next-token head, 7.1 with Hearts' outcome head."""
@@ -32,7 +32,7 @@ class PlainModel:
     """History -> (next-token distribution, value); heads at the last position only."""
 
     def __init__(self, net: PolicyValueNet, utility: np.ndarray) -> None:
-        self._model = transformers_model(net).eval()
+        self._model = pretrained_model(net).eval()
         self._utility = torch.tensor(utility, dtype=torch.float32)
         self.queries = 0
 
