@@ -26,11 +26,11 @@ from benchmarks.report import machine
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, ModelConfig
 from search.config import ArgmaxValConfig, GoMctsConfig
+from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.player import Turns
 from search.players.registry import make_model
-from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()
 UTILITY = GAME.outcomes.utility("")
@@ -87,7 +87,7 @@ def main() -> None:
         ours = argmax_val_decisions(turns, precision)
         lines.append(differences(f"argmax_val_{precision}", ours, np.array(plain), turns, model))
     turns, model = hearts_turns(1000 if full else 30, seed=5), PlainModel(network(GAME, SMALL), UTILITY)
-    searches = [ReferenceGoMcts(GAME, model, SEARCH, int(seed)) for seed in turns.seeds]
+    searches = [PlainGoMcts(GAME, model, SEARCH, int(seed)) for seed in turns.seeds]
     plain = [search.search(history_of(turns, row)) for row, search in enumerate(searches)]
     for precision in ("fp32", "bf16"):
         ours = go_mcts_decisions(turns, precision)

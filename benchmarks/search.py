@@ -26,10 +26,10 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.model.network import PolicyValueNet
 from search.config import GoMctsConfig
+from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.player import Turns
 from search.players.registry import make_model
-from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
@@ -65,7 +65,7 @@ class Theirs:
     def search(self, row: int) -> None:
         """Search one turn."""
         config = replace(CONFIG, num_runs=round(CONFIG.num_runs * self._share))
-        search = ReferenceGoMcts(GAME, self._model, config, int(self._turns.seeds[row]))
+        search = PlainGoMcts(GAME, self._model, config, int(self._turns.seeds[row]))
         began = time.perf_counter()
         search.search(history_of(self._turns, row))
         self.seconds += time.perf_counter() - began
