@@ -1,7 +1,7 @@
 """The training set: all sequences of an iteration resident on the device, one byte a token.
 
-Four million Hearts hands are 300 MB this way, so that a step draws its batch by indexing and nothing is ever loaded,
-shuffled or copied beside the training.
+Four million Hearts hands, of which every seat is kept, are 16 million sequences and 1.2 GB this way, so that a step
+draws its batch by indexing and nothing is ever loaded, shuffled or copied beside the training.
 """
 
 import hashlib
