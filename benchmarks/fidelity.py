@@ -2,11 +2,16 @@
 
 The fast players against the plain ones on transformers' GPT2Model (``benchmarks.plain``), turn by turn on fixed turns
 of Hearts: how many decisions are the same, and how far apart the values of the chosen actions are (mean and largest, in
-units of the utility). In float32 the arithmetic is the same up to rounding; bfloat16 rounds to three digits.
+units of the utility).
 
-* ``argmax_val_*``: paper-size model, 1,000 turns (100 without ``--full``).
-* ``go_mcts_*``: the paper's search parameters with 20 runs, a model of two layers, 1,000 turns (30 without ``--full``).
-  One sample that falls the other way changes a tree, so bfloat16 differs more often here.
+* ``argmax_val_fp32``, ``go_mcts_fp32``: exact. The plain arithmetic up to the order of float32 sums: all decisions are
+  to be the same.
+* ``argmax_val_bf16``, ``go_mcts_bf16``: not exact. Products rounded to three digits; how often that decides otherwise
+  is what is measured. One sample that falls the other way changes a tree, so GO-MCTS differs more often.
+
+Nothing here uses lanes, which grow other trees by design. ``argmax_val_*`` have the paper-size model and 1,000 turns
+(100 without ``--full``); ``go_mcts_*`` have the paper's search parameters with 20 runs, a model of two layers and 1,000
+turns (30 without ``--full``).
 """
 
 import argparse

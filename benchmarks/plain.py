@@ -13,8 +13,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import ModelConfig
 from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.pretrained import pretrained_model
 from search.players.player import Turns
-from tests.learner.material import transformers_model
 
 PAPER = ModelConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)
 """Table 4: 6.4 million parameters in the trunk and the next-token head, 7.1 with Hearts' outcome head."""
@@ -32,7 +32,7 @@ class PlainModel:
     """History -> (next-token distribution, value); heads at the last position only."""
 
     def __init__(self, net: PolicyValueNet, utility: np.ndarray) -> None:
-        self._model = transformers_model(net).eval()
+        self._model = pretrained_model(net).eval()
         self._utility = torch.tensor(utility, dtype=torch.float32)
         self.queries = 0
 

@@ -2,7 +2,8 @@
 
 ``generators_2``: shards of ArgmaxVal* games, ``evaluators_2``: deals of a tournament of ArgmaxVal* against random
 players, by Ray actors of the pool that self-play uses, each pinned to a core of its own. "Ours" is the rate of two
-actors, "theirs" that of one, measured one after the other with fresh actors; the network is the size of ``model=demo``.
+actors, "theirs" that of one, measured one after the other with fresh actors; the network is the size of ``model=demo``,
+float32 on both sides.
 """
 
 import argparse

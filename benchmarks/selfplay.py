@@ -1,9 +1,9 @@
 """ArgmaxVal* decisions a second in self-play: ``python -m benchmarks.selfplay [--full]``.
 
-Paper-size model, Hearts, everybody ArgmaxVal*, 256 deals side by side, bfloat16: whole games, rules and bookkeeping
-included, turns with a choice counted. Theirs: the same decisions written plainly on transformers' GPT2Model in the same
-process, one query at a time with the whole history each time, float32, on turns from all over the game; actions below
-the threshold cost it no query.
+Paper-size model, Hearts, everybody ArgmaxVal*, 256 deals side by side: whole games, rules and bookkeeping included,
+turns with a choice counted. Ours is bfloat16, not exact (``benchmarks.fidelity`` counts the decisions that differ).
+Theirs: the same decisions written plainly on transformers' GPT2Model in the same process, one query at a time with the
+whole history each time, float32, on turns from all over the game; actions below the threshold cost it no query.
 """
 
 import argparse

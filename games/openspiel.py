@@ -2,11 +2,12 @@
 
 Supported are sequential games with rewards at the end and information state strings; chance is drawn from the deal's
 seed. ``games.openspiel_histories`` says how tokens follow from OpenSpiel's information states and where that is exact:
-it is for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding one full state that
-explains them; what it answers is the same for every such state.
+it is for ``kuhn_poker``, ``leduc_poker`` and ``hearts``. A view is rebuilt from tokens by finding the full states that
+explain them (``games.openspiel_views``); what it answers is the same for each of them.
+
+A token that makes no sense ends a history: who is next behind it follows from no state of the game.
 """
 
-import functools
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from games.game import Game, Next
-from games.openspiel_histories import Observer, Trace, Witness
+from games.openspiel_histories import Observer, Trace
 from games.openspiel_loading import (
     action_names,
     bucketed_returns,
@@ -23,9 +24,8 @@ from games.openspiel_loading import (
     outcome_table,
     plain_parameters,
 )
-from games.rng import derive, mix
-
-_CACHED_VIEWS = 4096
+from games.openspiel_views import Views
+from games.rng import mix
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,6 @@ class _State:
     spiel: Any
     seed: int
     traces: tuple[Trace, ...]
-
-
-@dataclass(frozen=True)
-class _View:
-    """What one seat has seen, and a state that explains it."""
-
-    tokens: tuple[int, ...] = ()
-    base: Witness | None = None
-    """Explains a beginning of the history in whole steps."""
-    reached: Witness | None = None
-    """Explains all of it, perhaps with tokens to spare where a step shows several; None before the seat is known."""
-    possible: bool = True
 
 
 class OpenSpielGame(Game):
@@ -101,7 +89,7 @@ class OpenSpielGame(Game):
         self.vocabulary = self._observer.vocabulary
         longest = spiel.max_game_length()
         self.max_length = 1 + 2 * longest + spiel.max_chance_nodes_in_history() + self.num_players + 1
-        self._view_of = functools.lru_cache(_CACHED_VIEWS)(self._rebuild)
+        self._views = Views(self._observer, self.num_players)
 
     # ---- the true state
 
@@ -185,27 +173,27 @@ class OpenSpielGame(Game):
 
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         rows = zip(np.asarray(tokens).tolist(), np.asarray(lengths).tolist(), strict=True)
-        return _objects([self._view_of(tuple(row[:length])) for row, length in rows])
+        return _objects([self._views.of(tuple(row[:length])) for row, length in rows])
 
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         for row, token in enumerate(np.asarray(tokens).tolist()):
-            if self._next(views[row]) != Next.END:
-                views[row] = self._view_of((*views[row].tokens, token))
+            if self._views.next(views[row]) != Next.END:
+                views[row] = self._views.of((*views[row].tokens, token))
 
     def next(self, views: np.ndarray) -> np.ndarray:
-        return np.array([self._next(view) for view in views], np.int8)
+        return np.array([self._views.next(view) for view in views], np.int8)
 
     def view_legal(self, views: np.ndarray) -> np.ndarray:
         legal = np.zeros((len(views), self.vocabulary.size), np.bool_)
         for row, view in enumerate(views):
-            if self._next(view) == Next.ACTION:
+            if self._views.next(view) == Next.ACTION:
                 legal[row, self._action_tokens(view.reached.state)] = True
         return legal
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         labels = [
             self._label(view.reached.state, view.reached.trace.seat)
-            if view.possible and self._next(view) == Next.END
+            if view.possible and self._views.next(view) == Next.END
             else -1
             for view in views
         ]
@@ -214,6 +202,18 @@ class OpenSpielGame(Game):
     def consistent(self, views: np.ndarray) -> np.ndarray:
         return np.array([view.possible for view in views], np.bool_)
 
+    def view_possible(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_possible``: read off the states behind a history where they are few, else by trying every
+        token, which takes minutes in large games."""
+        possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
+        for row, view in enumerate(views):
+            tokens = self._views.possible_tokens(view)
+            if tokens is None:
+                possible[row] = super().view_possible(views[row : row + 1])[0]
+            else:
+                possible[row, tokens] = True
+        return possible
+
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As ``Game.determinize``; nearly uniform over the states reached by exchanging hidden actions, not weighted by
         how likely the others' play makes them. Further chance follows from the row's seed."""
@@ -221,7 +221,7 @@ class OpenSpielGame(Game):
         for row, (view, seed) in enumerate(zip(views, np.asarray(seeds, np.uint64).tolist(), strict=True)):
             if not view.possible:
                 raise ValueError(f"row {row}: no deal agrees with this history, it is inconsistent")
-            states.append(self._sampled(view, seed))
+            states.append(self._settled(self._replayed(self._views.sample(view, seed), seed)))
             seats[row] = 0 if view.reached is None else view.reached.trace.seat
         return _objects(states), seats
 
@@ -259,54 +259,6 @@ class OpenSpielGame(Game):
 
     def _label(self, spiel_state: Any, seat: int) -> int:
         return self._labels[self._observer.level_indices(spiel_state.returns(), seat)]
-
-    # ---- one view
-
-    def _rebuild(self, tokens: tuple[int, ...]) -> _View:
-        """The view of a history; a function of the tokens alone, whatever was asked before."""
-        if not tokens:
-            return _View()
-        view, token = self._view_of(tokens[:-1]), tokens[-1]
-        if self._next(view) == Next.END:
-            return view
-        impossible = _View(tokens, view.base, view.reached, possible=False)
-        if view.reached is None or view.base is None:
-            if token not in range(self.num_players):
-                return impossible
-            start = self._observer.begin(token)
-            return _View(tokens, start, start)
-        base, reached = view.base, view.reached
-        if reached.trace.tokens == view.tokens:
-            base = reached
-        if reached.trace.tokens[: len(tokens)] != tokens:
-            if self._next(view) == Next.ACTION and token not in self._action_tokens(reached.state):
-                return impossible
-            found = self._observer.explain(base, tokens, derive(0, "witness", *tokens))
-            if found is None:
-                return impossible
-            base, reached = found
-        return _View(tokens, base, reached)
-
-    def _next(self, view: _View) -> Next:
-        if not view.possible:
-            return Next.END
-        if view.reached is None:
-            return Next.OBSERVATION
-        if view.tokens[-1] == self._observer.turn:
-            return Next.ACTION
-        over = view.reached.state.is_terminal() and len(view.tokens) >= len(view.reached.trace.tokens) - 1
-        return Next.END if over else Next.OBSERVATION
-
-    def _sampled(self, view: _View, seed: int) -> _State:
-        if view.reached is None or view.base is None:
-            return self._dealt(seed)
-        whole = view.reached.trace.tokens == view.tokens
-        witness = self._observer.mix(view.reached if whole else view.base, derive(seed, "mix"))
-        if not whole:
-            found = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
-            witness = found[1] if found else view.reached
-        state = self._replayed(witness.state.history(), seed)
-        return self._settled(state)
 
 
 def _trace(tokens: list[int], hidden: list[int], pending: list[int], **rest: int) -> Trace:

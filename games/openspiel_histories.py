@@ -280,7 +280,7 @@ class Observer:
             return chooser.choice(named), chooser.choice(wrong)
         history, anything = current.state.history(), range(self._num_ids)
         hidden = [history[place] for place in current.trace.hidden] or anything
-        one = chooser.choice(chooser.choice([named or anything, current.state.legal_actions(), anything]))
+        one = chooser.choice(chooser.choice([named or anything, current.state.legal_actions() or anything, anything]))
         return one, chooser.choice(chooser.choice([hidden, anything]))
 
     def _ids_of(self, tokens: set[int]) -> list[int]:

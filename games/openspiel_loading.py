@@ -78,7 +78,7 @@ def _terminal_returns(spiel_game: Any) -> Iterator[tuple[float, ...]]:
 
 def enumerated_returns(spiel_game: Any) -> tuple[np.ndarray, np.ndarray]:
     """Levels ``float[R]`` and vectors ``int[K, P]`` of level indices: every end, seen from every seat."""
-    ends = np.array(sorted(set(_terminal_returns(spiel_game))))
+    ends = np.unique(np.round(np.array(list(set(_terminal_returns(spiel_game)))), 9), axis=0)  # sums differ by 1e-15
     levels, indices = np.unique(ends, return_inverse=True)
     indices = indices.reshape(ends.shape)
     seats = range(ends.shape[1])

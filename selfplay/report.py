@@ -1,14 +1,15 @@
 """What a run has come to: the learning curve, printed and plotted, and the last tournaments."""
 
 import io
+import math
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from cluster import storage
-from search.tournament.report import render
-from search.tournament.result import TournamentResult, from_record
+from search.tournament.report import interval, render, signed
+from search.tournament.result import Comparison, TournamentResult, from_record
 from selfplay.run_directory import RunDirectory
 
 Curve = list[tuple[int, list[TournamentResult]]]
@@ -46,7 +47,7 @@ def plot(curve: Curve) -> bytes:
     for k, first in enumerate(curve[-1][1]):
         compared = [(i, results[k].columns[-1].comparisons[0]) for i, results in curve if len(results) > k]
         ahead = [pair.advantage for _, pair in compared]
-        half = [(pair.high - pair.low) / 2 for _, pair in compared]
+        half = [_half_width(pair) for _, pair in compared]
         axes.errorbar([i for i, _ in compared], ahead, yerr=half, marker="o", capsize=3, label=_against(first))
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("iteration")
@@ -71,8 +72,15 @@ def _curve_table(curve: Curve) -> Table:
 
 def _ahead(result: TournamentResult) -> str:
     pair = result.columns[-1].comparisons[0]
-    low, high = (-pair.high, -pair.low) if result.lower_is_better else (pair.low, pair.high)
-    return f"{pair.advantage:+.2f} ({low:+.2f}..{high:+.2f})"
+    low, high = pair.low, pair.high
+    if low is not None and high is not None and result.lower_is_better:
+        low, high = -high, -low
+    return f"{signed(pair.advantage)} ({interval(low, high)})"
+
+
+def _half_width(pair: Comparison) -> float:
+    """Of the interval; not a number where there is none, which is plotted as no bar."""
+    return math.nan if pair.low is None or pair.high is None else (pair.high - pair.low) / 2
 
 
 def _against(result: TournamentResult) -> str:

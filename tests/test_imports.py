@@ -95,6 +95,8 @@ def violations(importer: str, source: str) -> list[str]:
         where = f"{importer}:{item.line} imports {item.module}"
         if parts[0] in BELOW and parts[0] not in BELOW[package]:
             found.append(f"{where}: imports only go down")
+        if parts[0] == "tests":
+            found.append(f"{where}: tests are nobody's library")
         if parts[0] in BELOW and parts[0] != package and any(_private(part) for part in parts):
             found.append(f"{where}: a private name of another package")
         for module, allowed in ONLY_IN.items():
@@ -177,6 +179,7 @@ def test_games_need_nothing_but_numpy_and_numba() -> None:
         ("learner.inference.engine", "import torch\ntorch.manual_seed(1)"),
         ("games.shards", "import numpy as np\nnp.load('x', allow_pickle=True)"),
         ("selfplay.loop", "import hydra"),
+        ("benchmarks.plain", "from tests.learner.material import tiny_net"),
         ("games.hearts.state", "from ...learner import model"),
     ],
 )

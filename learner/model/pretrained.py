@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTr
 from transformers.utils.generic import ModelOutput
 
 from learner.model.checkpoint import MODEL_TYPE
+from learner.model.network import PolicyValueNet
 
 
 class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
@@ -82,6 +83,25 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             outcome_loss = F.cross_entropy(outcome_logits[:, :-1][real], outcomes[real])
             loss = (outcome_loss + observation_loss * 9) / 10
         return PolicyValueOutput(loss=loss, logits=logits, outcome_logits=outcome_logits)
+
+
+def pretrained_model(net: PolicyValueNet) -> PolicyValueModel:
+    """The same network, with copies of its weights, as a transformers model."""
+    arch = net.arch
+    config = PolicyValueConfig(
+        vocab_size=arch.vocab_size,
+        n_positions=arch.n_positions,
+        n_layer=arch.n_layer,
+        n_head=arch.n_head,
+        n_embd=arch.n_embd,
+        n_inner=arch.n_inner,
+        embd_pdrop=arch.embd_pdrop,
+        resid_pdrop=arch.resid_pdrop,
+        num_outcomes=arch.num_outcomes,
+    )
+    model = PolicyValueModel(config)
+    model.load_state_dict(net.state_dict())
+    return model
 
 
 AutoConfig.register(MODEL_TYPE, PolicyValueConfig)

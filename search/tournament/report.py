@@ -15,15 +15,25 @@ def render(result: TournamentResult) -> RenderableType:
         table.add_column(column.name, justify="right", no_wrap=True)
     for player, letter in zip(result.players, _letters(result), strict=True):
         mark = " (sees hidden cards)" if player in result.sees_hidden else ""
-        means = [f"{column.points[player]:.2f}" for column in result.columns]
+        means = [f"{column.points[player]:z.2f}" for column in result.columns]
         table.add_row(f"{player} ({letter}){mark}", *means, end_section=player == result.players[-1])
     for k, pair in enumerate(result.columns[0].comparisons):
         compared = [column.comparisons[k] for column in result.columns]
         a, b = (_letters(result)[result.players.index(name)] for name in (pair.a, pair.b))
-        table.add_row(f"Δ = {a} - {b}", *(f"{one.delta:+.2f}" for one in compared))
-        table.add_row("95 % interval", *(f"{one.low:+.2f}..{one.high:+.2f}" for one in compared))
+        table.add_row(f"Δ = {a} - {b}", *(signed(one.delta) for one in compared))
+        table.add_row("95 % interval", *(interval(one.low, one.high) for one in compared))
         table.add_row("Wilcoxon p", *(_probability(one.p_value) for one in compared), end_section=True)
     return Group(table, Text(_times(result)))
+
+
+def signed(value: float) -> str:
+    """With its sign and two decimals; what rounds to zero is ``+0.00``, never ``-0.00``."""
+    return f"{value:+z.2f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """``low..high``, or ``-`` where there is none."""
+    return "-" if low is None or high is None else f"{signed(low)}..{signed(high)}"
 
 
 def _letters(result: TournamentResult) -> str:

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from games.game import Game
-from games.rng import derive
 from search.tournament.matches import Matches, seatings
-from search.tournament.statistics import bootstrap_interval, wilcoxon_p
+from search.tournament.statistics import MIN_DEALS, mean_interval, wilcoxon_p
 
-FORMAT = 1
-"""Raised whenever the JSON changes its meaning."""
+FORMAT = 2
+"""Raised whenever the JSON changes its meaning. 1 had percentile bootstrap intervals, from any number of deals."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,9 @@ class Comparison:
     b: str
     delta: float
     """Mean of a's points minus b's."""
-    low: float
-    high: float
-    """95 % bootstrap interval of ``delta`` over deals."""
+    low: float | None
+    high: float | None
+    """95 % t interval of ``delta`` over deals; None where they are too few for one."""
     p_value: float
     """Two-sided Wilcoxon signed-rank test over deals."""
     advantage: float
@@ -92,15 +91,17 @@ class TournamentResult:
 
 
 def from_record(record: Mapping[str, Any]) -> TournamentResult:
-    """The result that ``record`` came from. ``ValueError`` for a record of another format."""
-    if record.get("format") != FORMAT:
-        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads {FORMAT}")
+    """The result that ``record`` came from; one of format 1 keeps its intervals where deals are enough for one.
+    ``ValueError`` for a record of another format."""
+    if record.get("format") not in (1, FORMAT):
+        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads 1 and {FORMAT}")
+    shown: dict[str, None] = {} if record["deals"] >= MIN_DEALS else {"low": None, "high": None}
     columns = tuple(
         Column(
             name=column["name"],
             matches=column["matches"],
             points=column["points"],
-            comparisons=tuple(Comparison(**pair) for pair in column["comparisons"]),
+            comparisons=tuple(Comparison(**(pair | shown)) for pair in column["comparisons"]),
         )
         for column in record["columns"]
     )
@@ -130,8 +131,7 @@ def summarize(
         matches=means.shape[0] * means.shape[1],
         lower_is_better=lower_is_better(game),
         columns=tuple(
-            _column(name, players, means[:, chosen], derive(seed, "bootstrap"), lower_is_better(game))
-            for name, chosen in _groups(seats).items()
+            _column(name, players, means[:, chosen], lower_is_better(game)) for name, chosen in _groups(seats).items()
         ),
         decisions={name: int(n) for name, n in zip(players, matches.decisions, strict=True)},
         seconds_per_turn={
@@ -166,13 +166,13 @@ def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
     return {"All": everything, **groups}
 
 
-def _column(name: str, players: Sequence[str], means: np.ndarray, seed: int, lower_better: bool) -> Column:
+def _column(name: str, players: Sequence[str], means: np.ndarray, lower_better: bool) -> Column:
     """One column from the means of its matches, ``float64[D, S', E]``."""
     by_deal = means.mean(axis=1)
     pairs = list(combinations(range(len(players)), 2))
     # Rounded, so that what is equal on paper ties in the test; + 0 makes -0 a plain 0.
     differences = np.round(np.stack([by_deal[:, i] - by_deal[:, j] for i, j in pairs], axis=1), 9) + 0.0
-    low, high = bootstrap_interval(differences, seed)
+    ends = mean_interval(differences)
     comparisons = []
     for k, (i, j) in enumerate(pairs):
         delta = float(differences[:, k].mean())
@@ -181,8 +181,8 @@ def _column(name: str, players: Sequence[str], means: np.ndarray, seed: int, low
                 a=players[i],
                 b=players[j],
                 delta=delta,
-                low=float(low[k]),
-                high=float(high[k]),
+                low=float(ends[0][k]) if ends else None,
+                high=float(ends[1][k]) if ends else None,
                 p_value=wilcoxon_p(differences[:, k]),
                 advantage=-delta if lower_better else delta,
             )

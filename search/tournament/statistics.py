@@ -1,13 +1,13 @@
 """The statistics of tournaments: paired tests and intervals over deals.
 
-Letters: ``D`` deals, ``C`` columns (quantities measured on every deal), ``R`` bootstrap resamples.
+Letters: ``D`` deals, ``C`` columns (quantities measured on every deal).
 """
 
 import numpy as np
 from scipy import stats
 
-_CHUNK = 4_000_000
-"""Resampling counts held at a time, bounding memory to some tens of megabytes."""
+MIN_DEALS = 5
+"""Fewer deals than this say too little about their own spread for an interval."""
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
@@ -20,27 +20,24 @@ def wilcoxon_p(differences: np.ndarray) -> float:
     return float(stats.wilcoxon(left).pvalue) if len(left) else 1.0
 
 
-def bootstrap_interval(
-    values: np.ndarray, seed: int, level: float = 0.95, resamples: int = 10_000
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bootstrap interval of the mean over deals.
+def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
+    """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
+
+    Resampled from Hearts, it covers the true mean of two players of similar strength 94 to 95 % of the time from 10
+    deals on, in every column. Where one seat is far better than three others the differences are skewed, and it covers
+    90 % at 10 deals, 92 at 20 and 94 at 50. A percentile bootstrap covers less in each of these cases, 82 to 91 % at
+    10 deals; a studentised one is infinite where most deals tie.
 
     Args:
-        values: ``float[D, C]``; a resample draws deals, the same ones for every column.
-        seed: of the resampling; equal seeds give equal intervals.
+        values: ``float[D, C]``.
         level: probability between the two ends.
-        resamples: R.
 
     Returns:
         lower and upper ends, ``float64[C]`` each.
     """
     num_deals = len(values)
-    rng = np.random.default_rng(seed)
-    share = np.full(num_deals, 1 / num_deals)
-    means, step = [], max(1, _CHUNK // num_deals)
-    for first in range(0, resamples, step):
-        counts = rng.multinomial(num_deals, share, size=min(step, resamples - first))
-        means.append(counts @ np.asarray(values, np.float64) / num_deals)
-    tail = (1 - level) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0)
-    return low, high
+    if num_deals < MIN_DEALS:
+        return None
+    mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
+    half = stats.t.ppf((1 + level) / 2, num_deals - 1) * deviation / np.sqrt(num_deals)
+    return mean - half, mean + half

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pyspiel
@@ -148,6 +149,50 @@ def test_sampled_worlds_of_leduc_are_spread_over_all_that_fit() -> None:
     assert len(set(others)) == 5 and min(others.count(card) for card in set(others)) > 60
 
 
+@pytest.mark.parametrize(("name", "players"), [("kuhn_poker", 2), ("kuhn_poker", 3), ("leduc_poker", 2)])
+def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: str, players: int) -> None:
+    """Behind every history of a finished game, and nowhere is an explanation searched for."""
+    game = OpenSpielGame(name, players=players)
+    following: dict[tuple[int, ...], set[int]] = {}
+    for tokens in set(finished_histories(game)):
+        for place, token in enumerate(tokens[:-1]):
+            following.setdefault(tokens[:place], set()).add(token)
+    chooser = random.Random(1)
+    for history in chooser.sample(sorted(following), min(len(following), 1500)):
+        view = game.views(np.array([history], int), np.array([len(history)]))
+        assert set(np.flatnonzero(game.view_possible(view)[0]).tolist()) == following[history]
+        token = chooser.randrange(game.vocabulary.size)
+        game.advance(view, np.array([token]))
+        assert game.consistent(view)[0] == (token in following[history])
+
+
+def finished_histories(game: OpenSpielGame) -> Iterator[tuple[int, ...]]:
+    """The tokens of every seat at every end of the game tree."""
+    open_states = [pyspiel.load_game(game.name.partition(":")[2], {"players": game.num_players}).new_initial_state()]
+    while open_states:
+        state = open_states.pop()
+        open_states += [state.child(action) for action in state.legal_actions()]
+        if state.is_terminal():
+            for seat in range(game.num_players):
+                tokens, lengths = game.histories(game.replay([state.history()]), np.array([seat]))
+                yield tuple(tokens[0, : lengths[0]].tolist())
+
+
+def test_a_search_for_an_explanation_takes_over_where_there_are_too_many_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With room for three states leduc's are searched for; real histories read the same either way."""
+    listed, searched = OpenSpielGame("leduc_poker"), OpenSpielGame("leduc_poker")
+    states = play_out(listed, 5)
+    tokens, lengths = listed.histories(states, np.zeros(5, int))
+    whole = listed.views(tokens, lengths)
+    monkeypatch.setattr("games.openspiel_views.MAX_WORLDS", 3)
+    views = searched.views(tokens, lengths)
+    assert all(view.worlds for view in whole) and not any(view.worlds for view in views)
+    for ask in ("next", "view_legal", "view_outcome", "consistent"):
+        assert np.array_equal(getattr(listed, ask)(whole), getattr(searched, ask)(views))
+
+
 def test_a_showdown_that_cannot_be_is_inconsistent() -> None:
     game = OpenSpielGame("kuhn_poker")
     opening = ["seat 0", "chance 2", "turn", "action 1", "action 1"]
@@ -187,8 +232,21 @@ def test_points_of_a_state_are_exact_where_labels_are_buckets() -> None:
         ("hearts", {"outcomes": "buckets", "num_buckets": 100}, "fewer num_buckets"),
         ("hearts", {"outcomes": "some"}, "outcomes='some'"),
         ("breakthrough", {}, "no information_state_string"),
+        ("liars_dice", {}, "too many to list its outcomes"),
     ],
 )
 def test_a_game_that_does_not_fit_is_refused_with_a_reason(load: str, options: dict, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         OpenSpielGame(load, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("liars_dice", {"outcomes": "buckets", "num_buckets": 2}), ("tiny_hanabi", {}), ("tiny_bridge_2p", {})],
+)
+def test_other_games_are_played_and_their_histories_read(name: str, options: dict) -> None:
+    game = OpenSpielGame(name, **options)
+    states = play_out(game, 5)
+    tokens, lengths = game.histories(states, np.zeros(5, int))
+    views = game.views(tokens, lengths)
+    assert game.consistent(views).all() and np.array_equal(game.view_outcome(views), game.outcome(states)[:, 0])

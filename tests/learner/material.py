@@ -9,10 +9,13 @@ from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import ModelConfig
 from learner.model.network import PolicyValueNet, architecture, initialise
-from learner.model.pretrained import PolicyValueConfig, PolicyValueModel
+from learner.model.pretrained import pretrained_model
 
 TINY = ModelConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
 """Small, with weights large enough that what a position sees makes a difference."""
+
+
+transformers_model = pretrained_model
 
 
 def tiny_net(game: HeartsGame, seed: int = 0, config: ModelConfig = TINY) -> PolicyValueNet:
@@ -20,25 +23,6 @@ def tiny_net(game: HeartsGame, seed: int = 0, config: ModelConfig = TINY) -> Pol
     net = PolicyValueNet(architecture(game, config))
     initialise(net, seed)
     return net.eval()
-
-
-def transformers_model(net: PolicyValueNet) -> PolicyValueModel:
-    """The same network as a transformers model."""
-    arch = net.arch
-    config = PolicyValueConfig(
-        vocab_size=arch.vocab_size,
-        n_positions=arch.n_positions,
-        n_layer=arch.n_layer,
-        n_head=arch.n_head,
-        n_embd=arch.n_embd,
-        n_inner=arch.n_inner,
-        embd_pdrop=arch.embd_pdrop,
-        resid_pdrop=arch.resid_pdrop,
-        num_outcomes=arch.num_outcomes,
-    )
-    model = PolicyValueModel(config)
-    model.load_state_dict(net.state_dict())
-    return model
 
 
 def random_games(game: HeartsGame, count: int, seed: int = 0) -> Sequences:

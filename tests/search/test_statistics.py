@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from games.rng import derive_many, mix
-from search.tournament.statistics import bootstrap_interval, wilcoxon_p
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from search.config import SearchConfig
+from search.players.registry import make_players
+from search.table import play_table
+from search.tournament.matches import seatings
+from search.tournament.statistics import mean_interval, wilcoxon_p
 
 
 def test_wilcoxon_p_of_five_equal_signs_is_two_in_thirty_two() -> None:
@@ -24,27 +29,53 @@ def test_deals_without_a_difference_do_not_count() -> None:
     assert wilcoxon_p(np.zeros(7)) == 1.0
 
 
-def test_the_bootstrap_interval_of_a_normal_mean_has_the_textbook_width() -> None:
-    values = np.random.default_rng(3).normal(2.0, 3.0, size=(400, 1))
-    low, high = bootstrap_interval(values, seed=1)
-    half = 1.96 * values.std() / 20
-    assert low[0] == pytest.approx(values.mean() - half, abs=0.05 * half)
-    assert high[0] == pytest.approx(values.mean() + half, abs=0.05 * half)
+def test_the_interval_of_five_numbers_is_the_textbooks() -> None:
+    """1..5: mean 3, variance 2.5; the 97.5 % point of t with 4 degrees of freedom is 2.776."""
+    ends = mean_interval(np.array([[1.0, 7.0], [2.0, 7.0], [3.0, 7.0], [4.0, 7.0], [5.0, 7.0]]))
+    assert ends is not None
+    assert ends[0].tolist() == pytest.approx([3 - 2.776 * 0.5**0.5, 7], abs=1e-3)
+    assert ends[1].tolist() == pytest.approx([3 + 2.776 * 0.5**0.5, 7], abs=1e-3)
 
 
-def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says() -> None:
-    samples = np.random.default_rng(4).normal(0.0, 1.0, size=(60, 300))
-    low, high = bootstrap_interval(samples, seed=2, resamples=2000)
-    covered = np.mean((low < 0) & (high > 0))
-    assert 0.90 < covered < 0.98
+def test_fewer_than_five_deals_have_no_interval() -> None:
+    assert [mean_interval(np.zeros((deals, 1))) is None for deals in range(1, 7)] == [True] * 4 + [False] * 2
 
 
-def test_equal_seeds_give_equal_intervals_and_others_do_not() -> None:
-    values = (mix(derive_many(1, 50), 0) % np.uint64(100)).astype(float)[:, None]
-    assert np.array_equal(bootstrap_interval(values, 1), bootstrap_interval(values, 1))
-    assert not np.array_equal(bootstrap_interval(values, 1), bootstrap_interval(values, 2))
+@pytest.fixture(scope="module")
+def differences() -> dict[str, np.ndarray]:
+    """Points by deal (``float64[D]``) that a rule-based player is ahead of players who are rule-based too, but random
+    in every fifth seat: what resampling takes for the truth. Two columns, "All" and the most discrete one."""
+    game, seats, deals = HeartsGame(), seatings(2, 4), 600
+    players = make_players(["hearts_rules", "random"], game, SearchConfig())
+    careless = (np.random.default_rng(1).random((deals, *seats.shape)) < 0.2) & (seats == 1)
+    seeds = np.repeat(derive_many(5, deals), len(seats))
+    points = play_table(game, players, careless.reshape(-1, 4).astype(int), seeds).points.reshape(deals, -1, 4)
+    weights = (seats == 0) / (seats == 0).sum(1, keepdims=True) - (seats == 1) / (seats == 1).sum(1, keepdims=True)
+    ahead = (points * weights).sum(axis=2)
+    return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, (seats == 0).sum(1) == 1].mean(axis=1)}
 
 
-def test_a_single_deal_has_an_interval_of_no_width() -> None:
-    low, high = bootstrap_interval(np.array([[3.0, -1.0]]), seed=1)
-    assert low.tolist() == high.tolist() == [3.0, -1.0]
+def samples(population: np.ndarray, deals: int, count: int) -> np.ndarray:
+    """``float64[deals, count]``: tournaments of so many deals, drawn from a population."""
+    return population[np.random.default_rng(deals).integers(0, len(population), (deals, count))]
+
+
+@pytest.mark.parametrize("column", ["All", "1A/3B"])
+@pytest.mark.parametrize("deals", [10, 20, 50, 200])
+def test_the_interval_covers_the_truth_as_often_as_it_says(
+    differences: dict[str, np.ndarray], column: str, deals: int
+) -> None:
+    population = differences[column]
+    ends = mean_interval(samples(population, deals, 10_000))
+    assert ends is not None
+    assert 0.935 <= np.mean((ends[0] <= population.mean()) & (population.mean() <= ends[1])) <= 0.965
+
+
+def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, np.ndarray]) -> None:
+    population, rng = differences["All"], np.random.default_rng(6)
+    covered = []
+    for sample in samples(population, 10, 2000).T:
+        means = sample[rng.integers(0, 10, (400, 10))].mean(axis=1)
+        low, high = np.quantile(means, [0.025, 0.975])
+        covered.append(low <= population.mean() <= high)
+    assert np.mean(covered) < 0.92

@@ -14,19 +14,23 @@ from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.tournament.matches import Matches, merge, play_deals, seatings
-from search.tournament.report import render
-from search.tournament.result import TournamentResult, lower_is_better, summarize
+from search.tournament.report import interval, render, signed
+from search.tournament.result import TournamentResult, from_record, lower_is_better, summarize
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 
-def by_hand() -> TournamentResult:
-    """Two deals of Hearts. In the first, every seat of A gets as many points as A has seats, every seat of B gets 4;
-    in the second, B's seats get 5."""
+def by_hand_points() -> np.ndarray:
+    """``float32[2, 14, 4]``: two deals of Hearts. In the first, every seat of A gets as many points as A has seats,
+    every seat of B gets 4; in the second, B's seats get 5."""
     seats = seatings(2, 4)
     held = (seats == 0).sum(axis=1, keepdims=True)
-    points = np.stack([np.where(seats == 0, held, 4 + deal) for deal in (0, 1)]).astype(np.float32)
-    matches = Matches(0, points, np.array([700, 800]), np.array([7.0, 0.4]))
+    return np.stack([np.where(seats == 0, held, 4 + deal) for deal in (0, 1)]).astype(np.float32)
+
+
+def by_hand() -> TournamentResult:
+    """What the two deals come to."""
+    matches = Matches(0, by_hand_points(), np.array([700, 800]), np.array([7.0, 0.4]))
     return summarize(HeartsGame(), ["one", "two"], matches, seed=3, settings={"note": "by hand"})
 
 
@@ -69,8 +73,7 @@ def test_all_weighs_every_match_alike_as_in_table_2() -> None:
 
 
 def test_the_json_record_is_this() -> None:
-    """Deal differences in "All" are -2 and -3: half of the resamples mix them, a quarter each is all -2 or all -3; two
-    deals of one sign have p = 1/2."""
+    """Deal differences in "All" are -2 and -3: two deals have no interval, and of one sign p = 1/2."""
     record = by_hand().record()
     every = record["columns"][0]
     assert every == {
@@ -78,12 +81,12 @@ def test_the_json_record_is_this() -> None:
         "matches": 28,
         "points": {"one": 2.0, "two": 4.5},
         "comparisons": [
-            {"a": "one", "b": "two", "delta": -2.5, "low": -3.0, "high": -2.0, "p_value": 0.5, "advantage": 2.5}
+            {"a": "one", "b": "two", "delta": -2.5, "low": None, "high": None, "p_value": 0.5, "advantage": 2.5}
         ],
     }
     del record["columns"]
     assert record == {
-        "format": 1,
+        "format": 2,
         "game": "hearts",
         "game_options": dict(HeartsGame().options),
         "players": ["one", "two"],
@@ -109,10 +112,43 @@ def test_the_printed_table_holds_points_differences_intervals_and_times() -> Non
     console = Console(width=120, file=io.StringIO())
     with console.capture() as capture:
         console.print(render(by_hand()))
-    text = capture.get()
-    for part in ("hearts: 2 deals, 28 matches; fewer points are better", "3A/1B", "one (A)", "-2.50", "-3.00..-2.00"):
+    text = " ".join(capture.get().split())
+    for part in ("hearts: 2 deals, 28 matches; fewer points are better", "3A/1B", "one (A)", "-2.50"):
         assert part in text
     assert "0.500" in text and "one 10 ms, two 0.5 ms" in text
+
+
+def test_two_deals_print_no_interval_and_six_do() -> None:
+    """Six deals with differences in turn -2 and -3: mean -2.5, deviation 0.548, t with 5 degrees of freedom 2.571."""
+    assert _line("95 % interval", by_hand()).split()[-4:] == ["-", "-", "-", "-"]
+    matches = Matches(0, np.concatenate([by_hand_points()] * 3), np.array([1, 1]), np.ones(2))
+    six = summarize(HeartsGame(), ["one", "two"], matches, seed=3)
+    assert "-3.07..-1.93" in _line("95 % interval", six)
+
+
+def _line(heading: str, result: TournamentResult) -> str:
+    console = Console(width=140, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(result))
+    (line,) = (line for line in capture.get().splitlines() if heading in line)
+    return line.replace("│", " ")
+
+
+def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
+    assert [signed(value) for value in (-0.001, 0.0, -0.0, 0.004, -0.006)] == ["+0.00"] * 4 + ["-0.01"]
+    assert interval(-0.001, 0.2) == "+0.00..+0.20" and interval(None, None) == "-"
+
+
+def test_a_record_of_format_1_is_read_and_keeps_intervals_of_five_deals_or_more() -> None:
+    """Before format 2 intervals were percentile bootstraps, from two deals too."""
+    old = by_hand().record() | {"format": 1}
+    for column in old["columns"]:
+        column["comparisons"][0] |= {"low": -3.0, "high": -2.0}
+    ends = [from_record(old | {"deals": deals}).columns[0].comparisons[0].low for deals in (4, 5)]
+    assert ends == [None, -3.0]
+    assert from_record(by_hand().record()) == by_hand()
+    with pytest.raises(ValueError, match="a tournament of format 3; this version reads 1 and 2"):
+        from_record(old | {"format": 3})
 
 
 def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
