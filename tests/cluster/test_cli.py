@@ -162,7 +162,7 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert result.returncode == 2
     files = call(program, tmp_path, "-m", "run.dir=out.json", "count=2,4")
     assert files.returncode == 0
-    assert "dir=out/count=2.json" in files.stdout and "dir=out/count=4.json" in files.stdout
+    assert "dir=out/count=2,experiment=none.json" in files.stdout and "dir=out/count=4,experiment=none.json" in files.stdout
     assert list(tmp_path.iterdir()) == []
 
 
