@@ -40,6 +40,7 @@ def play_table(
     seeds: np.ndarray,
     table_size: int = 0,
     on_finished: Callable[[int], None] | None = None,
+    on_decisions: Callable[[int], None] | None = None,
 ) -> TableResult:
     """Play one deal per row to its end.
 
@@ -49,6 +50,7 @@ def play_table(
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
         on_finished: called now and then with the number of deals that have ended since the last call.
+        on_decisions: called with the number of turns a player has just decided, as soon as it has.
 
     Raises:
         ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
@@ -75,6 +77,8 @@ def play_table(
             actions[mine] = _answers(players[index], turns, mine, table.states)
             seconds[index] += time.perf_counter() - began
             decisions[index] += len(mine)
+            if on_decisions is not None:
+                on_decisions(len(mine))
         game.play(table.states, actions)
     final = table.final
     return TableResult(

@@ -20,6 +20,7 @@ from search.players.registry import check_cache, check_names, own_checkpoints
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings
 from selfplay.loop import Loop
 from selfplay.report import report
@@ -36,12 +37,12 @@ def main(config: TrainConfig) -> None:
     run = RunDirectory(config.run.dir)
     with storage.RunLock(run.root):
         run.check(config)
-        if run.finished():
+        if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
             Console().print(f"{run.root}: finished")
         else:
             print(memory, file=sys.stderr)
             _work(config, run)
-        report(run, config.selfplay.iterations, Console())
+        report(config, run, Console())
 
 
 def _check(config: TrainConfig) -> str:

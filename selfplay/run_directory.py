@@ -2,7 +2,7 @@
 
 ::
 
-    config.yaml                     the configuration; a resuming command must agree with it
+    config.yaml                     the last command's configuration; a resuming command must agree with it
     state.json                      where the run stands, for people and dashboards; replaced atomically
     iterations/003/shards/*.parquet games of the iteration; a file is there whole or not at all
     iterations/003/checkpoint/      its network, published by one rename
@@ -25,8 +25,8 @@ from cluster import storage
 from cluster.errors import UserError
 from selfplay.config import TrainConfig
 
-_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir")
-"""Keys that may differ between the commands of one run: nothing the run learns from depends on them."""
+_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir", "selfplay.iterations")
+"""Keys that may differ between the commands of one run: nothing it has learned depends on them."""
 
 
 class RunDirectory:
@@ -59,10 +59,11 @@ class RunDirectory:
         """A file among the results."""
         return f"{self.root}/results/{name}"
 
-    def finished(self) -> bool:
-        """Whether the run has nothing left to do."""
+    def finished(self, iterations: int) -> bool:
+        """Whether a command that asked for no fewer iterations than this came to its end."""
         path = f"{self.root}/state.json"
-        return storage.exists(path) and storage.read_json(path)["stage"] == "finished"
+        state = storage.read_json(path) if storage.exists(path) else {}
+        return state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
 
     # ---- config and state
 
@@ -76,6 +77,12 @@ class RunDirectory:
         if not storage.exists(path):
             return
         theirs: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        iterations, before = config.selfplay.iterations, theirs.get("selfplay", {}).get("iterations", 0)
+        if iterations < before:
+            raise UserError(
+                f"{path}: this run has selfplay.iterations={before}, the command says {iterations}; "
+                f"a run can be made longer, not shorter"
+            )
         difference = first_difference(_plain(dataclasses.asdict(config)), theirs)
         if difference is not None:
             key, value, before = difference
@@ -85,10 +92,9 @@ class RunDirectory:
             )
 
     def begin(self, config: TrainConfig) -> None:
-        """Write ``config.yaml`` unless the run has one."""
-        path = f"{self.root}/config.yaml"
-        if not storage.exists(path):
-            storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config))))
+        """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
+        text = OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
+        storage.write_text_atomic(f"{self.root}/config.yaml", text)
 
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""

@@ -5,26 +5,33 @@ cannot hold all of them at once the actors of one stage make room for those of t
 and nothing is loaded twice.
 """
 
-import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
+
+import ray
 
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
-from learner.actor import LearnerActor
-from learner.training.task import TrainingTask
-from search.actor import EvaluatorActor
-from search.tournament.evaluator import DealsTask, EvaluatorSettings
+from learner.training.task import Learner, TrainingTask
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
-from selfplay.actor import GeneratorActor
-from selfplay.generator import GeneratorSettings, ShardReport
+from selfplay.evaluation import OnProgress
+from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
 GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
+
+_WATCH = "watch"
+"""Name of the thread in which an actor answers how far it is, while another does its work."""
+_ACTORS = {
+    stage: ray.remote(concurrency_groups={_WATCH: 1})(worker)
+    for stage, worker in ((GENERATE, Generator), (LEARN, Learner), (EVALUATE, Evaluator))
+}
 
 
 def requests(cluster: ClusterConfig) -> dict[str, Request]:
@@ -63,25 +70,29 @@ class RayWorkers:
             for stage in stages:
                 preflight([self._requests[stage]], nodes())
 
-    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+    def generate(
+        self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress = lambda so_far: None
+    ) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
-        for _, report in self._pool(GENERATE).run(plans, lambda actor, item: actor.generate.remote(*item)):
+        pool = self._pool(GENERATE)
+        watch = _watching(pool, on_progress)
+        for _, report in pool.run(plans, lambda actor, item: actor.generate.remote(*item), while_waiting=watch):
             yield report
 
-    def train(self, task: TrainingTask, on_progress: Callable[[dict[str, float]], None]) -> dict[str, float]:
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
         pool = self._pool(LEARN)
-
-        def ask() -> None:
-            for metrics in filter(None, pool.ask(lambda actor: actor.progress.remote())):
-                on_progress(metrics)
-
-        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=ask)
+        watch = _watching(pool, on_progress)
+        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=watch)
         return dict(metrics)
 
-    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress = lambda so_far: None
+    ) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, in whatever order they are finished."""
-        return self._pool(EVALUATE).run(tasks, lambda actor, item: actor.play.remote(item))
+        pool = self._pool(EVALUATE)
+        watch = _watching(pool, on_progress)
+        return pool.run(tasks, lambda actor, item: actor.play.remote(item), while_waiting=watch)
 
     @property
     def lost_items(self) -> int:
@@ -115,13 +126,22 @@ class RayWorkers:
         return self._pools[stage]
 
     def _start(self, stage: str, options: dict[str, Any]) -> Any:
-        if stage == LEARN:
-            return LearnerActor.options(**options).remote()
-        device = "cuda" if self._requests[stage].gpus else "cpu"
-        actor = {GENERATE: GeneratorActor, EVALUATE: EvaluatorActor}[stage]
-        settings = self._settings[stage]
-        engine = dataclasses.replace(settings.engine, device=device)
-        return actor.options(**options).remote(dataclasses.replace(settings, engine=engine))
+        actor = _ACTORS[stage].options(**options)
+        return actor.remote() if stage == LEARN else actor.remote(self._settings[stage])
+
+
+def _watching(pool: ActorPool[Any], on_progress: OnProgress) -> Callable[[], None]:
+    """A function that asks the actors how far they are, and passes on the sums if one has begun."""
+
+    def ask() -> None:
+        answers = pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote())
+        so_far: Counter[str] = Counter()
+        for answer in answers:
+            so_far.update(answer)
+        if so_far:
+            on_progress(so_far)
+
+    return ask
 
 
 def _fits(asked: list[Request]) -> bool:

@@ -26,6 +26,13 @@ def main(config: TournamentConfig) -> None:
         players = make_players(config.players, game, config.search, config.checkpoint, config.engine)
         settings = _settings(config)
     with Progress(" against ".join(config.players), config.deals, "deals") as progress:
+        deals = decisions = 0
+
+        def show(ended: int, decided: int) -> None:
+            nonlocal deals, decisions
+            deals, decisions = deals + ended, decisions + decided
+            progress.update(deals, {"decisions": decisions})
+
         result = run_tournament(
             game,
             players,
@@ -33,7 +40,7 @@ def main(config: TournamentConfig) -> None:
             config.seed,
             config.table_size,
             settings=settings,
-            on_progress=progress.advance,
+            on_progress=show,
         )
     Console().print(render(result))
     if config.out:
