@@ -95,9 +95,8 @@ def run(
         _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
-            codes.append(
-                _guarded(lambda: _or_help(main), show_traceback, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
-            )
+            bad_input = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+            codes.append(_guarded(lambda: _or_help(main), show_traceback, bad_input))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             codes.append(130)
@@ -246,9 +245,10 @@ def _replace_mappings(composed: DictConfig, schema: type[Any]) -> None:
     """Let mappings that the command line gives replace those of the presets, which Hydra would merge into them."""
     given: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
     for override in OverridesParser.create().parse_overrides(given):
-        if override.is_force_add() and isinstance(override.value(), dict) and _is_mapping(schema, override.key_or_group):
+        key, value = override.key_or_group, override.value()
+        if override.is_force_add() and isinstance(value, dict) and _is_mapping(schema, key):
             with open_dict(composed), read_write(composed):
-                OmegaConf.update(composed, override.key_or_group, override.value(), merge=False)
+                OmegaConf.update(composed, key, value, merge=False)
 
 
 def _own_output(composed: DictConfig, output_key: str) -> DictConfig:

@@ -44,9 +44,7 @@ class Progress:
         self._done = done
         rate = (done - self._before) / max(time.monotonic() - self._started, 1e-9)
         shown = ({f"{self._unit}/s": rate} if self._unit else {}) | dict(values or {})
-        self._text = "  ".join(
-            f"{key} {_written(value)}" for key, value in shown.items()
-        )
+        self._text = "  ".join(f"{key} {_written(value)}" for key, value in shown.items())
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, text=self._text)
 

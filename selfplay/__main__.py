@@ -25,7 +25,7 @@ from selfplay.generator import GeneratorSettings
 from selfplay.loop import Loop
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers
+from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices
 
 _ROW_BYTES = 120
 """Disk space of a sequence in a shard, generously."""
@@ -47,6 +47,8 @@ def main(config: TrainConfig) -> None:
 
 def _check(config: TrainConfig) -> str:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
+    for learner in filter(None, (config.learner, config.initial_learner)):
+        check_devices(config.cluster, config.engine, learner)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = _check_memory(config, game)

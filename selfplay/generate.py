@@ -24,7 +24,7 @@ from search.players.registry import check_cache, check_names
 from selfplay.config import InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, split
-from selfplay.workers import GENERATE, RayWorkers
+from selfplay.workers import GENERATE, RayWorkers, check_devices
 
 
 @dataclass
@@ -53,6 +53,7 @@ class GenerateConfig:
 
 def main(config: GenerateConfig) -> None:
     """Play the shards that are missing."""
+    check_devices(config.cluster, config.engine, evaluating=False)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         check_names(list(config.initial.players), game, with_model=False)

@@ -5,10 +5,11 @@ cannot hold all of them at once the actors of one stage make room for those of t
 and nothing is loaded twice.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import ray
 
@@ -17,6 +18,7 @@ from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
+from learner.config import EngineConfig, LearnerConfig
 from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
@@ -25,6 +27,8 @@ from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
 GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
+
+Device = TypeVar("Device", EngineConfig, LearnerConfig)
 
 _WATCH = "watch"
 """Name of the thread in which an actor answers how far it is, while another does its work."""
@@ -45,6 +49,30 @@ def requests(cluster: ClusterConfig) -> dict[str, Request]:
     }
 
 
+def check_devices(
+    cluster: ClusterConfig, engine: EngineConfig, learner: LearnerConfig | None = None, evaluating: bool = True
+) -> None:
+    """Check that whoever is told to compute on a GPU is lent one.
+
+    Raises:
+        UserError: ``device=cuda`` and no share of a GPU; names both keys.
+    """
+    asked = [("engine.device", engine.device, "generator_gpus")]
+    asked += [("engine.device", engine.device, "evaluator_gpus")] if evaluating else []
+    asked += [("learner.device", learner.device, "learner_gpus")] if learner else []
+    for key, device, share in asked:
+        if device == "cuda" and not getattr(cluster, share):
+            raise UserError(
+                f"{key}=cuda: cluster.{share}=0 lends it no GPU; set cluster.{share} above 0, or {key}=auto"
+            )
+
+
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
 class RayWorkers:
     """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
     again."""
@@ -61,14 +89,21 @@ class RayWorkers:
         self._together = not cluster.check_resources or _fits(list(self._requests.values()))
 
     def check(self, *stages: str) -> None:
-        """Check that each of these stages fits on the machines.
+        """Check that each of these stages fits on the machines, and that a GPU which Ray lends can be used.
 
         Raises:
-            UserError: one asks for more than there is; with a table.
+            UserError: one asks for more than there is, with a table; or torch finds no GPU where Ray has one.
         """
-        if self._cluster.check_resources:
-            for stage in stages:
-                preflight([self._requests[stage]], nodes())
+        if not self._cluster.check_resources:
+            return
+        for stage in stages:
+            preflight([self._requests[stage]], nodes())
+        shares = [self._requests[stage].gpus for stage in stages]
+        if any(shares) and not ray.get(ray.remote(num_cpus=0, num_gpus=max(shares))(_sees_gpu).remote()):
+            raise UserError(
+                "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
+                "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
+            )
 
     def generate(
         self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress = lambda so_far: None
@@ -81,6 +116,7 @@ class RayWorkers:
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
+        task = dataclasses.replace(task, learner=self._on_its_gpu(LEARN, task.learner))
         pool = self._pool(LEARN)
         watch = _watching(pool, on_progress)
         ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=watch)
@@ -127,7 +163,15 @@ class RayWorkers:
 
     def _start(self, stage: str, options: dict[str, Any]) -> Any:
         actor = _ACTORS[stage].options(**options)
-        return actor.remote() if stage == LEARN else actor.remote(self._settings[stage])
+        if stage == LEARN:
+            return actor.remote()
+        settings = self._settings[stage]
+        return actor.remote(dataclasses.replace(settings, engine=self._on_its_gpu(stage, settings.engine)))
+
+    def _on_its_gpu(self, stage: str, config: Device) -> Device:
+        """``device=auto`` as ``cuda`` where the stage is lent a GPU: an error is better than hours on a CPU."""
+        lent = config.device == "auto" and self._requests[stage].gpus > 0
+        return dataclasses.replace(config, device="cuda") if lent else config
 
 
 def _watching(pool: ActorPool[Any], on_progress: OnProgress) -> Callable[[], None]:

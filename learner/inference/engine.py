@@ -17,7 +17,7 @@ from learner.inference.cpu.trunk import HostTrunk
 from learner.inference.packing import pack, sub_batches
 from learner.inference.prefix_tree import SlotPool, first_broken_path
 from learner.inference.torch_trunk import DeviceTrunk
-from learner.model.network import Architecture, PolicyValueNet, device_of, dtype_of
+from learner.model.network import Architecture, PolicyValueNet, device_of, dtype_of, precision_of
 from learner.observation_model import Answer
 
 MIB = 2**20
@@ -38,8 +38,9 @@ class EngineStats:
 
 
 def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32") -> int:
-    """Bytes that the keys and values of one token take. No such device need be here."""
-    return 2 * arch.n_layer * arch.n_embd * dtype_of(precision).itemsize
+    """Bytes that the keys and values of one token take. A device that is named need not be here."""
+    kind = device_of(device) if device == "auto" else torch.device(device)
+    return 2 * arch.n_layer * arch.n_embd * dtype_of(precision_of(precision, kind)).itemsize
 
 
 class QueryEngine:
@@ -73,6 +74,7 @@ class QueryEngine:
             )
         if max_batch < 1:
             raise ValueError(f"max_batch={max_batch}: must be at least 1")
+        precision = precision_of(precision, device_of(device))
         num_slots = cache_mb * MIB // slot_bytes(net.arch, device, precision)
         if num_slots <= net.arch.n_positions:
             raise ValueError(f"engine.cache_mb={cache_mb}: holds {num_slots} tokens, less than one history")

@@ -25,6 +25,10 @@ def main(config: TournamentConfig) -> None:
         seatings(len(config.players), game.num_players)
         players = make_players(config.players, game, config.search, config.checkpoint, config.engine)
         settings = _settings(config)
+        if config.engine.device == "cuda":  # asked for, so it must be there even if nobody has a network
+            from learner.model.network import device_of
+
+            device_of("cuda")
     with Progress(" against ".join(config.players), config.deals, "deals") as progress:
         deals = decisions = 0
 

@@ -33,7 +33,8 @@ class App:
 
 def work(config):
     assert isinstance(config.optim, Optim) and type(config.players) is list
-    print(f"lr={config.optim.lr} count={config.count} dir={config.run.dir} players={config.players} weights={config.weights}")
+    print(f"lr={config.optim.lr} count={config.count} dir={config.run.dir} ", end="")
+    print(f"players={config.players} weights={config.weights}")
     if config.count == 13:
         raise UserError("count=13 is unlucky; take another")
     if config.count == 14:
@@ -162,7 +163,10 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert result.returncode == 2
     files = call(program, tmp_path, "-m", "run.dir=out.json", "count=2,4")
     assert files.returncode == 0
-    assert "dir=out/count=2,experiment=none.json" in files.stdout and "dir=out/count=4,experiment=none.json" in files.stdout
+    assert (
+        "dir=out/count=2,experiment=none.json" in files.stdout
+        and "dir=out/count=4,experiment=none.json" in files.stdout
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -125,7 +125,9 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
     parts = [play_deals(game, players(), first, count, seed=5, table_size=20) for first, count in ((4, 3), (0, 4))]
     assert np.array_equal(merge(parts, 0, 7).points, whole.points)
     assert np.array_equal(merge(parts, 0, 7).decisions, whole.decisions)
-    assert merge(parts, 0, 7).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
+    assert (
+        merge(parts, 0, 7).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ TINY = (
     "learner.batch_size=16",
     "learner.num_threads=1",
     "initial_learner.max_steps=20",
+    "engine.precision=fp32",
     "evaluation.curve=[]",
     "evaluation.final=[]",
 )

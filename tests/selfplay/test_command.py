@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+import torch
 
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
@@ -45,6 +46,8 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["+game.options.speed=3"], "speed"),
         (["search.go_mcts.utility=fun"], "fun"),
         (["model.n_positions=10"], "n_positions=10"),
+        (["engine.device=cuda"], "engine.device=cuda: cluster.generator_gpus=0 lends it no GPU"),
+        (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
 )
 def test_bad_settings_end_in_one_line_before_anything_is_made(
@@ -89,6 +92,16 @@ def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path:
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing_is_played(tmp_path: Path) -> None:
+    arguments = (*TINY, "cluster.num_gpus=1", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
+    command = Command("selfplay", *arguments, log=tmp_path / "log")
+    assert command.wait() == 2, command.output
+    assert command.output.splitlines()[-1].startswith("error: Ray lends a GPU to who asks for one, but torch finds no")
+    assert "Traceback" not in command.output
+    assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
+
+
 def test_shards_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("games=50", "games_per_shard=20", "cluster.generators=1", f"out={tmp_path}/shards")
     first = Command("selfplay.generate", *arguments, log=tmp_path / "log")
@@ -121,7 +134,8 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "argument", ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "+initial.players={ann: 1.0}"]
+    "argument",
+    ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "initial.players={ann: 1.0}", "engine.device=cuda"],
 )
 def test_bad_settings_of_generate_end_before_anything_is_made(
     argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
