@@ -1,18 +1,16 @@
 """Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from omegaconf import MISSING
 
-from cluster import cli
+from cluster import cli, storage
 from cluster.errors import UserError
 from cluster.progress import Progress
 from games.config import GameConfig
-from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
-from learner.training.train import train
+from learner.training.task import TrainingTask, run_task
 
 SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""
@@ -36,22 +34,20 @@ class LearnConfig:
 
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
-    finished = Path(config.out).exists()
+    finished = storage.exists(config.out)
     try:
-        game = make_game(config.game.name, config.game.options)
-        shards = find_shards(config.data)
         with Progress("training", 1, "") as progress:
-            metrics = train(
-                game,
-                config.model,
-                config.learner,
-                shards,
-                config.out,
-                init_from=config.init_from,
-                seed=config.seed,
-                on_progress=lambda now: progress.update(
-                    now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}
+            metrics = run_task(
+                TrainingTask(
+                    game=config.game,
+                    model=config.model,
+                    learner=config.learner,
+                    shards=tuple(find_shards(config.data)),
+                    out=config.out,
+                    init_from=config.init_from,
+                    seed=config.seed,
                 ),
+                lambda now: progress.update(now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}),
             )
     except ValueError as error:
         raise UserError(str(error)) from error

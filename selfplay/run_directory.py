@@ -3,6 +3,7 @@
 ::
 
     config.yaml                     the last command's configuration; a resuming command must agree with it
+    provenance.json, code.diff      the code of every command that worked on the run
     state.json                      where the run stands, for people and dashboards; replaced atomically
     iterations/003/shards/*.parquet games of the iteration; a file is there whole or not at all
     iterations/003/checkpoint/      its network, published by one rename
@@ -17,12 +18,14 @@ directory and the finished checkpoint is copied up.
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.provenance import Provenance, provenance
 from selfplay.config import TrainConfig
 
 _FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir", "selfplay.iterations")
@@ -95,6 +98,20 @@ class RunDirectory:
         """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
         text = OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
         storage.write_text_atomic(f"{self.root}/config.yaml", text)
+        self.record_code(provenance())
+
+    def record_code(self, code: Provenance) -> None:
+        """Note which code works on the run from now on: a line in ``provenance.json`` and, where a checkout had been
+        changed, the changes in a ``code*.diff``. The code of earlier commands stays on record."""
+        path = f"{self.root}/provenance.json"
+        commands = storage.read_json(path) if storage.exists(path) else []
+        diff = f"code{f'.{len(commands)}' if commands else ''}.diff" if code.diff else ""
+        if diff:
+            storage.write_text_atomic(f"{self.root}/{diff}", code.diff)
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        now = {"began": began, "version": code.version, "revision": code.revision}
+        now |= {"diff": diff, "untracked": list(code.untracked)}
+        storage.write_json_atomic(path, [*commands, now])
 
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""

@@ -1,6 +1,7 @@
 """Imports only go down: games <- learner <- search <- selfplay, with cluster beside them; and who may import what."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BELOW = {
-    "games": {"games"},
+    "games": {"games", "cluster"},
     "learner": {"games", "learner", "cluster"},
     "search": {"games", "learner", "search", "cluster"},
     "selfplay": {"games", "learner", "search", "selfplay", "cluster"},
@@ -31,7 +32,10 @@ ONLY_IN = {
         "cluster.*",
         "selfplay.*",
         "benchmarks.*",
-        "learner.training.task",
+        "games.shards",
+        "*.config",
+        "learner.model.checkpoint",
+        "learner.training.*",
         "search.tournament.evaluator",
         *COMMANDS,
     ),
@@ -138,7 +142,7 @@ def test_every_module_imports_only_what_its_floor_allows(module: str) -> None:
 
 def test_games_need_nothing_but_numpy_and_numba() -> None:
     spiel = {"games.openspiel": {"pyspiel"}, "games.openspiel_loading": {"pyspiel"}}
-    extra = {"games.shards": {"pyarrow"}, "games.show": {"pyarrow"}, **spiel}
+    extra = {"games.shards": {"pyarrow", "cluster"}, "games.show": {"pyarrow"}, **spiel}
     for module in modules():
         if module.startswith("games"):
             outside = {item.module.split(".")[0] for item in imports(ast.parse(source_of(module)), module)}
@@ -151,6 +155,13 @@ def test_games_need_nothing_but_numpy_and_numba() -> None:
                 *extra.get(module.rpartition(".")[0], set()),
             }
             assert outside <= allowed, f"{module} imports {outside - allowed}"
+
+
+def test_shards_use_the_one_module_of_storage_and_nothing_that_needs_ray_or_torch() -> None:
+    used = {item.module for item in imports(ast.parse(source_of("games.shards")), "games.shards")}
+    assert {module for module in used if module.startswith("cluster")} == {"cluster.storage"}
+    loads = "import sys, games.shards; sys.exit(bool({'ray', 'torch', 'hydra'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", loads], cwd=ROOT).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -49,19 +49,19 @@ def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pyt
 
 
 def test_joining_a_cluster_needs_its_address() -> None:
-    with pytest.raises(UserError, match=r"cluster\.address must be given"):
+    with pytest.raises(UserError, match=r"cluster\.address=: must be given"):
         build(preset("existing"), ClusterConfig)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"mode": "remote"}, "cluster.mode='remote' must be one of auto, local, existing, job"),
-        ({"mode": "existing"}, "cluster.address must be given"),
-        ({"address": "10.0.0.1:6379"}, "needs cluster.mode=existing"),
+        ({"mode": "remote"}, "cluster.mode=remote: must be one of auto, local, existing, job"),
+        ({"mode": "existing"}, "cluster.address=: must be given with cluster.mode=existing"),
+        ({"address": "10.0.0.1:6379"}, "cluster.address=10.0.0.1:6379: must be empty unless cluster.mode=existing"),
         ({"temp_dir": "/" + "x" * 40}, "at most 40 characters"),
-        ({"generators": 0}, "cluster.generators=0 must be at least 1"),
-        ({"learner_gpus": -1}, "cluster.learner_gpus=-1 must be at least 0"),
+        ({"generators": 0}, "cluster.generators=0: must be at least 1"),
+        ({"learner_gpus": -1}, "cluster.learner_gpus=-1: must be at least 0"),
         ({"metrics_port": 12000}, "cluster.metrics_port=12000"),
     ],
 )

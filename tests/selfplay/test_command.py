@@ -34,7 +34,7 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["selfplay.games=3"], "unknown key 'selfplay.games'"),
         (["+selfplay.games=3"], "unknown key 'selfplay.games'"),
         (["selfplay.iterations=many"], "selfplay.iterations: Value 'many'"),
-        (["selfplay.iterations=-1"], "selfplay.iterations=-1 must be at least 0"),
+        (["selfplay.iterations=-1"], "selfplay.iterations=-1: must be at least 0"),
         (["evaluation.final=[{players: [argmax_val, deep_blue], deals: 1}]"], "no player 'deep_blue'"),
         (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),

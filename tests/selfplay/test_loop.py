@@ -12,6 +12,7 @@ from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
+from cluster.provenance import Provenance
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
@@ -138,6 +139,17 @@ def test_what_the_run_does_not_learn_from_may_change() -> None:
     assert first_difference(mine, theirs) is None
     assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}) == ("run.seed", 1, 2)
     assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}) == ("model", None, {"n_layer": 2})
+
+
+def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp_path: Path) -> None:
+    directory = RunDirectory(str(tmp_path / "run"))
+    directory.begin(tiny_config(directory.root))
+    directory.record_code(Provenance("1.2", "abc", "+more\n", ("new.py",)))
+    first, second = json.loads((tmp_path / "run/provenance.json").read_text())
+    assert set(first) == set(second) and first["began"] <= second["began"]
+    assert (second["version"], second["revision"], second["untracked"]) == ("1.2", "abc", ["new.py"])
+    assert (tmp_path / "run" / second["diff"]).read_text() == "+more\n" and second["diff"] == "code.1.diff"
+    assert bool(first["diff"]) == (tmp_path / "run/code.diff").exists()
 
 
 # ---- a run whose evaluation or length changes
