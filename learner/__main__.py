@@ -36,13 +36,14 @@ def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     finished = storage.exists(config.out)
     try:
+        shards = tuple(find_shards(config.data))
         with Progress("training", 1, "") as progress:
             metrics = run_task(
                 TrainingTask(
                     game=config.game,
                     model=config.model,
                     learner=config.learner,
-                    shards=tuple(find_shards(config.data)),
+                    shards=shards,
                     out=config.out,
                     init_from=config.init_from,
                     seed=config.seed,

@@ -109,7 +109,7 @@ class RunDirectory:
         if diff:
             storage.write_text_atomic(f"{self.root}/{diff}", code.diff)
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        now = {"began": began, "version": code.version, "revision": code.revision}
+        now: dict[str, Any] = {"began": began, "version": code.version, "revision": code.revision}
         now |= {"diff": diff, "untracked": list(code.untracked)}
         storage.write_json_atomic(path, [*commands, now])
 
