@@ -64,7 +64,7 @@ def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
 
     def work(repetition: int) -> int:
         player.decisions = 0
-        play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(repetition + 1, deals))
+        play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(repetition + 1, deals), secret=1)
         return player.decisions
 
     return work

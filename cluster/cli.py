@@ -29,6 +29,7 @@ import hydra
 from hydra.conf import HydraConf, JobConf, RunDir, SweepDir
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -42,6 +43,9 @@ T = TypeVar("T")
 
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 _HINT = "--cfg job prints the keys and their values"
+_NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
+_MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
+"""Hydra's words for a name that a group does not have, and for a group that no name was given for."""
 _MAX_JOB_NAME = 120
 """Longest name of a sweep's job folder, in characters; file systems end at 255."""
 
@@ -55,6 +59,8 @@ def run(
     output_key: str = "run.dir",
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
+
+    A mapping on the command line (``key={a: 1}`` where the schema has a ``dict``) replaces the presets' one whole.
 
     Ends the process: exit code 0 when ``work`` returned None, else what it returned; 2 for bad input (any
     configuration error, or a ``UserError`` from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a
@@ -76,6 +82,7 @@ def run(
 
     def job(composed: DictConfig) -> None:
         def whole() -> int | None:
+            _replace_mappings(composed, schema)
             return work(build(_own_output(composed, output_key), schema))
 
         codes.append(_guarded(whole, show_traceback, (UserError,)))
@@ -86,12 +93,12 @@ def run(
         _ending_in_order(),
     ):
         register(config_name, schema)
+        sys.argv = [_free_names(argument, schema) for argument in sys.argv]
         _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
-            codes.append(
-                _guarded(main, show_traceback, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
-            )
+            bad_input = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+            codes.append(_guarded(lambda: _or_help(main), show_traceback, bad_input))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             codes.append(130)
@@ -126,6 +133,13 @@ def build(composed: DictConfig, schema: type[T]) -> T:
 
 def explain(error: Exception) -> str:
     """One line that says what is wrong with a configuration and what to do, from an exception of Hydra or OmegaConf."""
+    absent = _NO_SUCH_CHOICE.search(str(error))
+    if absent:
+        return f"{absent[1]}={absent[2]}: no such choice; there are {', '.join(absent[3].split())}"
+    open_choice = _MUST_CHOOSE.search(str(error))
+    if open_choice:
+        group, names = open_choice[1], open_choice[2].split()
+        return f"{group} must be given, for example {group}={names[0]}; there are {', '.join(names)}"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
@@ -140,6 +154,18 @@ def explain(error: Exception) -> str:
     if isinstance(error.__cause__, OmegaConfBaseException):
         parts.append(explain(error.__cause__))
     return " ".join(parts)
+
+
+def _or_help(main: Callable[[], None]) -> None:
+    """Run Hydra's main function; ``--help`` shows an example where a choice must be made."""
+    try:
+        main()
+    except HydraException as error:
+        open_choice = _MUST_CHOOSE.search(str(error))
+        if open_choice is None or not {"--help", "-h"} & set(sys.argv):
+            raise
+        sys.argv.append(f"{open_choice[1]}={open_choice[2].split()[0]}")
+        main()
 
 
 def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
@@ -203,6 +229,28 @@ def _writable(schema: type[Any]) -> DictConfig:
         held = (node[key] for key in node if not OmegaConf.is_missing(node, key))
         pending += [child for child in held if isinstance(child, DictConfig)]
     return config
+
+
+def _is_mapping(schema: type[Any], key: str) -> bool:
+    """Whether this key of a schema holds names of the user's own: a ``dict``, not a dataclass."""
+    node = OmegaConf.select(_writable(schema), key) if re.fullmatch(r"\w+(\.\w+)*", key) else None
+    return isinstance(node, DictConfig) and OmegaConf.get_type(node) is dict
+
+
+def _free_names(argument: str, schema: type[Any]) -> str:
+    """``key={a: 1}`` for a mapping as Hydra's ``++key={a: 1}``, which takes names that the presets do not have."""
+    key, equals, value = argument.partition("=")
+    return f"++{argument}" if equals and value.startswith("{") and _is_mapping(schema, key) else argument
+
+
+def _replace_mappings(composed: DictConfig, schema: type[Any]) -> None:
+    """Let mappings that the command line gives replace those of the presets, which Hydra would merge into them."""
+    given: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    for override in OverridesParser.create().parse_overrides(given):
+        key, value = override.key_or_group, override.value()
+        if override.is_force_add() and isinstance(value, dict) and _is_mapping(schema, key):
+            with open_dict(composed), read_write(composed):
+                OmegaConf.update(composed, key, value, merge=False)
 
 
 def _own_output(composed: DictConfig, output_key: str) -> DictConfig:

@@ -3,6 +3,8 @@
 import os
 from dataclasses import dataclass, fields
 
+from cluster.validation import at_least, one_of, require
+
 MODES = ("auto", "local", "existing", "job")
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Environment variable that Ray sets for the command of a job."""
@@ -60,23 +62,17 @@ class ClusterConfig:
         return ("job" if _IN_JOB in os.environ else "local") if self.mode == "auto" else self.mode
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"cluster.mode={self.mode!r} must be one of {', '.join(MODES)}")
-        if self.mode == "existing" and not self.address:
-            raise ValueError("cluster.address must be given with cluster.mode=existing, for example 10.0.0.1:6379")
-        if self.mode != "existing":
-            for name in ("address", "working_dir"):
-                if getattr(self, name):
-                    raise ValueError(f"cluster.{name}={getattr(self, name)!r} needs cluster.mode=existing")
-        if len(self.temp_dir) > _MAX_TEMP_DIR:
-            raise ValueError(f"cluster.temp_dir={self.temp_dir!r} must have at most {_MAX_TEMP_DIR} characters")
-        if 10002 <= self.metrics_port <= 19999 or not 0 <= self.metrics_port < 65536:
-            raise ValueError(f"cluster.metrics_port={self.metrics_port} must be 0 or a port outside 10002 .. 19999")
-        self._check_minima()
-
-    def _check_minima(self) -> None:
+        one_of("cluster", self, MODES, "mode")
+        joins = self.mode == "existing"
+        given = "given with cluster.mode=existing, for example 10.0.0.1:6379"
+        require(bool(self.address) or not joins, "cluster", self, "address", given)
+        for key in ("address", "working_dir"):
+            require(joins or not getattr(self, key), "cluster", self, key, "empty unless cluster.mode=existing")
+        short = len(self.temp_dir) <= _MAX_TEMP_DIR
+        require(short, "cluster", self, "temp_dir", f"at most {_MAX_TEMP_DIR} characters")
+        free = 0 <= self.metrics_port < 65536 and not 10002 <= self.metrics_port <= 19999
+        require(free, "cluster", self, "metrics_port", "0 or a port outside 10002 .. 19999")
         low = {"num_gpus": -1, "object_store_mb": 80, "generators": 1, "evaluators": 1, "max_attempts": 1}
         for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, int | float) and value < low.get(field.name, 0):
-                raise ValueError(f"cluster.{field.name}={value} must be at least {low.get(field.name, 0)}")
+            if isinstance(getattr(self, field.name), int | float):
+                at_least("cluster", self, low.get(field.name, 0), field.name)

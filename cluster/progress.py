@@ -1,16 +1,17 @@
 """How far a long piece of work is, in the terminal: one moving line, or plain lines where output goes to a file."""
 
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 _PLAIN_SECONDS = 10.0
-"""At most one plain line in so many seconds, and one at the end."""
+"""One plain line in so many seconds, whether or not anything has been finished, and one at the end."""
 
 
 class Progress:
@@ -34,33 +35,31 @@ class Progress:
         self._done = self._before = done
         self._text = ""
         self._printed_done: float | None = None
-        self._started = self._printed = time.monotonic()
+        self._printer: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._started = time.monotonic()
 
     def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
         """``done`` units in all are finished; ``values`` are shown behind them until the next call."""
         self._done = done
         rate = (done - self._before) / max(time.monotonic() - self._started, 1e-9)
         shown = ({f"{self._unit}/s": rate} if self._unit else {}) | dict(values or {})
-        self._text = "  ".join(
-            f"{key} {value if isinstance(value, str) else format(value, '.4g')}" for key, value in shown.items()
-        )
+        self._text = "  ".join(f"{key} {_written(value)}" for key, value in shown.items())
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, text=self._text)
-        elif time.monotonic() - self._printed >= _PLAIN_SECONDS:
-            self._print_line()
-
-    def advance(self, units: float) -> None:
-        """``units`` more are finished."""
-        self.update(self._done + units)
 
     def __enter__(self) -> "Progress":
-        self._started = self._printed = time.monotonic()
+        self._started = time.monotonic()
         if self._console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
+            times = (TimeElapsedColumn(), TimeRemainingColumn())
+            columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), *times)
             self._bar = Bar(*columns, TextColumn("{task.fields[text]}"), console=self._console)
             task = self._bar.add_task(self._title, total=self._total, text="")
             self._bar.update(task, completed=self._done)
             self._bar.start()
+        else:
+            self._printer = threading.Thread(target=self._print_lines, daemon=True)
+            self._printer.start()
         return self
 
     def __exit__(
@@ -68,13 +67,26 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._printed_done != self._done:
+            return
+        self._ended.set()
+        if self._printer is not None:
+            self._printer.join()
+        if self._printed_done != self._done:
+            self._print_line()
+
+    def _print_lines(self) -> None:
+        """A line every so often, in a thread: whoever does the work may say nothing for minutes."""
+        while not self._ended.wait(_PLAIN_SECONDS):
             self._print_line()
 
     def _print_line(self) -> None:
-        self._printed = time.monotonic()
         self._printed_done = self._done
-        seconds = self._printed - self._started
+        seconds = time.monotonic() - self._started
         amount = f"{self._done:g} of {self._total:g} {self._unit}" if self._unit else f"{self._done:.0%}"
         line = f"{self._title}: {amount}, {seconds:.0f} s  {self._text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _written(value: float | str) -> str:
+    """Counts with all their digits, other numbers with four."""
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

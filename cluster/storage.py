@@ -1,7 +1,7 @@
-"""Small files and directories of a run, on a local disk or behind a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
+"""Every path of every command: files and directories on a local disk or behind a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 
 A reader sees a file or a published directory whole or not at all; a writer killed at any moment leaves at most a
-temporary name behind, which ends in ``.tmp``.
+temporary name behind, which ends in ``.tmp``. It needs neither Ray nor torch, so that ``games.shards`` can use it.
 """
 
 import fcntl
@@ -9,13 +9,15 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pyarrow
 import pyarrow.fs
 
 from cluster.errors import UserError
@@ -82,7 +84,7 @@ def write_text_atomic(path: str | Path, text: str) -> None:
     write_bytes_atomic(path, text.encode())
 
 
-def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
     """Write or replace a small file, its directory made if need be; readers see the old content or the new."""
     filesystem, name = resolve(path)
     filesystem.create_dir(name.rpartition("/")[0], recursive=True)
@@ -90,17 +92,27 @@ def write_bytes_atomic(path: str | Path, data: bytes) -> None:
         with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
             stream.write(data)
         return
-    temporary = f"{name}.{os.getpid()}.tmp"
-    with Path(temporary).open("wb") as file:
+    target = Path(name)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    with temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    Path(temporary).replace(name)
+    temporary.replace(target)
 
 
 def write_json_atomic(path: str | Path, value: Any) -> None:
     """Write or replace a JSON file, keys in the order given; see ``write_text_atomic``."""
     write_text_atomic(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_directory_atomic(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    write(temporary)
+    publish_directory(temporary, path)
 
 
 def publish_directory(source: str | Path, target: str | Path, last: Sequence[str] = ()) -> None:
@@ -110,12 +122,14 @@ def publish_directory(source: str | Path, target: str | Path, last: Sequence[str
     those named in ``last`` (the ones readers look for) are copied at the end, in that order.
 
     Raises:
-        FileExistsError: ``target`` is there already, and local.
+        UserError: ``target`` is there already, and local.
     """
     filesystem, name = resolve(target)
     if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
         if Path(name).exists():
-            raise FileExistsError(f"{target} is there already")
+            raise UserError(f"{target}: exists already; choose another directory or remove it")
+        for path in Path(source).rglob("*"):
+            _to_disk(path)
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(source).rename(name)
         return
@@ -128,6 +142,15 @@ def publish_directory(source: str | Path, target: str | Path, last: Sequence[str
             str(path.absolute()), destination,
             source_filesystem=pyarrow.fs.LocalFileSystem(), destination_filesystem=filesystem,
         )  # fmt: skip
+
+
+def _to_disk(path: Path) -> None:
+    """Have a file's content, or a directory's entries, on the disk before its new name is."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def fetch_directory(source: str | Path, target: Path) -> Path:

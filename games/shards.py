@@ -10,16 +10,15 @@ stops. A file's bytes depend on its content alone, so that a shard made again af
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from cluster import storage
 from games.game import Game
 
 FORMAT_VERSION = 1
@@ -107,28 +106,13 @@ class ShardInfo:
 # ---- paths -----------------------------------------------------------------------------------------------------------
 
 
-def resolve(path: PathOrUri) -> tuple[pafs.FileSystem, str]:
-    """File system and path within it: URIs such as ``s3://bucket/run`` by ``pyarrow.fs``, all else local.
-
-    Raises ``ValueError`` for a URI that pyarrow does not know.
-    """
-    text = os.fspath(path)
-    if "://" not in text:
-        return pafs.LocalFileSystem(), str(Path(text).expanduser().absolute())
-    try:
-        filesystem, inner = pafs.FileSystem.from_uri(text)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{text}: not a storage address that pyarrow.fs understands ({error})") from None
-    return filesystem, inner
-
-
 def find_shards(directory: PathOrUri) -> list[str]:
     """Paths of the shards directly in a directory, by name; unfinished files are left out.
 
     Raises ``ShardError`` where there is no such directory or no shard in it.
     """
     text = os.fspath(directory).rstrip("/") or "/"
-    filesystem, inner = resolve(text)
+    filesystem, inner = storage.resolve(text)
     if filesystem.get_file_info(inner).type != pafs.FileType.Directory:
         raise ShardError(f"{text}: no such directory")
     listing = filesystem.get_file_info(pafs.FileSelector(inner))
@@ -150,12 +134,11 @@ def write_shard(
     sequences: Sequences,
     game: Game,
     provenance: Mapping[str, str],
-    filesystem: pafs.FileSystem | None = None,
 ) -> None:
     """Write one shard under a temporary name and rename it, replacing a file that was there; makes directories.
 
     Args:
-        path: a local path or a URI; with ``filesystem``, a path within it.
+        path: a local path or a URI.
         sequences: at least one, of ``game``.
         provenance: where the sequences come from (run seed, iteration, shard number, checkpoint ids, version);
             names without the prefix ``kibitz.``, none of those the format uses itself. For bytes that depend on
@@ -166,17 +149,7 @@ def write_shard(
     problem = _problem_of(sequences, game)
     if problem:
         raise ValueError(f"{os.fspath(path)}: not written, {problem}")
-    if filesystem is None:
-        filesystem, inner = resolve(path)
-    else:
-        inner = os.fspath(path)
-    data = _encode(sequences, _metadata(game, provenance))
-    target = PurePosixPath(inner)
-    filesystem.create_dir(str(target.parent), recursive=True)
-    temporary = str(target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp")
-    with filesystem.open_output_stream(temporary) as stream:
-        stream.write(data)
-    filesystem.move(temporary, inner)
+    storage.write_bytes_atomic(os.fspath(path), _encode(sequences, _metadata(game, provenance)))
 
 
 def _metadata(game: Game, provenance: Mapping[str, str]) -> dict[str, str]:
@@ -276,7 +249,7 @@ def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
 
 
 def _open(path: PathOrUri) -> pa.NativeFile:
-    filesystem, inner = resolve(path)
+    filesystem, inner = storage.resolve(os.fspath(path))
     if not filesystem.get_file_info(inner).is_file:
         raise ShardError(f"{os.fspath(path)}: no such file")
     return filesystem.open_input_file(inner)

@@ -1,15 +1,13 @@
 """Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from omegaconf import MISSING
 
-from cluster import cli
+from cluster import cli, storage
 from cluster.errors import UserError
 from cluster.progress import Progress
 from games.config import GameConfig
-from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnerConfig, ModelConfig
 
@@ -36,25 +34,24 @@ class LearnConfig:
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
-    from learner.training.train import train
+    from learner.training.task import TrainingTask, run_task
 
-    finished = Path(config.out).exists()
+    finished = storage.exists(config.out)
     try:
         device_of(config.learner.device, "learner.device")
-        game = make_game(config.game.name, config.game.options)
-        shards = find_shards(config.data)
+        shards = tuple(find_shards(config.data))
         with Progress("training", 1, "") as progress:
-            metrics = train(
-                game,
-                config.model,
-                config.learner,
-                shards,
-                config.out,
-                init_from=config.init_from,
-                seed=config.seed,
-                on_progress=lambda now: progress.update(
-                    now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}
+            metrics = run_task(
+                TrainingTask(
+                    game=config.game,
+                    model=config.model,
+                    learner=config.learner,
+                    shards=shards,
+                    out=config.out,
+                    init_from=config.init_from,
+                    seed=config.seed,
                 ),
+                lambda now: progress.update(now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}),
             )
     except ValueError as error:
         raise UserError(str(error)) from error

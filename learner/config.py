@@ -4,8 +4,9 @@ Hydra composes them from ``conf/model`` and ``conf/learner``. They are not froze
 command line into frozen classes.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
+
+from cluster.validation import above, at_least, at_least_below, one_of, require
 
 PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
@@ -35,17 +36,13 @@ class ModelConfig:
     layer_norm_epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
-        for key in ("n_layer", "n_head", "n_embd"):
-            _at_least("model", self, key, 1)
-        for key in ("n_inner", "n_positions"):
-            _at_least("model", self, key, 0)
-        for key in ("embd_pdrop", "resid_pdrop"):
-            _probability("model", self, key)
-        _positive("model", self, "initializer_range")
-        _positive("model", self, "layer_norm_epsilon")
-        _one_of("model", self, "outcome_init", OUTCOME_INITS)
-        if self.n_embd % self.n_head:
-            raise ValueError(f"model.n_embd={self.n_embd}: must be a multiple of model.n_head={self.n_head}")
+        at_least("model", self, 1, "n_layer", "n_head", "n_embd")
+        at_least("model", self, 0, "n_inner", "n_positions")
+        at_least_below("model", self, 0, 1, "embd_pdrop", "resid_pdrop")
+        above("model", self, 0, "initializer_range", "layer_norm_epsilon")
+        one_of("model", self, OUTCOME_INITS, "outcome_init")
+        multiple = self.n_embd % self.n_head == 0
+        require(multiple, "model", self, "n_embd", f"a multiple of model.n_head={self.n_head}")
 
 
 @dataclass
@@ -84,21 +81,19 @@ class LearnerConfig:
     """Fewer sequences than this are an error: training on next to nothing is a mistake somewhere else."""
 
     def __post_init__(self) -> None:
-        for key in ("num_epochs", "batch_size", "log_every_steps", "min_rows"):
-            _at_least("learner", self, key, 1)
-        for key in ("warmup_steps", "max_steps", "outcome_positions", "num_threads", "checkpoint_every_steps"):
-            _at_least("learner", self, key, 0)
-        for key in ("weight_decay", "grad_clip", "observation_weight", "outcome_weight"):
-            _at_least("learner", self, key, 0.0)
-        _positive("learner", self, "learning_rate")
+        at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
+        at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads")
+        at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
+        at_least("learner", self, 0, "observation_weight", "outcome_weight")
+        above("learner", self, 0, "learning_rate")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
-        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
-            raise ValueError(f"learner.betas={self.betas}: two numbers are needed, at least 0 and below 1")
+        two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)
+        require(two, "learner", self, "betas", "two numbers, at least 0 and below 1")
         if self.observation_weight + self.outcome_weight <= 0.0:
             raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
-        _one_of("learner", self, "schedule", SCHEDULES)
-        _one_of("learner", self, "precision", PRECISIONS)
-        _one_of("learner", self, "device", DEVICES)
+        one_of("learner", self, SCHEDULES, "schedule")
+        one_of("learner", self, PRECISIONS, "precision")
+        one_of("learner", self, DEVICES, "device")
 
 
 @dataclass
@@ -119,32 +114,7 @@ class EngineConfig:
     """``auto``: on a CPU the compiled trunk where it is installed, else torch's; ``torch``: torch's everywhere."""
 
     def __post_init__(self) -> None:
-        _one_of("engine", self, "device", DEVICES)
-        _one_of("engine", self, "precision", PRECISIONS)
-        _one_of("engine", self, "trunk", TRUNKS)
-        _at_least("engine", self, "cache_mb", 1)
-        _at_least("engine", self, "max_batch", 1)
-
-
-def _at_least(group: str, config: object, key: str, low: float) -> None:
-    value = getattr(config, key)
-    if not value >= low:
-        raise ValueError(f"{group}.{key}={value}: must be at least {low}")
-
-
-def _positive(group: str, config: object, key: str) -> None:
-    value = getattr(config, key)
-    if not value > 0:
-        raise ValueError(f"{group}.{key}={value}: must be above 0")
-
-
-def _probability(group: str, config: object, key: str) -> None:
-    value = getattr(config, key)
-    if not 0.0 <= value < 1.0:
-        raise ValueError(f"{group}.{key}={value}: must be at least 0 and below 1")
-
-
-def _one_of(group: str, config: object, key: str, choices: Collection[str]) -> None:
-    value = getattr(config, key)
-    if value not in choices:
-        raise ValueError(f"{group}.{key}={value}: must be one of {', '.join(choices)}")
+        one_of("engine", self, DEVICES, "device")
+        one_of("engine", self, PRECISIONS, "precision")
+        one_of("engine", self, TRUNKS, "trunk")
+        at_least("engine", self, 1, "cache_mb", "max_batch")

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass, field
 
-
-def _check(owner: str, key: str, value: float | str, holds: bool, wanted: str) -> None:
-    if not holds:
-        raise ValueError(f"{owner}.{key} is {value!r}; it must be {wanted}")
+from cluster.validation import at_least, one_of, require, within
 
 
 @dataclass
@@ -18,7 +15,7 @@ class ArgmaxValConfig:
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
-        _check("argmax_val", "threshold", self.threshold, 0 <= self.threshold <= 1, "between 0 and 1")
+        within("argmax_val", self, 0, 1, "threshold")
 
 
 @dataclass
@@ -29,7 +26,8 @@ class ImitationConfig:
     """The policy is raised to ``1 / temperature`` before it is sampled; 1 is the policy itself."""
 
     def __post_init__(self) -> None:
-        _check("imitation", "temperature", self.temperature, 0 < self.temperature <= 100, "above 0 and at most 100")
+        holds = 0 < self.temperature <= 100
+        require(holds, "imitation", self, "temperature", "above 0 and at most 100")
 
 
 @dataclass
@@ -69,16 +67,11 @@ class GoMctsConfig:
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
-        _check("go_mcts", "lanes", self.lanes, self.lanes >= 1, "at least 1")
-        _check("go_mcts", "speculative", self.speculative, self.speculative >= 0, "at least 0")
-        _check("go_mcts", "selection", self.selection, self.selection in ("uct", "puct"), "uct or puct")
-        _check("go_mcts", "seconds", self.seconds, self.seconds >= 0, "at least 0")
-        _check("go_mcts", "virtual_loss", self.virtual_loss, self.virtual_loss >= 0, "at least 0")
-        _check("go_mcts", "num_runs", self.num_runs, self.num_runs >= 1, "at least 1")
-        _check("go_mcts", "num_steps", self.num_steps, self.num_steps >= 0, "at least 0")
-        _check("go_mcts", "exploration", self.exploration, self.exploration >= 0, "at least 0")
-        _check("go_mcts", "threshold", self.threshold, 0 <= self.threshold <= 1, "between 0 and 1")
-        _check("go_mcts", "illegal_penalty", self.illegal_penalty, self.illegal_penalty >= 0, "at least 0")
+        at_least("go_mcts", self, 1, "num_runs", "lanes")
+        non_negative = ("num_steps", "speculative", "seconds", "virtual_loss", "exploration", "illegal_penalty")
+        at_least("go_mcts", self, 0, *non_negative)
+        one_of("go_mcts", self, ("uct", "puct"), "selection")
+        within("go_mcts", self, 0, 1, "threshold")
 
 
 @dataclass

@@ -40,6 +40,7 @@ def play_table(
     seeds: np.ndarray,
     table_size: int = 0,
     on_finished: Callable[[int], None] | None = None,
+    on_decisions: Callable[[int], None] | None = None,
     *,
     secret: int,
 ) -> TableResult:
@@ -51,6 +52,7 @@ def play_table(
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
         on_finished: called now and then with the number of deals that have ended since the last call.
+        on_decisions: called with the number of turns a player has just decided, as soon as it has.
         secret: 64 bits that no player knows. Together with deal, seat and length of the history they give the random
             number of a decision, from which nobody can learn the seed of the deal.
 
@@ -79,6 +81,8 @@ def play_table(
             actions[mine] = _answers(players[index], turns, mine, table.states)
             seconds[index] += time.perf_counter() - began
             decisions[index] += len(mine)
+            if on_decisions is not None:
+                on_decisions(len(mine))
         game.play(table.states, actions)
     final = table.final
     return TableResult(

@@ -20,11 +20,12 @@ from search.players.registry import check_cache, check_names, own_checkpoints
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings
 from selfplay.loop import Loop
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers
+from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices
 
 _ROW_BYTES = 120
 """Disk space of a sequence in a shard, generously."""
@@ -36,16 +37,18 @@ def main(config: TrainConfig) -> None:
     run = RunDirectory(config.run.dir)
     with storage.RunLock(run.root):
         run.check(config)
-        if run.finished():
+        if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
             Console().print(f"{run.root}: finished")
         else:
             print(memory, file=sys.stderr)
             _work(config, run)
-        report(run, config.selfplay.iterations, Console())
+        report(config, run, Console())
 
 
 def _check(config: TrainConfig) -> str:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
+    for learner in filter(None, (config.learner, config.initial_learner)):
+        check_devices(config.cluster, config.engine, learner)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = _check_memory(config, game)

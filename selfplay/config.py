@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
+from cluster.validation import at_least, require, within
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from search.config import SearchConfig
@@ -20,8 +21,7 @@ class RunConfig:
     """Root of every random number of the run."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**63:
-            raise ValueError(f"run.seed={self.seed} must lie in 0 .. 2**63 - 1")
+        within("run", self, 0, 2**63 - 1, "seed")
 
 
 @dataclass
@@ -34,8 +34,9 @@ class InitialConfig:
     """Players whose sequences are kept; empty keeps everybody's."""
 
     def __post_init__(self) -> None:
-        if not self.players or min(self.players.values()) < 0 or sum(self.players.values()) <= 0:
-            raise ValueError(f"selfplay.initial.players={self.players} needs a player with a positive weight")
+        weights = self.players.values()
+        some = sum(weights) > 0 and min(weights) >= 0
+        require(some, "selfplay.initial", self, "players", "players with weights of at least 0, one of them above 0")
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
             raise ValueError(
@@ -66,17 +67,8 @@ class SelfplayConfig:
     shards at a time; 0 for the iteration's alone."""
 
     def __post_init__(self) -> None:
-        for name, low in (
-            ("initial_games", 1),
-            ("iterations", 0),
-            ("games_per_iteration", 1),
-            ("games_per_shard", 1),
-            ("games_per_table", 1),
-            ("pool_size", 0),
-            ("replay_games", 0),
-        ):
-            if getattr(self, name) < low:
-                raise ValueError(f"selfplay.{name}={getattr(self, name)} must be at least {low}")
+        at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
+        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games")
 
 
 @dataclass
@@ -89,8 +81,7 @@ class MatchConfig:
     """Deals; each is played in all seat permutations."""
 
     def __post_init__(self) -> None:
-        if self.deals < 1:
-            raise ValueError(f"a tournament's deals={self.deals} must be at least 1")
+        at_least("evaluation", self, 1, "deals")
 
 
 @dataclass
@@ -107,9 +98,7 @@ class EvaluationConfig:
     """Deals an evaluator takes at a time."""
 
     def __post_init__(self) -> None:
-        for name in ("table_size", "deals_per_task"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"evaluation.{name}={getattr(self, name)} must be at least 1")
+        at_least("evaluation", self, 1, "table_size", "deals_per_task")
 
 
 @dataclass

@@ -15,6 +15,7 @@ from cluster.config import ClusterConfig
 from cluster.connection import connect
 from cluster.errors import blaming_input
 from cluster.progress import Progress
+from cluster.validation import at_least
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
@@ -24,7 +25,7 @@ from search.players.registry import check_cache, check_names
 from selfplay.config import InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, split
-from selfplay.workers import GENERATE, RayWorkers
+from selfplay.workers import GENERATE, RayWorkers, check_devices
 
 
 @dataclass
@@ -46,13 +47,13 @@ class GenerateConfig:
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     def __post_init__(self) -> None:
-        for name, low in (("games", 1), ("games_per_shard", 1), ("games_per_table", 1), ("seed", 0)):
-            if getattr(self, name) < low:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least {low}")
+        at_least("", self, 1, "games", "games_per_shard", "games_per_table")
+        at_least("", self, 0, "seed")
 
 
 def main(config: GenerateConfig) -> None:
     """Play the shards that are missing."""
+    check_devices(config.cluster, config.engine, evaluating=False)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         check_names(list(config.initial.players), game, with_model=False)

@@ -68,10 +68,12 @@ class Generator:
         self._nets: dict[Network, PolicyValueNet] = {}
         self._ids: dict[Network, str] = {}
         self.game: Game = make_game(settings.game.name, settings.game.options)
+        self._decisions = 0
 
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         began = time.perf_counter()
+        self._decisions = 0
         self._load(plan.networks)
         meter = Meter()
         players = self._players(plan, meter)
@@ -89,6 +91,13 @@ class Generator:
             batch_fill=meter.batch_fill(self._settings.games_per_table),
         )
 
+    def progress(self) -> dict[str, float]:
+        """Decisions taken so far in the shard under way; asked from another thread."""
+        return {"decisions": self._decisions}
+
+    def _note(self, decisions: int) -> None:
+        self._decisions += decisions
+
     def pid(self) -> int:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
@@ -102,8 +111,8 @@ class Generator:
             self.game.playout(states, bits[:, 0])
             labels, decisions = self.game.outcome(states), 0
         else:
-            secret = derive(plan.run_seed, "decisions")
-            result = play_table(self.game, players, seating, seeds, self._settings.games_per_table, secret=secret)
+            size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
+            result = play_table(self.game, players, seating, seeds, size, on_decisions=self._note, secret=secret)
             states, labels = result.states, result.labels
             decisions = int(result.decisions.sum()) if plan.networks else 0
         rows, seat = np.nonzero(keep)

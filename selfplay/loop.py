@@ -4,10 +4,9 @@ The loop looks at what lies in the run directory and does what is missing. So th
 it after any process was killed, and finds nothing to do when all is done.
 """
 
-import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from cluster import storage
 from cluster.metrics import MetricsLogger
@@ -16,11 +15,10 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask
-from search.players.spec import labels
 from search.tournament.evaluator import DealsTask
-from search.tournament.matches import Matches, merge
-from search.tournament.result import TournamentResult, summarize
-from selfplay.config import MatchConfig, TrainConfig
+from search.tournament.matches import Matches
+from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation, OnProgress
 from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
@@ -29,13 +27,13 @@ from selfplay.run_directory import RunDirectory
 class Workers(Protocol):
     """Whoever does the work: actors on a cluster, or plain objects in this process."""
 
-    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
 
-    def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
         """Train a network, or resume training it; its final metrics."""
 
-    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, each with its matches, in whatever order they are finished."""
 
     @property
@@ -52,6 +50,7 @@ class Loop:
         self._workers = workers
         self._metrics = metrics
         self._game: Game = make_game(config.game.name, config.game.options)
+        self._evaluation = Evaluation(config, run)
         self._totals = {"games_total": 0.0, "decisions_total": 0.0}
 
     def run(self) -> None:
@@ -62,11 +61,9 @@ class Loop:
                 figures = self._generate(iteration)
                 figures |= self._train(iteration)
                 storage.write_json_atomic(self._run.metrics(iteration), figures)
-            if not storage.exists(self._run.tournament(iteration)):
-                self._evaluate_iteration(iteration)
+            self._evaluation.play_curve(iteration, self._workers, self._metrics)
             self._metrics.flush()
-        if not storage.exists(self._run.result("tournament.json")):
-            self._evaluate_final()
+        self._evaluation.play_final(self._workers, self._metrics)
         self._run.write_state(self._config.selfplay.iterations, "finished")
 
     # ---- generating
@@ -79,11 +76,16 @@ class Loop:
         total = sum(plan.num_games for plan, _ in plans)
         tally = _Tally(done=total - sum(plan.num_games for plan, _ in missing))
         with Progress(f"iteration {iteration}: playing", total, "games", done=tally.done) as progress:
-            for report in self._workers.generate(missing):
+
+            def show(under_way: Mapping[str, float]) -> None:
+                figures = tally.figures(under_way.get("decisions", 0))
+                progress.update(tally.done, {"decisions/s": figures["decisions_per_second"]})
+
+            for report in self._workers.generate(missing, show):
                 tally.add(report)
                 self._totals["games_total"] += report.games
                 self._totals["decisions_total"] += report.decisions
-                progress.update(tally.done, {"decisions/s": tally.figures()["decisions_per_second"]})
+                show({})
                 self._totals["lost_items_total"] = self._workers.lost_items
                 self._metrics.log(iteration, self._totals)
         if tally.games == 0:
@@ -132,62 +134,6 @@ class Loop:
         earlier = (self._run.metrics(i) for i in range(iteration))
         return sum(int(storage.read_json(path).get("train/step", 0)) for path in earlier if storage.exists(path))
 
-    # ---- evaluating
-
-    def _evaluate_iteration(self, iteration: int) -> None:
-        """The learning curve's tournaments with the iteration's network."""
-        self._run.write_state(iteration, "evaluate")
-        results = self._play(self._config.evaluation.curve, iteration, f"iteration {iteration}: ")
-        ahead = {f"points_ahead/{r.players[1]}": r.columns[-1].comparisons[0].advantage for r in results}
-        self._metrics.log(iteration, ahead)
-        storage.write_json_atomic(self._run.tournament(iteration), [result.record() for result in results])
-
-    def _evaluate_final(self) -> None:
-        """The last tournaments, with the last network."""
-        last = self._config.selfplay.iterations
-        self._run.write_state(last, "tournament")
-        results = self._play(self._config.evaluation.final, last, "tournament: ")
-        storage.write_json_atomic(self._run.result("tournament.json"), [result.record() for result in results])
-
-    def _play(self, matches: Sequence[MatchConfig], iteration: int, title: str) -> list[TournamentResult]:
-        """Play tournaments side by side: their deals are shared among all workers."""
-        if not matches:
-            return []
-        tasks = {task: index for index, match in enumerate(matches) for task in self._tasks(match, iteration)}
-        parts: list[list[Matches]] = [[] for _ in matches]
-        done, decisions, fill, began = 0, 0, 0.0, time.monotonic()
-        with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
-            for task, played in self._workers.evaluate(tasks):
-                parts[tasks[task]].append(played)
-                done += len(played.points)
-                decisions += int(played.decisions.sum())
-                fill += played.fill * len(played.points)
-                rate = decisions / max(time.monotonic() - began, 1e-9)
-                progress.update(done, {"decisions/s": rate, "fill": fill / done})
-        self._metrics.log(iteration, {"evaluator_decisions_per_second": rate, "evaluator_fill": fill / done})
-        return [self._result(match, iteration, merge(part)) for match, part in zip(matches, parts, strict=True)]
-
-    def _tasks(self, match: MatchConfig, iteration: int) -> list[DealsTask]:
-        step = self._config.evaluation.deals_per_task
-        return [
-            DealsTask(
-                players=tuple(match.players),
-                checkpoint=self._run.checkpoint(iteration),
-                first=first,
-                count=min(step, match.deals - first),
-                seed=self._seed(match),
-            )
-            for first in range(0, match.deals, step)
-        ]
-
-    def _seed(self, match: MatchConfig) -> int:
-        """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
-        return derive(self._config.run.seed, "evaluate", *match.players)
-
-    def _result(self, match: MatchConfig, iteration: int, matches: Matches) -> TournamentResult:
-        settings: dict[str, Any] = {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
-        return summarize(self._game, labels(match.players), matches, self._seed(match), settings=settings)
-
 
 class _Tally:
     """Games generated by this process in one stage."""
@@ -206,11 +152,12 @@ class _Tally:
         self._illegal += report.illegal_mass * report.games
         self._fill += report.batch_fill * report.games
 
-    def figures(self) -> dict[str, float]:
+    def figures(self, under_way: float = 0.0) -> dict[str, float]:
+        """``under_way``: decisions in shards that are not finished."""
         seconds = max(time.monotonic() - self._began, 1e-9)
         return {
             "games_per_second": self.games / seconds,
-            "decisions_per_second": self._decisions / seconds,
+            "decisions_per_second": (self._decisions + under_way) / seconds,
             "illegal_mass": self._illegal / max(self.games, 1),
             "batch_fill": self._fill / max(self.games, 1),
         }

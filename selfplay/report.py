@@ -2,36 +2,38 @@
 
 import io
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from cluster import storage
 from search.tournament.report import interval, render, signed
-from search.tournament.result import Comparison, TournamentResult, from_record
+from search.tournament.result import Comparison, TournamentResult
+from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
 
-Curve = list[tuple[int, list[TournamentResult]]]
-"""Iterations with the tournaments their network played, in order."""
+Curve = list[tuple[int, list[TournamentResult | None]]]
+"""Iterations with the results of ``evaluation.curve``, in the configuration's order, None where one was not played."""
 
 
-def learning_curve(run: RunDirectory, iterations: int) -> Curve:
-    """The tournaments of every iteration that has been evaluated."""
-    paths = [(i, run.tournament(i)) for i in range(iterations + 1)]
-    return [(i, _results(path)) for i, path in paths if storage.exists(path)]
+def learning_curve(evaluation: Evaluation, iterations: int) -> Curve:
+    """Every iteration of which something has been played."""
+    curve = [(i, evaluation.curve(i)) for i in range(iterations + 1)]
+    return [(i, results) for i, results in curve if any(results)]
 
 
-def report(run: RunDirectory, iterations: int, console: Console) -> None:
+def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
     """Print the learning curve and the last tournaments, and plot the curve to ``results/learning_curve.png``."""
-    curve = learning_curve(run, iterations)
-    if any(results for _, results in curve):
+    evaluation = Evaluation(config, run)
+    curve = learning_curve(evaluation, config.selfplay.iterations)
+    if curve:
         console.print(_curve_table(curve))
         plotted = run.result("learning_curve.png")
         storage.write_bytes_atomic(plotted, plot(curve))
         console.print(f"learning curve: {plotted}", highlight=False)
-    final = run.result("tournament.json")
-    for result in _results(final) if storage.exists(final) else []:
+    for result in filter(None, evaluation.final()):
         console.print(render(result))
 
 
@@ -44,11 +46,12 @@ def plot(curve: Curve) -> bytes:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for k, first in enumerate(curve[-1][1]):
-        compared = [(i, results[k].columns[-1].comparisons[0]) for i, results in curve if len(results) > k]
+    for k, title in enumerate(_titles(curve)):
+        played = [(i, result) for i, results in curve if (result := results[k]) is not None]
+        compared = [(i, result.columns[-1].comparisons[0]) for i, result in played]
         ahead = [pair.advantage for _, pair in compared]
         half = [_half_width(pair) for _, pair in compared]
-        axes.errorbar([i for i, _ in compared], ahead, yerr=half, marker="o", capsize=3, label=_against(first))
+        axes.errorbar([i for i, _ in compared], ahead, yerr=half, marker="o", capsize=3, label=title)
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("iteration")
     axes.set_ylabel("points a hand ahead")
@@ -63,11 +66,17 @@ def plot(curve: Curve) -> bytes:
 def _curve_table(curve: Curve) -> Table:
     table = Table(title="learning curve: points a hand ahead (95 % interval), one seat against the others")
     table.add_column("iteration", justify="right")
-    for result in curve[-1][1]:
-        table.add_column(_against(result), justify="right")
+    for title in _titles(curve):
+        table.add_column(title, justify="right")
     for iteration, results in curve:
-        table.add_row(str(iteration), *(_ahead(result) for result in results))
+        table.add_row(str(iteration), *(_ahead(result) if result else "-" for result in results))
     return table
+
+
+def _titles(curve: Curve) -> list[str]:
+    """What each tournament of the curve is called; one that no iteration has played has nothing to show."""
+    columns: Sequence[Sequence[TournamentResult | None]] = list(zip(*(results for _, results in curve), strict=True))
+    return [_against(next(filter(None, column))) if any(column) else "not played" for column in columns]
 
 
 def _ahead(result: TournamentResult) -> str:
@@ -84,9 +93,5 @@ def _half_width(pair: Comparison) -> float:
 
 
 def _against(result: TournamentResult) -> str:
-    return f"{result.players[0]} against {result.players[1]}"
-
-
-def _results(path: str) -> list[TournamentResult]:
-    records: list[dict[str, Any]] = storage.read_json(path)
-    return [from_record(record) for record in records]
+    names = [f"{name} (sees hidden cards)" if name in result.sees_hidden else name for name in result.players[:2]]
+    return f"{names[0]} against {names[1]}, {result.deals} deals"

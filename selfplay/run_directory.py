@@ -2,7 +2,8 @@
 
 ::
 
-    config.yaml                     the configuration; a resuming command must agree with it
+    config.yaml                     the last command's configuration; a resuming command must agree with it
+    provenance.json, code.diff      the code of every command that worked on the run
     state.json                      where the run stands, for people and dashboards; replaced atomically
     iterations/003/shards/*.parquet games of the iteration; a file is there whole or not at all
     iterations/003/checkpoint/      its network, published by one rename
@@ -17,16 +18,18 @@ directory and the finished checkpoint is copied up.
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.provenance import Provenance, provenance
 from selfplay.config import TrainConfig
 
-_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir")
-"""Keys that may differ between the commands of one run: nothing the run learns from depends on them."""
+_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir", "selfplay.iterations")
+"""Keys that may differ between the commands of one run: nothing it has learned depends on them."""
 
 
 class RunDirectory:
@@ -59,10 +62,11 @@ class RunDirectory:
         """A file among the results."""
         return f"{self.root}/results/{name}"
 
-    def finished(self) -> bool:
-        """Whether the run has nothing left to do."""
+    def finished(self, iterations: int) -> bool:
+        """Whether a command that asked for no fewer iterations than this came to its end."""
         path = f"{self.root}/state.json"
-        return storage.exists(path) and storage.read_json(path)["stage"] == "finished"
+        state = storage.read_json(path) if storage.exists(path) else {}
+        return state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
 
     # ---- config and state
 
@@ -76,6 +80,12 @@ class RunDirectory:
         if not storage.exists(path):
             return
         theirs: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        iterations, before = config.selfplay.iterations, theirs.get("selfplay", {}).get("iterations", 0)
+        if iterations < before:
+            raise UserError(
+                f"{path}: this run has selfplay.iterations={before}, the command says {iterations}; "
+                f"a run can be made longer, not shorter"
+            )
         difference = first_difference(_plain(dataclasses.asdict(config)), theirs)
         if difference is not None:
             key, value, before = difference
@@ -85,10 +95,23 @@ class RunDirectory:
             )
 
     def begin(self, config: TrainConfig) -> None:
-        """Write ``config.yaml`` unless the run has one."""
-        path = f"{self.root}/config.yaml"
-        if not storage.exists(path):
-            storage.write_text_atomic(path, OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config))))
+        """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
+        text = OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
+        storage.write_text_atomic(f"{self.root}/config.yaml", text)
+        self.record_code(provenance())
+
+    def record_code(self, code: Provenance) -> None:
+        """Note which code works on the run from now on: a line in ``provenance.json`` and, where a checkout had been
+        changed, the changes in a ``code*.diff``. The code of earlier commands stays on record."""
+        path = f"{self.root}/provenance.json"
+        commands = storage.read_json(path) if storage.exists(path) else []
+        diff = f"code{f'.{len(commands)}' if commands else ''}.diff" if code.diff else ""
+        if diff:
+            storage.write_text_atomic(f"{self.root}/{diff}", code.diff)
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        now: dict[str, Any] = {"began": began, "version": code.version, "revision": code.revision}
+        now |= {"diff": diff, "untracked": list(code.untracked)}
+        storage.write_json_atomic(path, [*commands, now])
 
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""

@@ -6,25 +6,36 @@ and nothing is loaded twice.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+import ray
 
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
-from learner.actor import LearnerActor
-from learner.training.task import TrainingTask
-from search.actor import EvaluatorActor
-from search.tournament.evaluator import DealsTask, EvaluatorSettings
+from learner.config import EngineConfig, LearnerConfig
+from learner.training.task import Learner, TrainingTask
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
-from selfplay.actor import GeneratorActor
-from selfplay.generator import GeneratorSettings, ShardReport
+from selfplay.evaluation import OnProgress
+from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
 GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
+
+Device = TypeVar("Device", EngineConfig, LearnerConfig)
+
+_WATCH = "watch"
+"""Name of the thread in which an actor answers how far it is, while another does its work."""
+_ACTORS = {
+    stage: ray.remote(concurrency_groups={_WATCH: 1})(worker)
+    for stage, worker in ((GENERATE, Generator), (LEARN, Learner), (EVALUATE, Evaluator))
+}
 
 
 def requests(cluster: ClusterConfig) -> dict[str, Request]:
@@ -36,6 +47,30 @@ def requests(cluster: ClusterConfig) -> dict[str, Request]:
         LEARN: Request(LEARN, 1, cluster.learner_cpus, cluster.learner_gpus),
         EVALUATE: Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus),
     }
+
+
+def check_devices(
+    cluster: ClusterConfig, engine: EngineConfig, learner: LearnerConfig | None = None, evaluating: bool = True
+) -> None:
+    """Check that whoever is told to compute on a GPU is lent one.
+
+    Raises:
+        UserError: ``device=cuda`` and no share of a GPU; names both keys.
+    """
+    asked = [("engine.device", engine.device, "generator_gpus")]
+    asked += [("engine.device", engine.device, "evaluator_gpus")] if evaluating else []
+    asked += [("learner.device", learner.device, "learner_gpus")] if learner else []
+    for key, device, share in asked:
+        if device == "cuda" and not getattr(cluster, share):
+            raise UserError(
+                f"{key}=cuda: cluster.{share}=0 lends it no GPU; set cluster.{share} above 0, or {key}=auto"
+            )
+
+
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 class RayWorkers:
@@ -54,34 +89,46 @@ class RayWorkers:
         self._together = not cluster.check_resources or _fits(list(self._requests.values()))
 
     def check(self, *stages: str) -> None:
-        """Check that each of these stages fits on the machines.
+        """Check that each of these stages fits on the machines, and that a GPU which Ray lends can be used.
 
         Raises:
-            UserError: one asks for more than there is; with a table.
+            UserError: one asks for more than there is, with a table; or torch finds no GPU where Ray has one.
         """
-        if self._cluster.check_resources:
-            for stage in stages:
-                preflight([self._requests[stage]], nodes())
+        if not self._cluster.check_resources:
+            return
+        for stage in stages:
+            preflight([self._requests[stage]], nodes())
+        shares = [self._requests[stage].gpus for stage in stages]
+        if any(shares) and not ray.get(ray.remote(num_cpus=0, num_gpus=max(shares))(_sees_gpu).remote()):
+            raise UserError(
+                "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
+                "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
+            )
 
-    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+    def generate(
+        self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress = lambda so_far: None
+    ) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
-        for _, report in self._pool(GENERATE).run(plans, lambda actor, item: actor.generate.remote(*item)):
+        pool = self._pool(GENERATE)
+        watch = _watching(pool, on_progress)
+        for _, report in pool.run(plans, lambda actor, item: actor.generate.remote(*item), while_waiting=watch):
             yield report
 
-    def train(self, task: TrainingTask, on_progress: Callable[[dict[str, float]], None]) -> dict[str, float]:
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
+        task = dataclasses.replace(task, learner=self._on_its_gpu(LEARN, task.learner))
         pool = self._pool(LEARN)
-
-        def ask() -> None:
-            for metrics in filter(None, pool.ask(lambda actor: actor.progress.remote())):
-                on_progress(metrics)
-
-        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=ask)
+        watch = _watching(pool, on_progress)
+        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=watch)
         return dict(metrics)
 
-    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress = lambda so_far: None
+    ) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, in whatever order they are finished."""
-        return self._pool(EVALUATE).run(tasks, lambda actor, item: actor.play.remote(item))
+        pool = self._pool(EVALUATE)
+        watch = _watching(pool, on_progress)
+        return pool.run(tasks, lambda actor, item: actor.play.remote(item), while_waiting=watch)
 
     @property
     def lost_items(self) -> int:
@@ -115,13 +162,30 @@ class RayWorkers:
         return self._pools[stage]
 
     def _start(self, stage: str, options: dict[str, Any]) -> Any:
+        actor = _ACTORS[stage].options(**options)
         if stage == LEARN:
-            return LearnerActor.options(**options).remote()
-        device = "cuda" if self._requests[stage].gpus else "cpu"
-        actor = {GENERATE: GeneratorActor, EVALUATE: EvaluatorActor}[stage]
+            return actor.remote()
         settings = self._settings[stage]
-        engine = dataclasses.replace(settings.engine, device=device)
-        return actor.options(**options).remote(dataclasses.replace(settings, engine=engine))
+        return actor.remote(dataclasses.replace(settings, engine=self._on_its_gpu(stage, settings.engine)))
+
+    def _on_its_gpu(self, stage: str, config: Device) -> Device:
+        """``device=auto`` as ``cuda`` where the stage is lent a GPU: an error is better than hours on a CPU."""
+        lent = config.device == "auto" and self._requests[stage].gpus > 0
+        return dataclasses.replace(config, device="cuda") if lent else config
+
+
+def _watching(pool: ActorPool[Any], on_progress: OnProgress) -> Callable[[], None]:
+    """A function that asks the actors how far they are, and passes on the sums if one has begun."""
+
+    def ask() -> None:
+        answers = pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote())
+        so_far: Counter[str] = Counter()
+        for answer in answers:
+            so_far.update(answer)
+        if so_far:
+            on_progress(so_far)
+
+    return ask
 
 
 def _fits(asked: list[Request]) -> bool:

@@ -21,7 +21,7 @@ COMMANDS = {
     "generate": ("selfplay.generate", "GenerateConfig", ["out=x"]),
     "learn": ("learner.__main__", "LearnConfig", ["data=x", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
-    "train": ("selfplay.config", "TrainConfig", ["run.dir=x"]),
+    "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),
 }
 """Top-level configuration -> the module and name of its schema, and what must be given."""
 PACKAGES = ("benchmarks", "cluster", "conf", "games", "learner", "search", "selfplay", "tests")
@@ -51,6 +51,8 @@ def build_command(name: str, *overrides: str) -> Any:
     module, schema_name, required = COMMANDS[name]
     schema = getattr(importlib.import_module(module), schema_name)
     cli.register(name, schema)
+    if any(override.startswith("experiment=") for override in overrides):
+        required = [override for override in required if not override.startswith("experiment=")]
     with initialize_config_module("conf", version_base="1.3"):
         return cli.build(compose(name, overrides=[*required, *overrides]), schema)
 

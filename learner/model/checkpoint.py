@@ -4,8 +4,7 @@ them, plus ``training/`` for resuming. It appears whole or not at all, by renami
 
 import hashlib
 import json
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from cluster import storage
 from games.game import Game
 from learner.model.network import Architecture, PolicyValueNet
 
@@ -57,18 +57,7 @@ def write_model(directory: Path, net: PolicyValueNet, game: Game) -> None:
 
 def save_weights(path: str | Path, net: PolicyValueNet, game: Game) -> None:
     """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
-    publish(Path(path), lambda directory: write_model(directory, net, game))
-
-
-def publish(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a new directory and rename it to ``path``; ``ValueError`` where ``path`` exists."""
-    if path.exists():
-        raise ValueError(f"{path}: exists already; choose another directory or remove it")
-    temporary = path.with_name(f"{path.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    write(temporary)
-    temporary.rename(path)
+    storage.write_directory_atomic(Path(path), lambda directory: write_model(directory, net, game))
 
 
 def load_weights(path: str | Path, game: Game) -> PolicyValueNet:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from cluster import storage
 from games.game import Game
 from games.rng import derive, mix
-from games.shards import read_shards, resolve
+from games.shards import read_shards
 
 _VALIDATION_SHARE = 100
 """One row in so many is held out, but at least a batch; sets of less than ten batches hold none out."""
@@ -76,7 +77,7 @@ def data_digest(shards: Sequence[str]) -> str:
     ``ValueError`` naming a shard that is not there."""
     digest = hashlib.blake2b(digest_size=8)
     for shard in shards:
-        filesystem, path = resolve(shard)
+        filesystem, path = storage.resolve(shard)
         if not filesystem.get_file_info(path).is_file:
             raise ValueError(f"{shard}: no such file")
         with filesystem.open_input_file(path) as file:

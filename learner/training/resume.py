@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from cluster import storage
 from games.game import Game
-from learner.model.checkpoint import publish, read_tensors, write_model
+from learner.model.checkpoint import read_tensors, write_model
 from learner.model.network import PolicyValueNet
 
 _FORMAT = 1
@@ -60,7 +61,7 @@ def save_partial(
     directory = partial_path(out)
     current = directory / f"step-{state.step:09d}"
     if not current.exists():
-        publish(current, lambda new: _write(new, net, optimizer, state, game))
+        storage.write_directory_atomic(current, lambda new: _write(new, net, optimizer, state, game))
     for other in directory.iterdir():
         if other != current:
             shutil.rmtree(other)
@@ -70,7 +71,7 @@ def save_finished(
     out: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
 ) -> None:
     """Publish the finished checkpoint and remove what was kept for resuming."""
-    publish(out, lambda new: _write(new, net, optimizer, state, game))
+    storage.write_directory_atomic(out, lambda new: _write(new, net, optimizer, state, game))
     shutil.rmtree(partial_path(out), ignore_errors=True)
 
 

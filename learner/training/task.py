@@ -11,7 +11,7 @@ from cluster import storage
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
-from learner.training.train import train
+from learner.training.train import Progress, train
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,9 @@ class Learner:
         self._progress: Mapping[str, float] = {}
 
     def train(self, task: TrainingTask) -> dict[str, float]:
-        """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
-
-        Returns the final metrics; see ``learner.training.train.train``.
-        """
+        """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}
-        game = make_game(task.game.name, task.game.options)
-        out = _working_directory(task.out)
-        metrics = train(
-            game,
-            task.model,
-            task.learner,
-            list(task.shards),
-            out,
-            init_from=storage.local_copy(task.init_from) if task.init_from else None,
-            seed=task.seed,
-            on_progress=self._note,
-        )
-        if storage.is_remote(task.out):
-            storage.publish_directory(out, task.out, last=["model.safetensors"])
-        return metrics
+        return run_task(task, self._note)
 
     def progress(self) -> Mapping[str, float]:
         """The latest metrics of the training under way; empty before the first."""
@@ -69,6 +52,28 @@ class Learner:
 
     def _note(self, metrics: dict[str, float]) -> None:
         self._progress = metrics
+
+
+def run_task(task: TrainingTask, on_progress: Progress | None = None) -> dict[str, float]:
+    """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
+
+    Returns the final metrics, and raises; see ``learner.training.train.train``.
+    """
+    game = make_game(task.game.name, task.game.options)
+    out = _working_directory(task.out)
+    metrics = train(
+        game,
+        task.model,
+        task.learner,
+        list(task.shards),
+        out,
+        init_from=storage.local_copy(task.init_from) if task.init_from else None,
+        seed=task.seed,
+        on_progress=on_progress,
+    )
+    if storage.is_remote(task.out):
+        storage.publish_directory(out, task.out, last=["model.safetensors"])
+    return metrics
 
 
 def _working_directory(out: str) -> Path:

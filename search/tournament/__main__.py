@@ -25,7 +25,18 @@ def main(config: TournamentConfig) -> None:
         seatings(len(config.players), game.num_players)
         players = make_players(config.players, game, config.search, config.checkpoint, config.engine)
         settings = _settings(config)
+        if config.engine.device == "cuda":  # asked for, so it must be there even if nobody has a network
+            from learner.model.network import device_of
+
+            device_of("cuda")
     with Progress(" against ".join(config.players), config.deals, "deals") as progress:
+        deals = decisions = 0
+
+        def show(ended: int, decided: int) -> None:
+            nonlocal deals, decisions
+            deals, decisions = deals + ended, decisions + decided
+            progress.update(deals, {"decisions": decisions})
+
         result = run_tournament(
             game,
             players,
@@ -33,7 +44,7 @@ def main(config: TournamentConfig) -> None:
             config.seed,
             config.table_size,
             settings=settings,
-            on_progress=progress.advance,
+            on_progress=show,
         )
     Console().print(render(result))
     if config.out:

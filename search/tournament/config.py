@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
+from cluster.validation import at_least
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
@@ -30,6 +31,5 @@ class TournamentConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
 
     def __post_init__(self) -> None:
-        for key, low in (("deals", 1), ("table_size", 1), ("seed", 0)):
-            if getattr(self, key) < low:
-                raise ValueError(f"{key} is {getattr(self, key)}; it must be at least {low}")
+        at_least("", self, 1, "deals", "table_size")
+        at_least("", self, 0, "seed")

@@ -37,6 +37,8 @@ class DealsTask:
     count: int
     seed: int
     """The tournament's seed."""
+    match: int = 0
+    """Which of several tournaments it is a part of; two of the same players are told apart by it."""
 
 
 class Evaluator:
@@ -47,9 +49,11 @@ class Evaluator:
         self._game = make_game(settings.game.name, settings.game.options)
         self._entrants: tuple[tuple[str, ...], str] | None = None
         self._players: list[Player] = []
+        self._deals = self._decisions = 0
 
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
+        self._deals = self._decisions = 0
         entrants = (task.players, task.checkpoint)
         if entrants != self._entrants:
             checkpoint = str(storage.local_copy(task.checkpoint)) if task.checkpoint else ""
@@ -57,8 +61,17 @@ class Evaluator:
                 task.players, self._game, self._settings.search, checkpoint, self._settings.engine
             )
             self._entrants = entrants
-        return play_deals(self._game, self._players, task.first, task.count, task.seed, self._settings.table_size)
+        size = self._settings.table_size
+        return play_deals(self._game, self._players, task.first, task.count, task.seed, size, self._note)
+
+    def progress(self) -> dict[str, float]:
+        """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""
+        return {"deals": self._deals, "decisions": self._decisions}
 
     def pid(self) -> int:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
+
+    def _note(self, deals: int, decisions: int) -> None:
+        self._deals += deals
+        self._decisions += decisions

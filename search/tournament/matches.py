@@ -5,6 +5,7 @@ What a match ends with depends on the tournament's seed, the number of its deal 
 can be shared out among any number of workers and put together again with ``merge``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -31,6 +32,8 @@ class Matches:
     """``float64[E]``: wall time each entrant took for them."""
     fill: float = 1.0
     """Mean share of the table's places at which a match was going on."""
+    sees_hidden: tuple[bool, ...] = ()
+    """Whether each entrant looks at cards that a real player cannot see; empty where nobody does."""
 
 
 def seatings(num_entrants: int, num_seats: int) -> np.ndarray:
@@ -54,14 +57,15 @@ def play_deals(
     count: int,
     seed: int,
     table_size: int = 256,
-    on_progress: Callable[[int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Matches:
     """Play deals ``first .. first + count - 1`` of the tournament that ``seed`` names, each in every seating.
 
     Args:
         players: the entrants.
         table_size: matches played side by side; bounds the memory.
-        on_progress: called now and then with the number of deals' worth of matches that have ended since.
+        on_progress: called whenever a player has decided its turns or matches have ended, with the number of deals'
+            worth of matches that have ended since the last call, and of decisions taken.
     """
     if count < 1:
         raise ValueError(f"deals={count}: at least 1 deal must be played")
@@ -73,26 +77,46 @@ def play_deals(
         nonlocal ended
         before, ended = ended, ended + matches
         if on_progress is not None and ended // len(seats) > before // len(seats):
-            on_progress(ended // len(seats) - before // len(seats))
+            on_progress(ended // len(seats) - before // len(seats), 0)
+
+    def count_decisions(decisions: int) -> None:
+        if on_progress is not None:
+            on_progress(0, decisions)
 
     seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
     secret = derive(seed, "decisions")
-    result = play_table(game, players, seating, seeds, table_size, count_matches, secret=secret)
-    return Matches(first, result.points.reshape(count, *seats.shape), result.decisions, result.seconds, result.fill)
+    result = play_table(game, players, seating, seeds, table_size, count_matches, count_decisions, secret=secret)
+    points = result.points.reshape(count, *seats.shape)
+    sees_hidden = tuple(player.sees_hidden for player in players)
+    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden)
 
 
-def merge(parts: Sequence[Matches]) -> Matches:
-    """All parts of a tournament as one; ``ValueError`` where deals are missing or there twice."""
+def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
+    """The parts of a tournament of deals ``first .. first + count - 1`` as one.
+
+    ``ValueError`` naming the deals that are missing, there more than once, or not of this tournament.
+    """
+    promised = range(first, first + count)
+    times = Counter(deal for part in parts for deal in range(part.first, part.first + len(part.points)))
+    wrong = {
+        "missing": [deal for deal in promised if deal not in times],
+        "more than once": sorted(deal for deal, number in times.items() if number > 1),
+        "not asked for": sorted(deal for deal in times if deal not in promised),
+    }
+    if any(wrong.values()):
+        said = (f"{what}: {_listed(deals)}" for what, deals in wrong.items() if deals)
+        raise ValueError(f"the parts of deals {first}..{first + count - 1} do not fit; {'; '.join(said)}")
     ordered = sorted(parts, key=lambda part: part.first)
-    expected = ordered[0].first
-    for part in ordered:
-        if part.first != expected:
-            raise ValueError(f"the parts do not fit: deal {expected} is to follow, but {part.first} does")
-        expected += len(part.points)
     return Matches(
-        ordered[0].first,
+        first,
         np.concatenate([part.points for part in ordered]),
         np.sum([part.decisions for part in ordered], axis=0),
         np.sum([part.seconds for part in ordered], axis=0),
         float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
+        ordered[0].sees_hidden,
     )
+
+
+def _listed(deals: Sequence[int]) -> str:
+    """Numbers of deals, the first few of many."""
+    return ", ".join(map(str, deals[:5])) + (f" and {len(deals) - 5} more" if len(deals) > 5 else "")

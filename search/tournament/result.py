@@ -115,7 +115,6 @@ def summarize(
     players: Sequence[str],
     matches: Matches,
     seed: int,
-    sees_hidden: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> TournamentResult:
     """The result of all the matches of a tournament between ``players`` (distinct names)."""
@@ -125,7 +124,7 @@ def summarize(
         game=game.name,
         game_options=dict(game.options),
         players=tuple(players),
-        sees_hidden=tuple(sees_hidden),
+        sees_hidden=tuple(name for name, sees in zip(players, matches.sees_hidden, strict=False) if sees),
         seed=seed,
         deals=len(matches.points),
         matches=means.shape[0] * means.shape[1],

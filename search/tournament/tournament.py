@@ -16,7 +16,7 @@ def run_tournament(
     seed: int,
     table_size: int = 256,
     settings: Mapping[str, Any] | None = None,
-    on_progress: Callable[[int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> TournamentResult:
     """Play ``deals`` deals in every seating of the players (distinct names) and sum them up.
 
@@ -25,11 +25,10 @@ def run_tournament(
     Args:
         table_size: matches played side by side.
         settings: put into the result as they are.
-        on_progress: called now and then with the number of deals finished since the last call.
+        on_progress: called with the deals that have ended and the decisions taken since the last call.
     """
     names = [player.name for player in players]
     if len(set(names)) != len(names):
         raise ValueError(f"players of a tournament need distinct names; these have {', '.join(names)}")
     matches = play_deals(game, players, 0, deals, seed, table_size, on_progress)
-    hidden = [player.name for player in players if player.sees_hidden]
-    return summarize(game, names, matches, seed, hidden, settings)
+    return summarize(game, names, matches, seed, settings)

@@ -29,10 +29,12 @@ class App:
     run: Run = field(default_factory=Run)
     count: int = 1
     players: list[str] = field(default_factory=list)
+    weights: dict[str, float] = field(default_factory=dict)
 
 def work(config):
     assert isinstance(config.optim, Optim) and type(config.players) is list
-    print(f"lr={config.optim.lr} count={config.count} dir={config.run.dir} players={config.players}")
+    print(f"lr={config.optim.lr} count={config.count} dir={config.run.dir} ", end="")
+    print(f"players={config.players} weights={config.weights}")
     if config.count == 13:
         raise UserError("count=13 is unlucky; take another")
     if config.count == 14:
@@ -44,12 +46,13 @@ if __name__ == "__main__":
 """
 
 CONF = {
-    "app.yaml": "defaults:\n  - optim: adam\n  - _self_\n  - optional experiment: null\n"
-    "run:\n  dir: ???\ncount: 3\nplayers: [a]\n",
+    "app.yaml": "defaults:\n  - optim: adam\n  - _self_\n  - experiment: ???\n"
+    "run:\n  dir: ???\ncount: 3\nplayers: [a]\nweights: {a: 1.0}\n",
     "optim/adam.yaml": "lr: 0.5\n",
     "optim/linked.yaml": "lr: ${count}\n",
     "optim/stray.yaml": "lr: 1\nmomentum: 2\n",
     "optim/broken.yaml": "lr: {1\n",
+    "experiment/none.yaml": "# @package _global_\n{}\n",
     "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /optim: linked\n"
     "count: 7\nrun: {dir: here}\n",
 }
@@ -68,6 +71,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The program with these arguments, and with ``experiment=none`` where they choose none."""
+    if not any("experiment=" in argument for argument in arguments):
+        arguments = (*arguments, "experiment=none")
+    return plain_call(program, cwd, *arguments, **environment)
+
+
+def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(program), str(Path(__file__).parents[2])])
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
@@ -80,9 +90,9 @@ def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subpr
 
 
 def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved(program: Path, tmp_path: Path) -> None:
-    assert call(program, tmp_path, "run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a']\n"
+    assert call(program, tmp_path, "run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a'] weights={'a': 1.0}\n"
     small = call(program, tmp_path, "experiment=small", "players=[b,c]")
-    assert small.stdout == "lr=7.0 count=7 dir=here players=['b', 'c']\n"
+    assert small.stdout == "lr=7.0 count=7 dir=here players=['b', 'c'] weights={'a': 1.0}\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,10 +103,11 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
         (["+other=2", "run.dir=x"], ["other", "--cfg job"]),
         (["optim=stray", "run.dir=x"], ["optim.momentum", "--cfg job"]),
         (["count=many", "run.dir=x"], ["count", "many", "Integer"]),
-        (["optim=sgd", "run.dir=x"], ["optim/sgd", "adam broken linked stray"]),
+        (["optim=sgd", "run.dir=x"], ["optim=sgd: no such choice; there are adam, broken, linked, stray"]),
         (["optim=broken", "run.dir=x"], ["optim/broken.yaml"]),
         (["optim=3", "run.dir=x"], ["string"]),
         ([], ["run.dir", "must be given"]),
+        (["experiment=smal", "run.dir=x"], ["experiment=smal: no such choice; there are none, small"]),
         (["optim.lr=-1", "run.dir=x"], ["optim.lr=-1.0 must be above 0"]),
         (["optim.lr=${nowhere}", "run.dir=x"], ["optim.lr", "nowhere"]),
         (["count=1,2", "run.dir=x"], ["count=1,2", "--multirun"]),
@@ -114,6 +125,20 @@ def test_bad_input_ends_in_one_line_with_code_2_and_leaves_nothing(
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in words), result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_choice_that_must_be_made_is_asked_for_and_help_does_without(program: Path, tmp_path: Path) -> None:
+    refused = plain_call(program, tmp_path, "run.dir=x")
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr == "error: experiment must be given, for example experiment=none; there are none, small\n"
+    helped = plain_call(program, tmp_path, "--help")
+    assert helped.returncode == 0 and "experiment: none, small" in helped.stdout
+
+
+def test_a_mapping_on_the_command_line_replaces_the_presets(program: Path, tmp_path: Path) -> None:
+    assert "weights={'b': 2.0}" in call(program, tmp_path, "run.dir=x", "weights={b: 2}").stdout
+    assert "weights={'a': 3.0}" in call(program, tmp_path, "run.dir=x", "weights.a=3").stdout
+    assert "weights={'a': 1.0, 'b': 2.0}" in call(program, tmp_path, "run.dir=x", "+weights={b: 2}").stdout
 
 
 def test_a_bug_shows_its_traceback_and_ends_with_code_1(program: Path, tmp_path: Path) -> None:
@@ -138,7 +163,10 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert result.returncode == 2
     files = call(program, tmp_path, "-m", "run.dir=out.json", "count=2,4")
     assert files.returncode == 0
-    assert "dir=out/count=2.json" in files.stdout and "dir=out/count=4.json" in files.stdout
+    assert (
+        "dir=out/count=2,experiment=none.json" in files.stdout
+        and "dir=out/count=4,experiment=none.json" in files.stdout
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,14 +7,18 @@ import pytest
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
-from cluster.cli import build
+from cluster.cli import build, register
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
+from cluster.preflight import Node, preflight
+from selfplay.generate import GenerateConfig
+from selfplay.workers import EVALUATE, GENERATE, LEARN, requests
 
 
 def preset(mode: str, *overrides: str) -> DictConfig:
+    register("generate", GenerateConfig)
     with initialize_config_module("conf", version_base="1.3"):
-        return compose(f"cluster/{mode}", overrides=list(overrides)).cluster
+        return compose("generate", overrides=["out=x", f"cluster={mode}", *overrides]).cluster
 
 
 @pytest.mark.parametrize(("name", "mode"), [("local", "auto"), ("existing", "existing"), ("job", "job")])
@@ -22,6 +26,18 @@ def test_every_place_has_a_preset_that_gives_every_setting(name: str, mode: str)
     composed = preset(name, *(["cluster.address=10.0.0.1:6379"] if mode == "existing" else []))
     assert set(composed) == set(asdict(ClusterConfig()))
     assert build(composed, ClusterConfig).mode == mode
+
+
+@pytest.mark.parametrize("name", ["existing", "job"])
+def test_the_presets_of_clusters_fit_two_gpus_at_once_and_one_in_turns(name: str) -> None:
+    more = ["cluster.address=10.0.0.1:6379"] if name == "existing" else []
+    config = build(preset(name, *more), ClusterConfig)
+    asked = requests(config)
+    assert (config.generators, config.evaluators) == (16, 8)
+    assert all(asked[stage].gpus > 0 for stage in (GENERATE, LEARN, EVALUATE))
+    preflight(list(asked.values()), [Node("a", 32, 2, 64_000)])
+    for stage in asked.values():
+        preflight([stage], [Node("a", 32, 1, 64_000)])
 
 
 def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,19 +49,19 @@ def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pyt
 
 
 def test_joining_a_cluster_needs_its_address() -> None:
-    with pytest.raises(UserError, match=r"cluster\.address must be given"):
+    with pytest.raises(UserError, match=r"cluster\.address=: must be given"):
         build(preset("existing"), ClusterConfig)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"mode": "remote"}, "cluster.mode='remote' must be one of auto, local, existing, job"),
-        ({"mode": "existing"}, "cluster.address must be given"),
-        ({"address": "10.0.0.1:6379"}, "needs cluster.mode=existing"),
+        ({"mode": "remote"}, "cluster.mode=remote: must be one of auto, local, existing, job"),
+        ({"mode": "existing"}, "cluster.address=: must be given with cluster.mode=existing"),
+        ({"address": "10.0.0.1:6379"}, "cluster.address=10.0.0.1:6379: must be empty unless cluster.mode=existing"),
         ({"temp_dir": "/" + "x" * 40}, "at most 40 characters"),
-        ({"generators": 0}, "cluster.generators=0 must be at least 1"),
-        ({"learner_gpus": -1}, "cluster.learner_gpus=-1 must be at least 0"),
+        ({"generators": 0}, "cluster.generators=0: must be at least 1"),
+        ({"learner_gpus": -1}, "cluster.learner_gpus=-1: must be at least 0"),
         ({"metrics_port": 12000}, "cluster.metrics_port=12000"),
     ],
 )

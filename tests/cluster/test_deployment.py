@@ -61,6 +61,8 @@ def test_the_kubernetes_jobs_machines_hold_what_its_preset_asks() -> None:
     learner = groups["gpu-learner"]["template"]["spec"]["containers"][0]["resources"]["requests"]
     assert int(learner["cpu"]) >= preset["learner_cpus"]
     assert int(learner["nvidia.com/gpu"]) >= preset["learner_gpus"]
-    workers = groups["cpu-selfplay"]
-    cpus = int(workers["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]) * workers["replicas"]
-    assert cpus >= preset["generators"]
+    workers = groups["gpu-selfplay"]
+    machine = workers["template"]["spec"]["containers"][0]["resources"]["requests"]
+    actors, share = preset["generators"] + preset["evaluators"], max(preset["generator_gpus"], preset["evaluator_gpus"])
+    assert int(machine["cpu"]) * workers["replicas"] >= actors
+    assert int(machine["nvidia.com/gpu"]) * workers["replicas"] >= actors * share > 0

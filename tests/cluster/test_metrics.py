@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import time
 import urllib.request
 from pathlib import Path
 
@@ -82,6 +83,17 @@ def test_progress_of_a_whole_is_a_percentage() -> None:
     with Progress("training", 1, "", console=Console(file=out)) as progress:
         progress.update(0.25, {"loss": 1})
     assert out.getvalue() == "training: 25%, 0 s  loss 1\n"
+
+
+def test_lines_keep_coming_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.progress._PLAIN_SECONDS", 0.01)
+    out = io.StringIO()
+    with Progress("tournaments", 10, "deals", console=Console(file=out)) as progress:
+        progress.update(0, {"decisions": 12345})
+        until = time.monotonic() + 20
+        while out.getvalue().count("\n") < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert out.getvalue().count("tournaments: 0 of 10 deals") >= 3 and "decisions 12,345" in out.getvalue()
 
 
 def test_progress_in_a_terminal_shows_a_bar() -> None:

@@ -49,7 +49,7 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "model").write_text(name)
     storage.publish_directory(tmp_path / "first", tmp_path / "it/checkpoint")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(UserError, match="it/checkpoint: exists already"):
         storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
     assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
     assert storage.list_names(tmp_path) == ["it", "second"]

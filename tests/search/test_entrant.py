@@ -24,7 +24,7 @@ def test_a_name_is_taken_apart():
         ("go_mcts:depth=3", "go_mcts has no 'depth'; there are num_runs, num_steps"),
         ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
         ("go_mcts:mask_impossible=1", "it must be true or false"),
-        ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes is 0; it must be at least 1"),
+        ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("random:lanes=2", "random has no settings"),
         ("argmax_val@", "the directory of a checkpoint must follow the @"),
         ("nobody:lanes=2", "no player 'nobody:lanes=2'"),

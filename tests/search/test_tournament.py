@@ -159,11 +159,43 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
 
     whole = play_deals(game, players(), 0, 7, seed=5, table_size=1000)
     parts = [play_deals(game, players(), first, count, seed=5, table_size=20) for first, count in ((4, 3), (0, 4))]
-    assert np.array_equal(merge(parts).points, whole.points)
-    assert np.array_equal(merge(parts).decisions, whole.decisions)
-    assert merge(parts).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
-    with pytest.raises(ValueError, match="deal 4 is to follow, but 5 does"):
-        merge([parts[1], Matches(5, whole.points[:1], whole.decisions, whole.seconds)])
+    assert np.array_equal(merge(parts, 0, 7).points, whole.points)
+    assert np.array_equal(merge(parts, 0, 7).decisions, whole.decisions)
+    assert (
+        merge(parts, 0, 7).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([(0, 3), (5, 2)], "missing: 3, 4$"),
+        ([(0, 3)], "missing: 3, 4, 5, 6$"),
+        ([(1, 6)], "missing: 0$"),
+        ([], "missing: 0, 1, 2, 3, 4 and 2 more$"),
+        ([(0, 4), (3, 4)], "more than once: 3$"),
+        ([(0, 7), (0, 7)], "more than once: 0, 1, 2, 3, 4 and 2 more$"),
+        ([(0, 9)], "not asked for: 7, 8$"),
+        ([(0, 2), (1, 2), (4, 4)], "missing: 3; more than once: 1; not asked for: 7$"),
+    ],
+)
+def test_parts_that_are_not_the_promised_deals_are_refused_by_name(parts: list[tuple[int, int]], message: str) -> None:
+    points = np.zeros((9, 14, 4), np.float32)
+    given = [Matches(first, points[:count], np.ones(2, int), np.ones(2)) for first, count in parts]
+    with pytest.raises(ValueError, match=rf"the parts of deals 0\.\.6 do not fit; {message}"):
+        merge(given, 0, 7)
+
+
+def test_a_result_says_who_sees_hidden_cards_however_its_deals_were_shared_out() -> None:
+    game, players = ToyGame(), [RandomPlayer("honest"), RandomPlayer("cheat")]
+    players[1].sees_hidden = True
+    parts = [play_deals(game, players, first, 2, seed=1) for first in (2, 0)]
+    result = summarize(game, ["honest", "cheat"], merge(parts, 0, 4), seed=1)
+    assert result.sees_hidden == ("cheat",) and result.record()["sees_hidden"] == ["cheat"]
+    console = Console(width=120, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(result))
+    assert "cheat (B) (sees hidden cards)" in capture.get() and capture.get().count("sees hidden") == 1
 
 
 def test_every_hand_of_hearts_shares_out_26_points_or_is_a_moon() -> None:
@@ -204,10 +236,13 @@ def test_equal_seeds_give_equal_results_and_other_seeds_other_deals() -> None:
     assert played(1)["columns"] != played(2)["columns"]
 
 
-def test_progress_adds_up_to_the_deals() -> None:
-    seen: list[int] = []
-    run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], 11, 1, table_size=6, on_progress=seen.append)
-    assert sum(seen) == 11 and len(seen) == 4
+def test_progress_adds_up_to_the_deals_and_decisions() -> None:
+    seen: list[tuple[int, int]] = []
+    players = [RandomPlayer("a"), RandomPlayer("b")]
+    result = run_tournament(ToyGame(), players, 11, 1, table_size=6, on_progress=lambda *now: seen.append(now))
+    assert sum(deals for deals, _ in seen) == 11 and sum(deals > 0 for deals, _ in seen) == 4
+    assert sum(decisions for _, decisions in seen) == sum(result.decisions.values())
+    assert seen[0][0] == 0 and seen[0][1] > 0, "decisions are reported before any deal has ended"
 
 
 def test_what_is_better_follows_from_the_utility() -> None:

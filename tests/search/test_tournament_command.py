@@ -32,8 +32,9 @@ def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> Non
     [
         (("players=[random,nobody]",), "no player 'nobody'; there are random, hearts_rules"),
         (("players=[argmax_val,random]",), "give checkpoint=DIR"),
-        (("players=[random]", "deals=0"), "deals is 0; it must be at least 1"),
+        (("players=[random]", "deals=0"), "deals=0: must be at least 1"),
         ((), "players"),
+        (("players=[random,hearts_rules]", "engine.device=cuda"), "device=cuda: torch finds no CUDA device here"),
     ],
 )
 def test_bad_input_ends_in_one_line_before_any_work(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -25,9 +25,8 @@ TINY = (
     "model.n_inner=32",
     "learner.batch_size=16",
     "learner.num_threads=1",
-    "initial_learner.batch_size=16",
-    "initial_learner.num_threads=1",
     "initial_learner.max_steps=20",
+    "engine.precision=fp32",
     "evaluation.curve=[]",
     "evaluation.final=[]",
 )

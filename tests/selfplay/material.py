@@ -1,6 +1,6 @@
 """A run small enough for tests, and workers without Ray."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
@@ -8,6 +8,7 @@ from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
+from selfplay.evaluation import OnProgress
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
@@ -49,19 +50,22 @@ class InProcess:
         self.lost_items = 0
         self.generated: list[str] = []
         self.trained: list[TrainingTask] = []
+        self.evaluated: list[DealsTask] = []
 
-    def generate(self, plans: Iterable[tuple[ShardPlan, str]]) -> Iterator[ShardReport]:
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         for plan, path in plans:
             self.generated.append(path)
             yield self._generator.generate(plan, path)
 
-    def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
         self.trained.append(task)
         learner = Learner()
-        metrics = learner.training.train(task)
+        metrics = learner.train(task)
         on_progress(learner.progress() or metrics)
         return metrics
 
-    def evaluate(self, tasks: Iterable[DealsTask]) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         for task in tasks:
+            self.evaluated.append(task)
             yield task, self._evaluator.play(task)
+            on_progress(self._evaluator.progress())

@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+import torch
 
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
@@ -33,14 +34,20 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["selfplay.games=3"], "unknown key 'selfplay.games'"),
         (["+selfplay.games=3"], "unknown key 'selfplay.games'"),
         (["selfplay.iterations=many"], "selfplay.iterations: Value 'many'"),
-        (["selfplay.iterations=-1"], "selfplay.iterations=-1 must be at least 0"),
+        (["selfplay.iterations=-1"], "selfplay.iterations=-1: must be at least 0"),
         (["evaluation.final=[{players: [argmax_val, deep_blue], deals: 1}]"], "no player 'deep_blue'"),
         (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
-        (["selfplay.initial.players={ann: 1.0}"], "unknown key 'selfplay.initial.players.ann'; +selfplay.initial."),
+        (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
+        (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
+        (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
+        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are hearts_demo, hearts_paper, hearts_small"),
+        (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, small"),
         (["game.options.moon=full"], "moon='full'"),
         (["+game.options.speed=3"], "speed"),
         (["search.go_mcts.utility=fun"], "fun"),
         (["model.n_positions=10"], "n_positions=10"),
+        (["engine.device=cuda"], "engine.device=cuda: cluster.generator_gpus=0 lends it no GPU"),
+        (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
 )
 def test_bad_settings_end_in_one_line_before_anything_is_made(
@@ -52,11 +59,28 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     where = [f"run.dir={tmp_path}/run"] if arguments else []
-    assert call(monkeypatch, "selfplay", "experiment=hearts_demo", *where, *arguments) == 2
+    experiment = [] if any(argument.startswith("experiment=") for argument in arguments) else ["experiment=hearts_demo"]
+    assert call(monkeypatch, "selfplay", *experiment, *where, *arguments) == 2
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.err.startswith("error: ") and printed.err.count("\n") == 1 and printed.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_an_experiment_nothing_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
+    assert "there are hearts_demo, hearts_paper, hearts_small" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
+    config: TrainConfig = build_command("train", "experiment=hearts_demo", "learner=paper", "learner.batch_size=7")
+    first = config.initial_learner
+    assert first is not None and (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
+    assert (first.learning_rate, first.warmup_steps) == (2e-3, 100)
+    assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
 
 
 def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path: Path) -> None:
@@ -65,6 +89,16 @@ def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path:
     assert command.wait() == 2
     assert "error: the cluster has no room for 1 learner" in command.output
     assert "available" in command.output and "Traceback" not in command.output
+    assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing_is_played(tmp_path: Path) -> None:
+    arguments = (*TINY, "cluster.num_gpus=1", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
+    command = Command("selfplay", *arguments, log=tmp_path / "log")
+    assert command.wait() == 2, command.output
+    assert command.output.splitlines()[-1].startswith("error: Ray lends a GPU to who asks for one, but torch finds no")
+    assert "Traceback" not in command.output
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
 
 
@@ -100,7 +134,8 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "argument", ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "+initial.players={ann: 1.0}"]
+    "argument",
+    ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "initial.players={ann: 1.0}", "engine.device=cuda"],
 )
 def test_bad_settings_of_generate_end_before_anything_is_made(
     argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -134,7 +169,7 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     # Table 6 and section 9.1; the first network is trained as all others.
     assert (learner.learning_rate, learner.schedule, learner.num_epochs) == (1e-4, "linear", 3)
     assert (learner.observation_weight, learner.outcome_weight) == (0.9, 0.1)
-    assert config.initial_learner is None and learner.outcome_positions == 0
+    assert config.initial_learner == learner and learner.outcome_positions == 0
     # Section 9.3.
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)

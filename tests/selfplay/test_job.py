@@ -35,6 +35,8 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
         "cluster=job",
         "cluster.generators=1",
         "cluster.generator_memory_mb=0",
+        "cluster.generator_gpus=0",
+        "cluster.evaluator_gpus=0",
         "cluster.learner_gpus=0",
         "selfplay.initial_games=40",
         "selfplay.iterations=1",

@@ -1,26 +1,33 @@
 """The loop over a run directory, with the plain workers in this process."""
 
+import io
 import json
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
-from selfplay.config import TrainConfig
+from cluster.provenance import Provenance
+from search.tournament.evaluator import DealsTask
+from search.tournament.matches import Matches
+from selfplay.config import MatchConfig, TrainConfig
+from selfplay.evaluation import Evaluation, OnProgress
 from selfplay.loop import Loop
-from selfplay.report import learning_curve
+from selfplay.report import learning_curve, report
 from selfplay.run_directory import RunDirectory, first_difference
 from tests.selfplay.material import InProcess, tiny_config
 
 
-def run(config: TrainConfig) -> InProcess:
+def run(config: TrainConfig, kind: type[InProcess] = InProcess) -> InProcess:
     directory = RunDirectory(config.run.dir)
     directory.check(config)
     directory.begin(config)
-    workers = InProcess(config)
+    workers = kind(config)
     with MetricsLogger(directory.root, config.game.name) as metrics:
         Loop(config, directory, workers, metrics).run()
     return workers
@@ -47,7 +54,7 @@ def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iterat
         assert record["players"] == ["argmax_val", "random"]
     assert json.loads((finished / "results" / "tournament.json").read_text())[0]["deals"] == 2
     assert json.loads((finished / "state.json").read_text()) == {"iteration": 2, "stage": "finished"}
-    assert RunDirectory(str(finished)).finished()
+    assert RunDirectory(str(finished)).finished(2) and not RunDirectory(str(finished)).finished(3)
 
 
 def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
@@ -66,9 +73,9 @@ def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
 
 
 def test_the_learning_curve_has_a_point_for_every_iteration(finished: Path) -> None:
-    curve = learning_curve(RunDirectory(str(finished)), iterations=2)
+    curve = learning_curve(Evaluation(tiny_config(str(finished)), RunDirectory(str(finished))), iterations=2)
     assert [iteration for iteration, _ in curve] == [0, 1, 2]
-    assert all(results[0].column("1A/3B").matches == 3 * 4 for _, results in curve)
+    assert all(results[0] and results[0].column("1A/3B").matches == 3 * 4 for _, results in curve)
 
 
 def test_each_iteration_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:
@@ -82,7 +89,7 @@ def test_each_iteration_starts_from_the_weights_of_the_one_before(tmp_path: Path
 def test_a_finished_run_has_nothing_left_to_do(finished: Path) -> None:
     before = contents(finished, "iterations/**/*")
     workers = run(tiny_config(str(finished)))
-    assert (workers.generated, workers.trained) == ([], [])
+    assert (workers.generated, workers.trained, workers.evaluated) == ([], [], [])
     assert contents(finished, "iterations/**/*") == before
 
 
@@ -132,3 +139,104 @@ def test_what_the_run_does_not_learn_from_may_change() -> None:
     assert first_difference(mine, theirs) is None
     assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}) == ("run.seed", 1, 2)
     assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}) == ("model", None, {"n_layer": 2})
+
+
+def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp_path: Path) -> None:
+    directory = RunDirectory(str(tmp_path / "run"))
+    directory.begin(tiny_config(directory.root))
+    directory.record_code(Provenance("1.2", "abc", "+more\n", ("new.py",)))
+    first, second = json.loads((tmp_path / "run/provenance.json").read_text())
+    assert set(first) == set(second) and first["began"] <= second["began"]
+    assert (second["version"], second["revision"], second["untracked"]) == ("1.2", "abc", ["new.py"])
+    assert (tmp_path / "run" / second["diff"]).read_text() == "+more\n" and second["diff"] == "code.1.diff"
+    assert bool(first["diff"]) == (tmp_path / "run/code.diff").exists()
+
+
+# ---- a run whose evaluation or length changes
+
+
+@pytest.fixture
+def again(finished: Path, tmp_path: Path) -> TrainConfig:
+    """The configuration of a finished run, a copy of its own."""
+    shutil.copytree(finished, tmp_path / "again")
+    return tiny_config(str(tmp_path / "again"))
+
+
+def evaluating(config: TrainConfig, **changed: list[MatchConfig]) -> TrainConfig:
+    return replace(config, evaluation=replace(config.evaluation, **changed))
+
+
+def printed(config: TrainConfig) -> str:
+    console = Console(width=200, file=io.StringIO())
+    with console.capture() as capture:
+        report(config, RunDirectory(config.run.dir), console)
+    return capture.get()
+
+
+def test_two_tournaments_of_the_same_players_each_get_the_deals_they_asked_for(again: TrainConfig) -> None:
+    players = ["hearts_rules", "random"]
+    config = evaluating(again, final=[MatchConfig(players, deals=4), MatchConfig(players, deals=2)])
+    run(config)
+    assert [result and result.deals for result in Evaluation(config, RunDirectory(config.run.dir)).final()] == [4, 2]
+
+
+def test_a_finished_run_whose_evaluation_was_extended_plays_the_extension_and_nothing_else(again: TrainConfig) -> None:
+    before = Evaluation(again, RunDirectory(again.run.dir)).final()
+    config = evaluating(again, final=[MatchConfig(["hearts_rules", "random"], deals=2), *again.evaluation.final])
+    assert not Evaluation(config, RunDirectory(config.run.dir)).complete()
+    workers = run(config)
+    assert {task.players for task in workers.evaluated} == {("hearts_rules", "random")}
+    assert (workers.generated, workers.trained) == ([], [])
+    assert Evaluation(config, RunDirectory(config.run.dir)).final()[1:] == before
+    assert Evaluation(config, RunDirectory(config.run.dir)).complete()
+
+
+def test_results_are_never_printed_under_another_players_name(again: TrainConfig) -> None:
+    config = evaluating(
+        again,
+        curve=[MatchConfig(["argmax_val", "hearts_rules"], deals=3)],
+        final=[MatchConfig(["imitation", "random"], deals=2)],
+    )
+    text = printed(config)
+    assert "argmax_val" not in text and "imitation" not in text, "nothing of this has been played yet"
+    run(config)
+    text = printed(config)
+    assert "argmax_val against hearts_rules" in text and "imitation (A)" in text
+    assert "argmax_val against random" in printed(again), "and what was played before is still there"
+
+
+def test_a_tournament_with_more_deals_is_played_again(again: TrainConfig) -> None:
+    (match,) = again.evaluation.final
+    run(config := evaluating(again, final=[replace(match, deals=3)]))
+    (result,) = Evaluation(config, RunDirectory(config.run.dir)).final()
+    assert result is not None and result.deals == 3
+
+
+def test_a_finished_run_can_be_made_longer_but_not_shorter(again: TrainConfig, finished: Path) -> None:
+    shorter = replace(again, selfplay=replace(again.selfplay, iterations=1))
+    with pytest.raises(UserError, match=r"selfplay\.iterations=2, the command says 1; a run can be made longer"):
+        RunDirectory(again.run.dir).check(shorter)
+    longer = replace(again, selfplay=replace(again.selfplay, iterations=3))
+    workers = run(longer)
+    assert [task.out for task in workers.trained] == [RunDirectory(again.run.dir).checkpoint(3)]
+    assert contents(Path(again.run.dir), "iterations/00[012]/**/*") == contents(finished, "iterations/00[012]/**/*")
+    (last,) = Evaluation(longer, RunDirectory(longer.run.dir)).final()
+    assert last is not None and last.settings["iteration"] == 3
+
+
+class Seeing(InProcess):
+    """Workers whose second entrants look at hidden cards."""
+
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+        for task, matches in super().evaluate(tasks, on_progress):
+            yield task, replace(matches, sees_hidden=(False, True))
+
+
+def test_results_of_the_loop_say_who_sees_hidden_cards(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config = replace(config, selfplay=replace(config.selfplay, iterations=0))
+    run(config, Seeing)
+    record = json.loads((tmp_path / "run/results/tournament.json").read_text())[0]
+    assert record["sees_hidden"] == ["argmax_val"]
+    assert "argmax_val (B) (sees hidden cards)" in printed(config)
+    assert "argmax_val against random (sees hidden cards)" in printed(config)

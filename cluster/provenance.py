@@ -1,0 +1,46 @@
+"""Which code made something: the installed version, and where it runs from a git checkout, the revision and what was
+changed since."""
+
+import importlib.metadata
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_GIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The code that runs; empty texts where something cannot be known."""
+
+    version: str
+    """Of the installed package."""
+    revision: str
+    """Of the git checkout that the code lies in, 40 hex digits."""
+    diff: str
+    """What tracked files of the checkout have been changed by since, as ``git diff`` prints it."""
+    untracked: tuple[str, ...]
+    """Files of the checkout that git neither tracks nor ignores."""
+
+
+def provenance(root: str | Path = Path(__file__).parents[1], package: str = "kibitz") -> Provenance:
+    """What can be known about the code in ``root``. Never fails: what git does not tell stays empty."""
+    try:
+        version = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    top = _git(root, "rev-parse", "--show-toplevel").strip()
+    if not top or Path(top).resolve() != Path(root).resolve():  # installed, below somebody else's checkout perhaps
+        return Provenance(version, "", "", ())
+    untracked = _git(root, "ls-files", "--others", "--exclude-standard").splitlines()
+    diff = _git(root, "diff", "--no-ext-diff", "--no-color", "HEAD")
+    return Provenance(version, _git(root, "rev-parse", "HEAD").strip(), diff, tuple(untracked))
+
+
+def _git(root: str | Path, *arguments: str) -> str:
+    """What a git command prints; nothing if it fails or there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, timeout=_GIT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""

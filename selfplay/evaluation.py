@@ -1,0 +1,158 @@
+"""The tournaments of a run: which are wanted, which have been played, and playing the others.
+
+A result belongs to a tournament of the configuration if its players, deals, seed, settings and network are that
+tournament's. So ``evaluation`` may change between the commands of a run: what is new is played, what is not wanted any
+more stays in its file, and nothing is taken for something else.
+"""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from cluster import storage
+from cluster.metrics import MetricsLogger
+from cluster.progress import Progress
+from games.registry import make_game
+from games.rng import derive
+from search.players.spec import labels
+from search.tournament.evaluator import DealsTask
+from search.tournament.matches import Matches, merge
+from search.tournament.result import TournamentResult, from_record, summarize
+from selfplay.config import MatchConfig, TrainConfig
+from selfplay.run_directory import RunDirectory
+
+OnProgress = Callable[[Mapping[str, float]], None]
+"""Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
+
+
+class Evaluators(Protocol):
+    """Whoever plays the tournaments."""
+
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+        """Play parts of tournaments, each with its matches, in whatever order they are finished."""
+
+
+class Evaluation:
+    """The tournaments of one run."""
+
+    def __init__(self, config: TrainConfig, run: RunDirectory) -> None:
+        self._config = config
+        self._run = run
+        self._game = make_game(config.game.name, config.game.options)
+
+    def curve(self, iteration: int) -> list[TournamentResult | None]:
+        """The results of ``evaluation.curve`` with an iteration's network, None where one has not been played."""
+        return self._of(self._config.evaluation.curve, iteration, self._run.tournament(iteration))
+
+    def final(self) -> list[TournamentResult | None]:
+        """The results of ``evaluation.final``, None where one has not been played."""
+        return self._of(self._config.evaluation.final, self._last, self._run.result("tournament.json"))
+
+    def complete(self) -> bool:
+        """Whether there is nothing left to play."""
+        return None not in (*(r for i in range(self._last + 1) for r in self.curve(i)), *self.final())
+
+    def play_curve(self, iteration: int, workers: Evaluators, metrics: MetricsLogger) -> None:
+        """Play what is missing of ``curve(iteration)``."""
+        missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
+        if missing:
+            self._run.write_state(iteration, "evaluate")
+            played = self._play(missing, iteration, f"iteration {iteration}: ", workers, metrics)
+            ahead = {f"points_ahead/{r.players[1]}": r.columns[-1].comparisons[0].advantage for r in played}
+            metrics.log(iteration, ahead)
+            self._keep(self._run.tournament(iteration), played)
+
+    def play_final(self, workers: Evaluators, metrics: MetricsLogger) -> None:
+        """Play what is missing of ``final()``."""
+        missing = self._missing(self._config.evaluation.final, self.final())
+        if missing:
+            self._run.write_state(self._last, "tournament")
+            played = self._play(missing, self._last, "tournament: ", workers, metrics)
+            self._keep(self._run.result("tournament.json"), played)
+
+    @property
+    def _last(self) -> int:
+        return self._config.selfplay.iterations
+
+    # ---- what has been played
+
+    def _of(self, matches: Sequence[MatchConfig], iteration: int, path: str) -> list[TournamentResult | None]:
+        results = stored(path)
+        return [next((r for r in results if self._answers(r, match, iteration)), None) for match in matches]
+
+    def _answers(self, result: TournamentResult, match: MatchConfig, iteration: int) -> bool:
+        return (
+            result.players == tuple(labels(match.players))
+            and result.deals == match.deals
+            and result.seed == self._seed(match)
+            and result.settings == json.loads(json.dumps(self._settings(iteration)))
+        )
+
+    @staticmethod
+    def _missing(matches: Sequence[MatchConfig], results: Sequence[TournamentResult | None]) -> list[MatchConfig]:
+        return [match for match, result in zip(matches, results, strict=True) if result is None]
+
+    @staticmethod
+    def _keep(path: str, played: Sequence[TournamentResult]) -> None:
+        storage.write_json_atomic(path, [result.record() for result in (*stored(path), *played)])
+
+    # ---- playing
+
+    def _play(
+        self, matches: Sequence[MatchConfig], iteration: int, title: str, workers: Evaluators, metrics: MetricsLogger
+    ) -> list[TournamentResult]:
+        """Play tournaments side by side: their deals are shared among all workers."""
+        parts: list[list[Matches]] = [[] for _ in matches]
+        done, decisions, fill, began = 0, 0, 0.0, time.monotonic()
+        with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
+
+            def show(under_way: Mapping[str, float]) -> None:
+                decided = decisions + int(under_way.get("decisions", 0))
+                rate = decided / max(time.monotonic() - began, 1e-9)
+                shown = {"decisions": decided, "decisions/s": rate} | ({"fill": fill / done} if done else {})
+                progress.update(done + under_way.get("deals", 0), shown)
+
+            tasks = [task for index, match in enumerate(matches) for task in self._tasks(index, match, iteration)]
+            for task, played in workers.evaluate(tasks, show):
+                parts[task.match].append(played)
+                done += len(played.points)
+                decisions += int(played.decisions.sum())
+                fill += played.fill * len(played.points)
+                show({})
+        rate = decisions / max(time.monotonic() - began, 1e-9)
+        metrics.log(iteration, {"evaluator_decisions_per_second": rate, "evaluator_fill": fill / done})
+        return [self._result(match, iteration, part) for match, part in zip(matches, parts, strict=True)]
+
+    def _tasks(self, index: int, match: MatchConfig, iteration: int) -> list[DealsTask]:
+        step = self._config.evaluation.deals_per_task
+        return [
+            DealsTask(
+                players=tuple(match.players),
+                checkpoint=self._run.checkpoint(iteration),
+                first=first,
+                count=min(step, match.deals - first),
+                seed=self._seed(match),
+                match=index,
+            )
+            for first in range(0, match.deals, step)
+        ]
+
+    def _result(self, match: MatchConfig, iteration: int, parts: Sequence[Matches]) -> TournamentResult:
+        matches = merge(parts, 0, match.deals)
+        return summarize(
+            self._game, labels(match.players), matches, self._seed(match), settings=self._settings(iteration)
+        )
+
+    def _seed(self, match: MatchConfig) -> int:
+        """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
+        return derive(self._config.run.seed, "evaluate", *match.players)
+
+    def _settings(self, iteration: int) -> dict[str, Any]:
+        return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
+
+
+def stored(path: str) -> list[TournamentResult]:
+    """Every result in a file of tournaments; none where there is no such file."""
+    return [from_record(record) for record in storage.read_json(path)] if storage.exists(path) else []

@@ -1,0 +1,40 @@
+"""Actors on a Ray of this machine."""
+
+import numpy as np
+
+from cluster.config import ClusterConfig
+from cluster.connection import connect
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
+from search.config import SearchConfig
+from search.players.registry import make_players
+from search.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.tournament.matches import merge, play_deals
+from selfplay.generator import GeneratorSettings
+from selfplay.workers import RayWorkers
+
+PLAYERS = ("hearts_rules", "random")
+
+
+def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
+    """With few places a task takes seconds, and the actor is given two tasks at a time, which it does one by one."""
+    game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
+    cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
+    tasks = [DealsTask(PLAYERS, "", first=first, count=100, seed=1) for first in (0, 100)]
+    seen: list[tuple[int, dict[str, float]]] = []
+    done = []
+    with (
+        connect(cluster),
+        RayWorkers(
+            cluster, GeneratorSettings(game, search, engine, 8), EvaluatorSettings(game, search, engine, 14)
+        ) as workers,
+    ):
+        for _, matches in workers.evaluate(tasks, lambda so_far: seen.append((len(done), dict(so_far)))):
+            done.append(matches)
+    early = [so_far for finished, so_far in seen if finished == 0 and so_far["decisions"] > 0]
+    assert early, "nothing was heard of the first task before it was done"
+    assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
+    hearts = HeartsGame()
+    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), 0, 200, seed=1)
+    assert np.array_equal(merge(done, 0, 200).points, alone.points)
