@@ -23,8 +23,8 @@ from learner.config import EngineConfig, ModelConfig
 from search.config import ArgmaxValConfig, GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
+from search.players.engines import make_model
 from search.players.player import Turns
-from search.players.registry import make_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()

@@ -25,8 +25,8 @@ from learner.config import EngineConfig
 from learner.model.network import PolicyValueNet
 from search.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
+from search.players.engines import make_model
 from search.players.player import Turns
-from search.players.registry import make_model
 from tests.search.reference_go_mcts import ReferenceGoMcts
 
 GAME = HeartsGame()

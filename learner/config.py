@@ -5,7 +5,11 @@ command line into frozen classes.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from games.config import GameConfig
 
 PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
@@ -120,6 +124,23 @@ class EngineConfig:
         _one_of("engine", self, "precision", PRECISIONS)
         _at_least("engine", self, "cache_mb", 1)
         _at_least("engine", self, "max_batch", 1)
+
+
+@dataclass
+class LearnConfig:
+    """Training alone: ``python -m learner``."""
+
+    data: str = MISSING
+    """Directory or URI that holds the shards."""
+    out: str = MISSING
+    """Directory of the finished checkpoint; the same command again resumes a killed run."""
+    game: GameConfig = MISSING
+    model: ModelConfig = field(default_factory=ModelConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    init_from: str | None = None
+    """Checkpoint to start from; null for fresh weights."""
+    seed: int = 0
+    """Root of every random number of the training."""
 
 
 def _at_least(group: str, config: object, key: str, low: float) -> None:
