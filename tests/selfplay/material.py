@@ -58,7 +58,7 @@ class InProcess:
     def train(self, task: TrainingTask, on_progress: Callable[[Mapping[str, float]], None]) -> Mapping[str, float]:
         self.trained.append(task)
         learner = Learner()
-        metrics = learner.training.train(task)
+        metrics = learner.train(task)
         on_progress(learner.progress() or metrics)
         return metrics
 
