@@ -34,6 +34,7 @@ ONLY_IN = {
         "learner.training.task",
         "search.players.engines",
         "search.players.registry",
+        "search.docs",
         "search.actor",
         *COMMANDS,
     ),
