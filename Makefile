@@ -27,6 +27,7 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m games.docs
+	$(BIN)/python -m search.docs --write
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.rules

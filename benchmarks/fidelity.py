@@ -29,8 +29,8 @@ from search.config import ArgmaxValConfig, GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
+from search.players.engines import make_model
 from search.players.player import Turns
-from search.players.registry import make_model
 
 GAME = HeartsGame()
 UTILITY = GAME.outcomes.utility("")

@@ -28,8 +28,8 @@ from learner.model.network import PolicyValueNet
 from search.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
+from search.players.engines import make_model
 from search.players.player import Turns
-from search.players.registry import make_model
 
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)

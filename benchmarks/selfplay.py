@@ -19,8 +19,8 @@ from learner.config import EngineConfig
 from learner.model.network import PolicyValueNet
 from search.config import ArgmaxValConfig
 from search.players.argmax_val import ArgmaxVal
+from search.players.engines import make_model
 from search.players.player import Turns
-from search.players.registry import make_model
 from search.table import play_table
 
 GAME = HeartsGame()

@@ -23,6 +23,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 import hydra
@@ -94,6 +95,7 @@ def run(
     ):
         register(config_name, schema)
         sys.argv = [_free_names(argument, schema) for argument in sys.argv]
+        _offer_games(sys.argv[1:])
         _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
@@ -108,6 +110,16 @@ def run(
 def register(config_name: str, schema: type[Any]) -> None:
     """Make a schema known to Hydra as ``<config_name>_schema``; ``run`` does it, and tests that compose do."""
     ConfigStore.instance().store(name=f"{config_name}_schema", node=_writable(schema), provider="kibitz")
+
+
+def _offer_games(arguments: list[str]) -> None:
+    """Let ``game=NAME`` choose a game that another package offers (entry points ``kibitz.games``), and
+    ``game=module:attribute``; presets of ``conf/game`` come first."""
+    names = {entry.name for entry in entry_points(group="kibitz.games")}
+    chosen = [argument.removeprefix("game=") for argument in arguments if argument.startswith("game=")]
+    names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}
+    for name in names:
+        ConfigStore.instance().store(group="game", name=name, node={"name": name, "options": {}}, provider="kibitz")
 
 
 def build(composed: DictConfig, schema: type[T]) -> T:

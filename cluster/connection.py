@@ -6,8 +6,9 @@ import re
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import ray
 from ray._private import ray_constants
 from ray._private.ray_logging import stdout_deduplicator
+from ray.job_config import JobConfig
 
 from cluster import threads
 from cluster.config import ClusterConfig
@@ -104,7 +106,10 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
     """Arguments of ``ray.init``."""
     arguments: dict[str, Any] = {"log_to_driver": config.log_to_driver, "logging_level": logging.WARNING}
     if config.place == "local":
+        job = JobConfig()
+        job._py_driver_sys_path = _PathsOfOurs()
         local: dict[str, Any] = {
+            "job_config": job,
             "address": "local",
             "num_cpus": config.num_cpus or None,
             "num_gpus": None if config.num_gpus < 0 else config.num_gpus,
@@ -122,6 +127,18 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         runtime_env["working_dir"] = config.working_dir
     address = config.address if config.place == "existing" else os.environ.get("RAY_ADDRESS", "auto")
     return arguments | {"address": address, "runtime_env": runtime_env or None}
+
+
+class _PathsOfOurs(list[str]):
+    """Where workers look for modules before anything else, as Ray puts it together.
+
+    Ray adds the working directory, always. Where this process does not import from there, as the program ``kibitz``
+    does not, a ``search.py`` or ``conf/`` of the user's would hide our packages from the workers.
+    """
+
+    def extend(self, paths: Iterable[str]) -> None:
+        """Take those that this process imports from itself."""
+        super().extend(path for path in paths if path in sys.path)
 
 
 def _quieten() -> None:

@@ -15,7 +15,7 @@ Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(states ``[B]``, seeds ``uint64[B]``) -> tokens ``[B]``: what a player does for the seat to move in every row."""
 
 
-def check_game(game: Game, num_deals: int, seed: int, players: Sequence[Decide] = ()) -> None:
+def check_game(game: Game, num_deals: int = 20, seed: int = 1, players: Sequence[Decide] = ()) -> None:
     """Run every law on ``num_deals`` random deals; ``players`` must decide the same in worlds they cannot tell
     apart."""
     for law in LAWS:

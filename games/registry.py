@@ -1,12 +1,19 @@
 """Games by name. Compiled games are imported when they are asked for, and OpenSpiel only for its own games."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from games import plugins
 from games.game import Game
 
-NAMES = ("hearts", "openspiel", "openspiel:<game>")
-"""What ``make_game`` understands."""
+BUILT_IN = ("hearts", "openspiel", "openspiel:<game>")
+"""What ``make_game`` understands without plug-ins."""
+
+
+def names() -> tuple[str, ...]:
+    """What ``make_game`` understands, the plug-ins' games included."""
+    return (*BUILT_IN, *plugins.offered(plugins.GAMES))
 
 
 def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
@@ -14,7 +21,9 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
 
     Args:
         name: ``"hearts"``; ``"openspiel:leduc_poker"`` for any sequential OpenSpiel game, parameters in brackets after
-            it or as options; or ``"openspiel"`` with an option ``load``, the whole string ``pyspiel.load_game`` takes.
+            it or as options; ``"openspiel"`` with an option ``load``, the whole string ``pyspiel.load_game`` takes; a
+            game that another package offers (``games.plugins``); or ``"module:attribute"``, a ``Game`` class or a
+            function that makes one.
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
     given = dict(options or {})
@@ -24,7 +33,7 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
         return HeartsGame(**given)
     if name == "openspiel" or name.startswith("openspiel:"):
         return _open_spiel(name, given)
-    raise ValueError(f"no game {name!r}; the games are {', '.join(NAMES)}")
+    return _plug_in(name, given)
 
 
 def _open_spiel(name: str, options: dict[str, Any]) -> Game:
@@ -34,3 +43,19 @@ def _open_spiel(name: str, options: dict[str, Any]) -> Game:
     if not load:
         raise ValueError("game 'openspiel' needs an option load, e.g. load=leduc_poker")
     return OpenSpielGame(str(load), **options)
+
+
+def _plug_in(name: str, options: dict[str, Any]) -> Game:
+    make = plugins.load(plugins.GAMES, name)
+    if make is None:
+        raise plugins.unknown("game", name, names())
+    if not callable(make):
+        raise ValueError(f"game {name!r} is {make!r}; it must be a class or function that makes a games.game.Game")
+    try:
+        inspect.signature(make).bind(**options)
+    except TypeError as error:
+        raise ValueError(f"game {name!r}: {error}; it has {inspect.signature(make)}") from error
+    game = make(**options)
+    if not isinstance(game, Game):
+        raise ValueError(f"game {name!r} makes a {type(game).__name__}; it must make a games.game.Game")
+    return game

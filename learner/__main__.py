@@ -1,34 +1,13 @@
 """Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
 
-from dataclasses import dataclass, field
-
-from omegaconf import MISSING
-
 from cluster import cli, storage
 from cluster.errors import UserError
 from cluster.progress import Progress
-from games.config import GameConfig
 from games.shards import find_shards
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnConfig
 
 SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""
-
-
-@dataclass
-class LearnConfig:
-    """The whole configuration of this command."""
-
-    data: str = MISSING
-    """Directory or URI that holds the shards."""
-    out: str = MISSING
-    """Directory of the finished checkpoint; the same command again resumes a killed run."""
-    game: GameConfig = MISSING
-    model: ModelConfig = field(default_factory=ModelConfig)
-    learner: LearnerConfig = field(default_factory=LearnerConfig)
-    init_from: str | None = None
-    """Checkpoint to start from; null for fresh weights."""
-    seed: int = 0
 
 
 def main(config: LearnConfig) -> None:

@@ -4,9 +4,12 @@ Hydra composes them from ``conf/model`` and ``conf/learner``. They are not froze
 command line into frozen classes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
 
 from cluster.validation import above, at_least, at_least_below, one_of, require
+from games.config import GameConfig
 
 PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
@@ -118,3 +121,20 @@ class EngineConfig:
         one_of("engine", self, PRECISIONS, "precision")
         one_of("engine", self, TRUNKS, "trunk")
         at_least("engine", self, 1, "cache_mb", "max_batch")
+
+
+@dataclass
+class LearnConfig:
+    """Training alone: ``python -m learner``."""
+
+    data: str = MISSING
+    """Directory or URI that holds the shards."""
+    out: str = MISSING
+    """Directory of the finished checkpoint; the same command again resumes a killed run."""
+    game: GameConfig = MISSING
+    model: ModelConfig = field(default_factory=ModelConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    init_from: str | None = None
+    """Checkpoint to start from; null for fresh weights."""
+    seed: int = 0
+    """Root of every random number of the training."""

@@ -16,12 +16,13 @@ from games.game import Game
 from games.registry import make_game
 from learner.model.checkpoint import load_weights
 from learner.model.network import architecture
-from search.players.registry import check_cache, check_names, own_checkpoints
+from search.players.engines import check_cache
+from search.players.registry import check_names, own_checkpoints
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.generator import GeneratorSettings
+from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
@@ -52,7 +53,7 @@ def _check(config: TrainConfig) -> str:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = _check_memory(config, game)
-        check_names(list(config.selfplay.initial.players), game, with_model=False)
+        memory = "\n".join([memory, *check_players(_generator(config), config.selfplay.initial, game)])
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
             seatings(len(match.players), game.num_players)
@@ -80,17 +81,22 @@ def _check_memory(config: TrainConfig, game: Game) -> str:
     )
 
 
-def _work(config: TrainConfig, run: RunDirectory) -> None:
-    generator = GeneratorSettings(
+def _generator(config: TrainConfig) -> GeneratorSettings:
+    return GeneratorSettings(
         game=config.game,
         search=config.search,
         engine=config.engine,
         games_per_table=config.selfplay.games_per_table,
+        newest_player=config.selfplay.newest_player,
+        earlier_player=config.selfplay.earlier_player,
     )
+
+
+def _work(config: TrainConfig, run: RunDirectory) -> None:
     evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
     with (
         connect(config.cluster),
-        RayWorkers(config.cluster, generator, evaluator) as workers,
+        RayWorkers(config.cluster, _generator(config), evaluator) as workers,
         MetricsLogger(run.root, config.game.name) as metrics,
     ):
         workers.check(GENERATE, LEARN, EVALUATE)

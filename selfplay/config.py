@@ -29,7 +29,8 @@ class InitialConfig:
     """Who plays the games of iteration 0 (paper 001, section 5.2): random players or a weak policy."""
 
     players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
-    """Model-free player -> weight; every seat of every game draws its player from these weights."""
+    """Player -> weight, with settings or a network of its own if it needs one (``go_mcts:num_runs=20@DIR``); every seat
+    of every game draws its player from these weights."""
     keep: list[str] = field(default_factory=list)
     """Players whose sequences are kept; empty keeps everybody's."""
 
@@ -56,6 +57,10 @@ class SelfplayConfig:
     """Iterations of self-play and retraining after iteration 0."""
     games_per_iteration: int = 500_000
     """Deals of every later iteration."""
+    newest_player: str = "argmax_val"
+    """The player that the newest network plays as, with settings if need be (``go_mcts:num_runs=20``)."""
+    earlier_player: str = "imitation"
+    """The player that the networks of the population play as in the other seats."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
@@ -116,3 +121,36 @@ class TrainConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+
+@dataclass
+class GenerateConfig:
+    """Shards alone: ``python -m selfplay.generate``."""
+
+    game: GameConfig = MISSING
+    out: str = MISSING
+    """Directory of the shards."""
+    games: int = 10_000
+    """Deals in all."""
+    games_per_shard: int = 10_000
+    """Deals of one Parquet file."""
+    games_per_table: int = 512
+    """Deals a generator plays side by side; memory for keys and values grows with it."""
+    seed: int = 0
+    """Root of every random number."""
+    initial: InitialConfig = field(default_factory=InitialConfig)
+    """Who plays without checkpoints."""
+    checkpoints: list[str] = field(default_factory=list)
+    """Networks that play, oldest first."""
+    newest_player: str = "argmax_val"
+    """The player that the last network plays as, with settings if need be."""
+    earlier_player: str = "imitation"
+    """The player that all networks play as in the other seats, where there are several."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    def __post_init__(self) -> None:
+        for name, low in (("games", 1), ("games_per_shard", 1), ("games_per_table", 1), ("seed", 0)):
+            if getattr(self, name) < low:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least {low}")

@@ -6,7 +6,7 @@ Letters: ``G`` games of a table, ``P`` seats, ``N`` kept sequences.
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,17 +17,17 @@ from games.registry import make_game
 from games.rng import derive
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
-from learner.model.checkpoint import checkpoint_id, load_weights
-from learner.model.network import PolicyValueNet
-from learner.observation_model import ObservationModel
+from learner.model.checkpoint import load_weights
 from search.config import SearchConfig
-from search.players.argmax_val import ArgmaxVal
-from search.players.imitation import Imitation
+from search.players import kinds
+from search.players.engines import Engines, check_cache
 from search.players.player import Player
-from search.players.registry import make_model, make_model_free
+from search.players.registry import check_names, own_checkpoints, seat_players
+from search.players.spec import PlayerSpec, parse
 from search.table import play_table
+from selfplay.config import InitialConfig
 from selfplay.meter import Meter, MeteredModel
-from selfplay.plan import Network, Seating, ShardPlan, seats
+from selfplay.plan import Seating, ShardPlan, seats
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class GeneratorSettings:
     engine: EngineConfig
     games_per_table: int
     """Deals played side by side."""
+    newest_player: str = "argmax_val"
+    """The player that the newest network plays as; the defaults are the paper's (001, section 6.1)."""
+    earlier_player: str = "imitation"
+    """The player that every network of the population plays as in the other seats."""
 
 
 @dataclass(frozen=True)
@@ -60,25 +64,54 @@ class ShardReport:
     """Mean rows of a forward pass as a part of the table's deals, over all networks; 0 without any."""
 
 
+def check_players(settings: GeneratorSettings, initial: InitialConfig, game: Game) -> list[str]:
+    """Check everybody who plays, before any work.
+
+    Returns:
+        What the tables take in memory of the networks that players of iteration 0 bring, for people to read.
+
+    Raises:
+        ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
+    """
+    check_names(list(initial.players), game, with_model=False, search=settings.search)
+    for key, name in (("newest_player", settings.newest_player), ("earlier_player", settings.earlier_player)):
+        check_names([name], game, search=settings.search)
+        spec = parse(name)
+        if spec.checkpoint or not kinds.find(spec.kind).needs_model:
+            raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
+    said = []
+    for checkpoint in own_checkpoints(list(initial.players)):
+        arch = load_weights(local_copy(checkpoint), game).arch
+        histories, key = settings.games_per_table * game.num_players, f"games_per_table={settings.games_per_table}"
+        said.append(check_cache(arch, settings.engine, histories, key))
+    return said
+
+
 class Generator:
-    """Plays shards; networks stay loaded between them."""
+    """Plays shards; the engines of their networks stay from one to the next."""
 
     def __init__(self, settings: GeneratorSettings) -> None:
         self._settings = settings
-        self._nets: dict[Network, PolicyValueNet] = {}
-        self._ids: dict[Network, str] = {}
         self.game: Game = make_game(settings.game.name, settings.game.options)
+        self._engines = Engines(self.game, settings.engine)
         self._decisions = 0
 
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         began = time.perf_counter()
         self._decisions = 0
-        self._load(plan.networks)
         meter = Meter()
-        players = self._players(plan, meter)
-        kept, decisions = self._play(plan, players)
-        write_shard(path, kept, self.game, self._provenance(plan))
+        specs, names = self._seated(plan)
+        self._engines.keep([spec.checkpoint for spec in specs])
+        try:
+            players = seat_players(
+                specs, names, self.game, self._settings.search, self._engines, lambda model: MeteredModel(model, meter)
+            )
+            kept, decisions = self._play(plan, players, any(spec.checkpoint for spec in specs))
+        except BaseException:
+            self._engines.clear()
+            raise
+        write_shard(path, kept, self.game, self._provenance(plan, specs))
         return ShardReport(
             path=path,
             iteration=plan.iteration,
@@ -102,8 +135,8 @@ class Generator:
         """Process id, for operators and for tests that kill it."""
         return os.getpid()
 
-    def _play(self, plan: ShardPlan, players: Sequence[Player]) -> tuple[Sequences, int]:
-        """The shard's games: the kept sequences, and the decisions that asked a network."""
+    def _play(self, plan: ShardPlan, players: Sequence[Player], networks: bool) -> tuple[Sequences, int]:
+        """The shard's games: the kept sequences, and the decisions taken where ``networks`` play."""
         seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
         seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
@@ -114,7 +147,7 @@ class Generator:
             size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
             result = play_table(self.game, players, seating, seeds, size, on_decisions=self._note, secret=secret)
             states, labels = result.states, result.labels
-            decisions = int(result.decisions.sum()) if plan.networks else 0
+            decisions = int(result.decisions.sum()) if networks else 0
         rows, seat = np.nonzero(keep)
         names = np.array([player.name for player in players], object)
         sequences = Sequences(
@@ -129,37 +162,26 @@ class Generator:
 
     # ---- players and their networks
 
-    def _players(self, plan: ShardPlan, meter: Meter) -> list[Player]:
-        """Everybody who plays, in the order that ``selfplay.plan.seats`` numbers them."""
+    def _seated(self, plan: ShardPlan) -> tuple[list[PlayerSpec], list[str]]:
+        """Everybody who plays and what the shard calls them, in the order that ``selfplay.plan.seats`` numbers them."""
         if plan.seating is Seating.INITIAL:
-            return [make_model_free(name, self.game) for name in plan.initial.players]
-        search, newest = self._settings.search, plan.networks[-1]
-        argmax_val = ArgmaxVal(self._model(newest, meter), search.argmax_val, f"argmax_val@{newest.name}")
-        imitated = plan.networks if plan.seating is Seating.POPULATION else ()
-        return [
-            argmax_val,
-            *(Imitation(self._model(net, meter), search.imitation, f"imitation@{net.name}") for net in imitated),
-        ]
+            return [parse(name) for name in plan.initial.players], list(plan.initial.players)
+        newest, earlier = parse(self._settings.newest_player), parse(self._settings.earlier_player)
+        seated = [(newest, plan.networks[-1])]
+        if plan.seating is Seating.POPULATION:
+            seated += [(earlier, network) for network in plan.networks]
+        specs = [replace(spec, checkpoint=network.path) for spec, network in seated]
+        return specs, [f"{spec.name}@{network.name}" for spec, network in seated]
 
-    def _load(self, networks: Sequence[Network]) -> None:
-        """Have these networks in memory and no others; what was there already stays."""
-        self._nets = {network: net for network, net in self._nets.items() if network in networks}
-        for network in networks:
-            if network not in self._nets:
-                path = local_copy(network.path)
-                self._nets[network] = load_weights(path, self.game)
-                self._ids[network] = checkpoint_id(path)
-
-    def _model(self, network: Network, meter: Meter) -> ObservationModel:
-        """An engine with a cache of its own over a loaded network."""
-        utility = self.game.outcomes.utility(self._settings.search.argmax_val.utility)
-        return MeteredModel(make_model(self._nets[network], utility, self._settings.engine), meter)
-
-    def _provenance(self, plan: ShardPlan) -> dict[str, str]:
+    def _provenance(self, plan: ShardPlan, specs: Sequence[PlayerSpec]) -> dict[str, str]:
+        networks = [(network.name, network.path) for network in plan.networks]
+        if plan.seating is Seating.INITIAL:
+            networks = [(spec.name, spec.checkpoint) for spec in specs if spec.checkpoint]
+        ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
         return {
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),
             "seating": plan.seating.value,
-            "checkpoints": " ".join(f"{network.name}:{self._ids[network]}" for network in plan.networks),
+            "checkpoints": " ".join(f"{name}:{ids[path]}" for name, path in networks),
         }

@@ -18,8 +18,8 @@ from cluster import cli
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
 COMMANDS = {
-    "generate": ("selfplay.generate", "GenerateConfig", ["out=x"]),
-    "learn": ("learner.__main__", "LearnConfig", ["data=x", "out=x"]),
+    "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
+    "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
     "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),
 }

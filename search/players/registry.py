@@ -1,59 +1,18 @@
-"""From a player's name to a player: the only module of this package that loads networks.
+"""From how a player is written (``search.players.spec``) to a player."""
 
-Names are written as ``search.players.spec`` has it: ``argmax_val``, ``argmax_val@DIR`` with a checkpoint of its own
-instead of the one that everybody shares, ``go_mcts:lanes=16`` with a setting of its own.
-"""
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
-
+from cluster import storage
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
 from search.config import SearchConfig
-from search.go_mcts.player import GoMcts
-from search.players.argmax_val import ArgmaxVal
-from search.players.imitation import Imitation
+from search.players import kinds
+from search.players.engines import Engines
 from search.players.player import Player
-from search.players.random_player import RandomPlayer
-from search.players.spec import Entrant, labels, parse
-
-if TYPE_CHECKING:
-    from learner.model.network import Architecture, PolicyValueNet
-
-
-def _hearts_rules(game: Game) -> Player:
-    if game.name != "hearts":
-        raise ValueError(f"player 'hearts_rules' plays hearts only, not {game.name}; choose {', '.join(names(game))}")
-    from search.players.hearts_rules import HeartsRules
-
-    return HeartsRules()
-
-
-_MODEL_FREE: Mapping[str, Callable[[Game], Player]] = {
-    "random": lambda game: RandomPlayer(),
-    "hearts_rules": _hearts_rules,
-}
-_WITH_MODEL: Mapping[str, Callable[[ObservationModel, SearchConfig, Entrant], Player]] = {
-    "argmax_val": lambda model, config, entrant: ArgmaxVal(model, entrant.configured(config.argmax_val)),
-    "imitation": lambda model, config, entrant: Imitation(model, entrant.configured(config.imitation)),
-    "go_mcts": lambda model, config, entrant: GoMcts(model, entrant.configured(config.go_mcts)),
-}
-
-
-def names(game: Game) -> tuple[str, ...]:
-    """Every kind of player that can play ``game``."""
-    return tuple(name for name in (*_MODEL_FREE, *_WITH_MODEL) if name != "hearts_rules" or game.name == "hearts")
-
-
-def make_model_free(name: str, game: Game) -> Player:
-    """The player called ``name``, which needs no network; ``ValueError`` for other names and for another's game."""
-    if name not in _MODEL_FREE:
-        raise ValueError(f"no player {name!r} without a network; there are {', '.join(_MODEL_FREE)}")
-    return _MODEL_FREE[name](game)
+from search.players.spec import PlayerSpec, labels, parse
 
 
 def make_players(
@@ -62,116 +21,113 @@ def make_players(
     search: SearchConfig,
     checkpoint: str = "",
     engine: EngineConfig | None = None,
+    engines: Engines | None = None,
 ) -> list[Player]:
-    """One player per name, in order; each has an engine of its own, every checkpoint is read once.
+    """One player per name, in order; players of the same network and utility share one engine.
 
     The second player of a name is called ``NAME#2``, and so on.
 
     Args:
         checkpoint: directory of the network of all players that name none; may be empty if nobody needs one.
         engine: where and how the networks run; the default settings if None.
+        engines: where engines are kept for later players; new ones with the settings ``engine`` if None.
 
     Raises:
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
     """
     check_names(players, game, search=search)
-    entrants, paths = [parse(name) for name in players], _paths(players, checkpoint)
-    missing = [given for given, path in zip(players, paths, strict=True) if path is not None and not path]
-    if missing:
-        raise ValueError(
-            f"player {missing[0]!r} needs a network: give checkpoint=DIR, or the player as {missing[0]}@DIR"
-        )
-    models = _models(entrants, paths, game, search, engine or EngineConfig())
-    made = []
-    for entrant, model, label in zip(entrants, models, labels(players), strict=True):
-        kind = entrant.kind
-        player = make_model_free(kind, game) if model is None else _WITH_MODEL[kind](model, search, entrant)
-        player.name = label
-        made.append(player)
-    return made
+    specs = _with_networks(players, checkpoint)
+    return seat_players(specs, labels(players), game, search, engines or Engines(game, engine or EngineConfig()))
 
 
-def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig) -> ObservationModel:
-    """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
-    from learner.inference.engine import QueryEngine
+def seat_players(
+    specs: Sequence[PlayerSpec],
+    names: Sequence[str],
+    game: Game,
+    search: SearchConfig,
+    engines: Engines,
+    watch: Callable[[ObservationModel], ObservationModel] = lambda model: model,
+) -> list[Player]:
+    """One player per specification, called by ``names``.
 
-    return QueryEngine(net, utility, engine)
-
-
-def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:
-    """What the keys and values of ``num_histories`` full-length histories take, for people to read.
-
-    Raises:
-        ValueError: more than ``engine.cache_mb``; ``key`` names the setting that asks for so many, with its value.
+    Args:
+        specs: checked, every one that needs a network with its checkpoint.
+        watch: what stands between a player and its engine.
     """
-    from learner.inference.engine import MIB, slot_bytes
+    players = []
+    for spec, name, utility in zip(specs, names, _utilities(specs, search), strict=True):
+        kind = kinds.find(spec.kind)
+        model = watch(engines.get(spec.checkpoint, utility)) if kind.needs_model else None
+        player = kind.factory(game, model, settings_of(spec, search))
+        player.name = name
+        players.append(player)
+    return players
 
-    token = slot_bytes(arch, engine.device, engine.precision)
-    needed = -(-num_histories * arch.n_positions * token // MIB)
-    if needed > engine.cache_mb:
-        raise ValueError(
-            f"{key}: keys and values of {num_histories:,} histories may take {needed:,} MiB, and "
-            f"engine.cache_mb={engine.cache_mb} allows less; raise it, or play fewer games side by side"
-        )
-    return f"keys and values: {token / 1024:.3g} KiB a token, at most {needed:,} MiB for {key}"
+
+def settings_of(spec: PlayerSpec, search: SearchConfig) -> Any:
+    """The settings of a player: its kind's, as configured, with its own in their place; None if its kind has none."""
+    kind = kinds.find(spec.kind)
+    if kind.settings is None:
+        if spec.settings:
+            raise ValueError(f"player {spec.name!r}: {spec.kind} has no settings")
+        return None
+    configured = getattr(search, kind.name) if kind in kinds.BUILT_IN else kind.settings()
+    return spec.configured(configured)
 
 
 def check_names(
     players: Sequence[str], game: Game, with_model: bool = True, search: SearchConfig | None = None
 ) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, has a
-    setting that its kind does not know, or needs a network where ``with_model`` is False."""
-    for entrant in map(parse, players):
-        if entrant.kind in _MODEL_FREE:
-            if entrant.checkpoint:
-                raise ValueError(
-                    f"player {entrant.name!r}: {entrant.kind} uses no network, so leave out @{entrant.checkpoint}"
-                )
-            if entrant.settings:
-                raise ValueError(f"player {entrant.name!r}: {entrant.kind} has no settings")
-            make_model_free(entrant.kind, game)
-        elif entrant.kind not in _WITH_MODEL:
-            raise ValueError(f"no player {entrant.name!r}; there are {', '.join(names(game))}")
-        elif not with_model:
-            raise ValueError(f"player {entrant.name!r} needs a network; only {', '.join(_MODEL_FREE)} can play here")
-        else:
-            entrant.configured(getattr(search or SearchConfig(), entrant.kind))
+    setting that its kind does not know or a utility that the game does not have, or brings no network where it needs
+    one and ``with_model`` says that it will be given none."""
+    for spec in map(parse, players):
+        kind = kinds.find(spec.kind, game)
+        if not kind.plays(game):
+            only = ", ".join(kind.games or ())
+            others = ", ".join(kinds.names(game))
+            raise ValueError(f"player {spec.kind!r} plays {only} only, not {game.name}; choose {others}")
+        if spec.checkpoint and not kind.needs_model:
+            raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
+        if kind.needs_model and not with_model and not spec.checkpoint:
+            raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
+        game.outcomes.utility(getattr(settings_of(spec, search or SearchConfig()), "utility", ""))
 
 
 def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:
     """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records."""
     from learner.model.checkpoint import checkpoint_id
 
-    paths = zip(labels(players), _paths(players, checkpoint), strict=True)
-    return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths if path}
+    specs = zip(labels(players), _with_networks(players, checkpoint), strict=True)
+    paths = {label: spec.checkpoint for label, spec in specs if spec.checkpoint}
+    return {label: {"path": path, "id": checkpoint_id(storage.local_copy(path))} for label, path in paths.items()}
 
 
 def own_checkpoints(players: Sequence[str]) -> list[str]:
     """Checkpoint directories that players bring themselves, in order."""
-    return [entrant.checkpoint for entrant in map(parse, players) if entrant.checkpoint]
+    return [spec.checkpoint for spec in map(parse, players) if spec.checkpoint]
 
 
-def _paths(players: Sequence[str], checkpoint: str) -> list[str | None]:
-    """Checkpoint directory of every player, empty where none was given; None for players without a network."""
-    entrants = map(parse, players)
-    return [entrant.checkpoint or checkpoint if entrant.kind in _WITH_MODEL else None for entrant in entrants]
+def _with_networks(players: Sequence[str], checkpoint: str) -> list[PlayerSpec]:
+    """The players, each that needs a network with its own or ``checkpoint``; ``ValueError`` where there is none."""
+    specs = []
+    for spec in map(parse, players):
+        if kinds.find(spec.kind).needs_model and not spec.checkpoint:
+            if not checkpoint:
+                raise ValueError(
+                    f"player {spec.name!r} needs a network: give checkpoint=DIR, or the player as {spec.name}@DIR"
+                )
+            spec = replace(spec, checkpoint=checkpoint)
+        specs.append(spec)
+    return specs
 
 
-def _models(
-    players: Sequence[Entrant], paths: Sequence[str | None], game: Game, search: SearchConfig, engine: EngineConfig
-) -> list[ObservationModel | None]:
-    """An engine for every player that needs one."""
-    if not any(paths):
-        return [None] * len(players)
-    from learner.model.checkpoint import load_weights
-
-    nets = {path: load_weights(Path(path), game) for path in {path for path in paths if path}}
-    models: list[ObservationModel | None] = []
-    for entrant, path in zip(players, paths, strict=True):
-        if path is None:
-            models.append(None)
-            continue
-        config = entrant.configured(getattr(search, entrant.kind))
-        utility = game.outcomes.utility(getattr(config, "utility", ""))
-        models.append(make_model(nets[path], utility, engine))
-    return models
+def _utilities(specs: Sequence[PlayerSpec], search: SearchConfig) -> list[str]:
+    """The utility that each player asks its network for; players without such a setting take what another player of
+    the same network has, so that they share its engine."""
+    own = [getattr(settings_of(spec, search), "utility", None) for spec in specs]
+    shared = {spec.checkpoint: utility for spec, utility in zip(specs, own, strict=True) if utility is not None}
+    return [
+        shared.get(spec.checkpoint, "") if utility is None else utility
+        for spec, utility in zip(specs, own, strict=True)
+    ]

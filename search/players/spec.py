@@ -1,7 +1,8 @@
-"""How players are named: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
+"""How players are written: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
 
 ``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
-can seat two settings of the same search.
+can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
+none.
 """
 
 from collections.abc import Sequence
@@ -12,16 +13,17 @@ _Config = TypeVar("_Config")
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A name, taken apart."""
+class PlayerSpec:
+    """A player as it was written, taken apart."""
 
     name: str
     """As given."""
     kind: str
+    """A name among ``search.players.kinds``, or ``module:attribute``."""
     settings: tuple[tuple[str, str], ...] = ()
     """Keys and values that differ from the configuration."""
     checkpoint: str = ""
-    """Directory of the network it brings itself."""
+    """Directory, path or URI, of the network it brings itself."""
 
     def configured(self, config: _Config) -> _Config:
         """A copy of its kind's configuration (a dataclass) with its own settings; ``ValueError`` naming player and
@@ -44,21 +46,23 @@ class Entrant:
             raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be true or false")
         try:
             return kind(value)  # type: ignore[no-any-return]
-        except ValueError:
+        except (TypeError, ValueError):
             raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be of type {kind.__name__}") from None
 
 
-def parse(name: str) -> Entrant:
-    """Take a name apart; ``ValueError`` where it makes no sense. Whether there is such a kind is for the registry."""
+def parse(name: str) -> PlayerSpec:
+    """Take a name apart; ``ValueError`` where it makes no sense. Whether there is such a kind is not asked here."""
     player, at, checkpoint = name.partition("@")
     kind, *settings = player.split(":")
+    if settings and settings[0].isidentifier():
+        kind = f"{kind}:{settings.pop(0)}"
     pairs = [setting.partition("=") for setting in settings]
     for setting, (key, equals, value) in zip(settings, pairs, strict=True):
         if not (key and equals and value):
             raise ValueError(f"player {name!r}: {setting!r} is no setting; write {kind}:KEY=VALUE")
     if at and not checkpoint:
         raise ValueError(f"player {name!r}: the directory of a checkpoint must follow the @")
-    return Entrant(name, kind, tuple((key, value) for key, _, value in pairs), checkpoint)
+    return PlayerSpec(name, kind, tuple((key, value) for key, _, value in pairs), checkpoint)
 
 
 def labels(players: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Names become players; bad names and checkpoints are refused with what to do."""
 
+import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
@@ -7,11 +8,14 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, architecture, initialise
 from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SearchConfig
-from search.players.registry import check_cache, checkpoint_record, make_model_free, make_players, own_checkpoints
+from search.players.engines import Engines, check_cache
+from search.players.registry import checkpoint_record, make_players, own_checkpoints
+from search.table import play_table
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 CPU = EngineConfig(device="cpu")
+OTHER = next(name for name in HeartsGame().outcomes.utilities if name != HeartsGame().outcomes.default_utility)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,27 @@ def test_players_keep_their_order_and_get_distinct_names(checkpoint: str) -> Non
     own = f"argmax_val@{checkpoint}"
     players = make_players(["random", own, "random", "imitation"], HeartsGame(), SearchConfig(), checkpoint, CPU)
     assert [player.name for player in players] == ["random", own, "random#2", "imitation"]
+
+
+def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own(checkpoint: str) -> None:
+    game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
+    names = ["argmax_val", "imitation", "argmax_val:threshold=0.2", "random"]
+    make_players(names, game, SearchConfig(), checkpoint, engines=engines)
+    assert engines.loaded == 1
+    other = SearchConfig(go_mcts=GoMctsConfig(num_runs=2, utility=OTHER))
+    make_players(["go_mcts", "imitation"], game, other, checkpoint, engines=engines)
+    assert engines.loaded == 2
+    engines.keep([])
+    assert engines.loaded == 0
+
+
+def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(checkpoint: str) -> None:
+    game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
+    free = engines.get(checkpoint).slots_left
+    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
+    players = make_players(["argmax_val", "imitation", "go_mcts", "random"], game, search, checkpoint, engines=engines)
+    play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2)
+    assert engines.loaded == 1 and engines.get(checkpoint).slots_left == free
 
 
 def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
@@ -70,11 +95,6 @@ def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:
         make_players(["hearts_rules"], ToyGame(), SearchConfig())
     with pytest.raises(ValueError, match="there are random, argmax_val, imitation, go_mcts"):
         make_players(["nobody"], ToyGame(), SearchConfig())
-
-
-def test_a_network_is_no_model_free_player() -> None:
-    with pytest.raises(ValueError, match="there are random, hearts_rules"):
-        make_model_free("argmax_val", HeartsGame())
 
 
 def test_a_utility_that_the_game_does_not_have_is_refused(checkpoint: str) -> None:

@@ -75,7 +75,7 @@ class ToyGame(Game):
         for row, action in enumerate(actions):
             if mover[row] < 0:
                 continue
-            if not legal[row, action]:
+            if not (0 <= action < EOS and legal[row, action]):
                 raise ValueError(f"row {row}: seat {mover[row]} may not play token {action}")
             states["plays"][row, states["num_plays"][row]] = action
             states["num_plays"][row] += 1
@@ -120,7 +120,7 @@ class ToyGame(Game):
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         for view, token in zip(views, tokens, strict=True):
             length = int(view["length"])
-            if length == self.max_length or view["ended"]:
+            if length >= DEALT + PLAYS or view["ended"]:
                 continue
             if not self._right_kind(length, int(token)):
                 view["consistent"], view["ended"] = False, True

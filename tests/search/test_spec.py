@@ -27,7 +27,12 @@ def test_a_name_is_taken_apart():
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("random:lanes=2", "random has no settings"),
         ("argmax_val@", "the directory of a checkpoint must follow the @"),
-        ("nobody:lanes=2", "no player 'nobody:lanes=2'"),
+        ("nobody:lanes=2", "no player 'nobody'; there are random"),
+        ("nobody:", "'' is no setting; write nobody:KEY=VALUE"),
+        ("no.such.module:KIND", "'no.such.module:KIND' cannot be imported .ModuleNotFoundError"),
+        ("no.such.module:KIND:lanes=", "'lanes=' is no setting; write no.such.module:KIND:KEY=VALUE"),
+        ("games.hearts.game:HeartsGame", "must be a search.players.kinds.PlayerKind"),
+        ("go_mcts:utility=fun", "fun"),
     ],
 )
 def test_what_makes_no_sense_is_named_before_any_work(name, complaint):

@@ -1,0 +1,85 @@
+"""The keys of a configuration, read off its dataclasses: names, types, defaults and the docstring under each field.
+
+What ``kibitz COMMAND --help`` and the generated page of players print. It imports nothing but the dataclasses.
+"""
+
+import ast
+import inspect
+import itertools
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+_GIVEN = "must be given"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a configuration."""
+
+    name: str
+    """With the keys of the groups around it, e.g. ``search.go_mcts.num_runs``."""
+    type: str
+    """As it is written in Python."""
+    default: str
+    """As it is written in YAML."""
+    doc: str
+    """The docstring under the field, on one line; empty where there is none."""
+    group: bool = False
+    """Whether it holds keys of its own, which follow."""
+
+
+def keys(schema: type, prefix: str = "") -> Iterator[Key]:
+    """Every key of a dataclass and of the dataclasses in it, in their order."""
+    types, docs = get_type_hints(schema), field_docs(schema)
+    for field in fields(schema):
+        inner = types[field.name]
+        name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
+        if is_dataclass(inner):
+            yield Key(name, "", "", doc or first_sentence(inner), group=True)
+            yield from keys(inner, f"{name}.")  # type: ignore[arg-type]
+        else:
+            yield Key(name, _written(field.type), _default(field), doc)
+
+
+@cache
+def field_docs(schema: type) -> dict[str, str]:
+    """Field -> the docstring under it, those of base classes included."""
+    found: dict[str, str] = {}
+    for owner in reversed(schema.__mro__):
+        if is_dataclass(owner):
+            found |= _own_docs(owner)
+    return found
+
+
+def first_sentence(documented: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+
+
+def _own_docs(schema: type) -> dict[str, str]:
+    try:
+        (definition,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(schema))).body
+    except (OSError, SyntaxError):  # a class made at run time has no source
+        return {}
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for line, following in itertools.pairwise(definition.body):
+        match line, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
+    return found
+
+
+def _written(annotation: Any) -> str:
+    return annotation.__name__ if type(annotation) is type else str(annotation).replace("typing.", "")
+
+
+def _default(field: Any) -> str:
+    value = field.default_factory() if field.default_factory is not MISSING else field.default
+    if value is MISSING or value == "???":  # OmegaConf's mark for a value to be given
+        return _GIVEN
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return '""' if value == "" else str(value)

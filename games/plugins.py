@@ -1,0 +1,70 @@
+"""Games and players of other packages: entry points, and ``module:attribute`` wherever a name may stand.
+
+A package offers them in its ``pyproject.toml``::
+
+    [project.entry-points."kibitz.games"]
+    nim = "my_package.nim:NimGame"
+
+    [project.entry-points."kibitz.players"]
+    nim_rules = "my_package.nim:RULES"
+"""
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+GAMES, PLAYERS = "kibitz.games", "kibitz.players"
+"""Groups of entry points."""
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def offered(group: str) -> tuple[str, ...]:
+    """Names that installed packages offer, whether or not they can be imported."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+
+
+def is_reference(name: str) -> bool:
+    """Whether a name is written ``module:attribute``."""
+    return _REFERENCE.fullmatch(name) is not None
+
+
+def load(group: str, name: str) -> Any:
+    """What ``name`` stands for, an entry point of the group or ``module:attribute``; None if it is neither.
+
+    Raises:
+        ValueError: it cannot be imported, for whatever reason, or two packages offer it; one line that names it.
+    """
+    entries = tuple(entry for entry in entry_points(group=group) if entry.name == name)
+    if len(entries) > 1:
+        values = ", ".join(f"{entry.value} of {_package(entry)}" for entry in entries)
+        raise ValueError(f"{group}: {name!r} is offered more than once ({values}); write module:attribute instead")
+    if entries:
+        return _attribute(entries[0].value, f"plug-in {name!r} of the package {_package(entries[0])}")
+    return _attribute(name, repr(name)) if is_reference(name) else None
+
+
+def unknown(kind: str, name: str, names: Sequence[str]) -> ValueError:
+    """The error for a name that stands for nothing."""
+    return ValueError(f"no {kind} {name!r}; there are {', '.join(names)}, or module:attribute for one of your own")
+
+
+def _attribute(reference: str, what: str) -> Any:
+    module, _, attribute = reference.partition(":")
+    try:
+        found = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # whatever somebody else's module raises
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{what} cannot be imported ({type(error).__name__}: {reason}); mend or remove its package, "
+            f"or put {module} where Python finds it (PYTHONPATH)"
+        ) from error
+    return found
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown package"

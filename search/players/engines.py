@@ -1,0 +1,87 @@
+"""The networks of a process: one query engine for each, which its players share, and what their caches may take."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster import storage
+from games.game import Game
+from learner.config import EngineConfig
+from learner.observation_model import ObservationModel
+
+if TYPE_CHECKING:
+    from learner.model.network import Architecture, PolicyValueNet
+
+
+class Engines:
+    """Engines by (checkpoint, utility), loaded when first asked for and kept until dropped.
+
+    Players that ask the same engine do not disturb each other: each gives back what it holds, and no more.
+    """
+
+    def __init__(self, game: Game, config: EngineConfig) -> None:
+        self._game, self._config = game, config
+        self._engines: dict[tuple[str, str], ObservationModel] = {}
+        self._ids: dict[str, str] = {}
+
+    def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
+        """The engine over a checkpoint (directory, path or URI) whose values are of a utility by name; empty for the
+        game's default. ``ValueError`` naming what is missing or does not fit."""
+        from learner.model.checkpoint import load_weights
+
+        key = (checkpoint, utility or self._game.outcomes.default_utility)
+        if key not in self._engines:
+            values = self._game.outcomes.utility(utility)
+            net = load_weights(storage.local_copy(checkpoint), self._game)
+            self._engines[key] = make_model(net, values, self._config)
+        return self._engines[key]
+
+    def checkpoint_id(self, checkpoint: str) -> str:
+        """The id of a checkpoint, computed once."""
+        from learner.model.checkpoint import checkpoint_id
+
+        if checkpoint not in self._ids:
+            self._ids[checkpoint] = checkpoint_id(storage.local_copy(checkpoint))
+        return self._ids[checkpoint]
+
+    def keep(self, checkpoints: Collection[str]) -> None:
+        """Drop the engines of all other networks."""
+        self._engines = {key: engine for key, engine in self._engines.items() if key[0] in checkpoints}
+
+    def clear(self) -> None:
+        """Drop all engines: after an exception nobody knows what players still hold there."""
+        self._engines.clear()
+
+    @property
+    def loaded(self) -> int:
+        """How many engines there are."""
+        return len(self._engines)
+
+
+def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig) -> ObservationModel:
+    """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
+    from learner.inference.engine import QueryEngine
+
+    return QueryEngine(net, utility, engine)
+
+
+def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:
+    """What the keys and values of ``num_histories`` full-length histories take, for people to read.
+
+    One budget for each network: at a table every seat of every game has one history, whoever plays it, so all players
+    of a network together never hold more than the table's places times its seats.
+
+    Raises:
+        ValueError: more than ``engine.cache_mb``; ``key`` names the setting that asks for so many, with its value.
+    """
+    from learner.inference.engine import MIB, slot_bytes
+
+    token = slot_bytes(arch, engine.device, engine.precision)
+    needed = -(-num_histories * arch.n_positions * token // MIB)
+    if needed > engine.cache_mb:
+        raise ValueError(
+            f"{key}: keys and values of {num_histories:,} histories may take {needed:,} MiB, and "
+            f"engine.cache_mb={engine.cache_mb} allows less; raise it, or play fewer games side by side"
+        )
+    return f"keys and values: {token / 1024:.3g} KiB a token, at most {needed:,} MiB for {key}"

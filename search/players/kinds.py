@@ -1,0 +1,123 @@
+"""The kinds of players there are, each declared once: self-play, tournaments and the docs read these records.
+
+A package of your own offers a kind as an entry point of the group ``kibitz.players`` (``games.plugins``); without one,
+``module:attribute`` stands wherever a kind's name may.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from games import plugins
+from games.game import Game
+from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig
+from search.go_mcts.player import GoMcts
+from search.players.argmax_val import ArgmaxVal
+from search.players.imitation import Imitation
+from search.players.player import Player
+from search.players.random_player import RandomPlayer
+
+
+@dataclass(frozen=True)
+class PlayerKind:
+    """What everybody needs to know of a kind of player."""
+
+    name: str
+    """What it is called on the command line."""
+    factory: Callable[[Game, Any, Any], Player]
+    """(game, model, settings) -> a player. ``model`` is a ``learner.observation_model.ObservationModel``, None without
+    ``needs_model``; ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility``
+    names the utility of the outcomes that the model's values are made of."""
+    summary: str
+    """One sentence."""
+    games: tuple[str, ...] | None = None
+    """Names of the games it plays; None for all."""
+    settings: type | None = None
+    """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
+    needs_model: bool = False
+    """Whether it asks a network."""
+
+    def plays(self, game: Game) -> bool:
+        """Whether it plays this game."""
+        return self.games is None or game.name in self.games
+
+
+def _hearts_rules(game: Game, model: None, settings: None) -> Player:
+    from search.players.hearts_rules import HeartsRules
+
+    return HeartsRules()
+
+
+BUILT_IN = (
+    PlayerKind(
+        name="random",
+        summary="Chooses uniformly among its legal actions.",
+        factory=lambda game, model, settings: RandomPlayer(),
+    ),
+    PlayerKind(
+        name="hearts_rules",
+        summary="Plays Hearts by rules of thumb.",
+        games=("hearts",),
+        factory=_hearts_rules,
+    ),
+    PlayerKind(
+        name="argmax_val",
+        summary="ArgmaxVal*: the action of the highest value among the likely ones (paper 001, equations 2 and 3).",
+        settings=ArgmaxValConfig,
+        needs_model=True,
+        factory=lambda game, model, settings: ArgmaxVal(model, settings),
+    ),
+    PlayerKind(
+        name="imitation",
+        summary="Samples the network's policy over the legal actions (paper 001, section 6.1).",
+        settings=ImitationConfig,
+        needs_model=True,
+        factory=lambda game, model, settings: Imitation(model, settings),
+    ),
+    PlayerKind(
+        name="go_mcts",
+        summary="GO-MCTS: a search of observation histories, which the network continues (paper 001, Algorithm 3).",
+        settings=GoMctsConfig,
+        needs_model=True,
+        factory=lambda game, model, settings: GoMcts(model, settings),
+    ),
+)
+"""This repository's kinds; their settings are configured under ``search`` by the same names."""
+
+
+def find(name: str, game: Game | None = None) -> PlayerKind:
+    """The kind called ``name``, a plug-in's entry point or ``module:attribute``; an error lists those that play
+    ``game``.
+
+    Raises:
+        ValueError: there is none, or it cannot be imported; one line.
+    """
+    for kind in BUILT_IN:
+        if kind.name == name:
+            return kind
+    module, _, attribute = name.partition(":")
+    if attribute and any(module == known.name for known in BUILT_IN):
+        raise ValueError(f"player {name!r}: {attribute!r} is no setting; write {module}:KEY=VALUE")
+    found = plugins.load(plugins.PLAYERS, name)
+    if found is None:
+        raise plugins.unknown("player", name, [kind.name for kind in every() if game is None or kind.plays(game)])
+    if not isinstance(found, PlayerKind):
+        raise ValueError(f"player {name!r} is a {type(found).__name__}; it must be a search.players.kinds.PlayerKind")
+    return replace(found, name=name)
+
+
+def every() -> list[PlayerKind]:
+    """This repository's kinds and the plug-ins'; a plug-in that cannot be imported is left out."""
+    kinds = list(BUILT_IN)
+    for name in plugins.offered(plugins.PLAYERS):
+        if all(name != kind.name for kind in BUILT_IN):
+            try:
+                kinds.append(find(name))
+            except ValueError:
+                continue
+    return kinds
+
+
+def names(game: Game) -> tuple[str, ...]:
+    """Every kind that plays ``game``."""
+    return tuple(kind.name for kind in every() if kind.plays(game))

@@ -1,0 +1,167 @@
+"""A game and players of another package, installed beside this one, take part in everything."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from games.registry import make_game
+from games.shards import read_shard
+from search.players import kinds
+from tests.search import toy
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "tiny-tricks"
+version = "1.0"
+
+[project.entry-points."kibitz.games"]
+toy = "tiny_tricks.game:ToyGame"
+lost = "tiny_tricks.lost:Game"
+
+[project.entry-points."kibitz.players"]
+highest = "tiny_tricks.players:HIGHEST"
+broken = "tiny_tricks.players:NO_SUCH_KIND"
+"""
+PLAYERS = '''
+"""Players of the toy game."""
+
+from dataclasses import dataclass
+
+from search.players.kinds import PlayerKind
+
+
+@dataclass
+class Settings:
+    lowest: bool = False
+    """Whether the lowest card is played instead."""
+
+
+class Highest:
+    """Plays its highest legal card, or its lowest."""
+
+    sees_hidden = False
+
+    def __init__(self, settings):
+        self.name = "highest"
+        self._lowest = settings.lowest
+
+    def start(self, game, num_games):
+        pass
+
+    def forget(self, games):
+        pass
+
+    def act(self, turns):
+        if self._lowest:
+            return turns.legal.argmax(axis=1)
+        return turns.legal.shape[1] - 1 - turns.legal[:, ::-1].argmax(axis=1)
+
+
+HIGHEST = PlayerKind(
+    name="highest",
+    summary="Plays its highest legal card.",
+    games=("toy",),
+    settings=Settings,
+    factory=lambda game, model, settings: Highest(settings),
+)
+UNLISTED = PlayerKind(
+    name="unlisted", summary="As above.", settings=Settings, factory=lambda game, model, settings: Highest(settings)
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment variables under which the package is installed."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+    package = source / "tiny_tricks"
+    package.mkdir()
+    (source / "pyproject.toml").write_text(PYPROJECT)
+    (package / "__init__.py").write_text("")
+    (package / "game.py").write_text(Path(toy.__file__).read_text())
+    (package / "players.py").write_text(PLAYERS)
+    line = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    subprocess.run([*line, "--target", str(target), str(source)], check=True, timeout=120)
+    return {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{ROOT}"}
+
+
+def run(environment: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, *arguments]
+    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180)
+
+
+def checked(environment: dict[str, str], *arguments: str | Path) -> str:
+    done = run(environment, *arguments)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_its_game_is_held_to_the_laws_by_a_test_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "test_toy.py").write_text(
+        "from games.conformance import check_game\n"
+        "from games.registry import make_game\n\n\n"
+        "def test_the_laws():\n"
+        "    check_game(make_game('toy'))\n"
+    )
+    checked(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path)
+
+
+def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(environment: dict[str, str]) -> None:
+    said = checked(environment, "-m", "cluster.console", "docs")
+    assert "games: hearts, openspiel, openspiel:<game>, lost, toy" in said
+    assert "players: random, hearts_rules, argmax_val, imitation, go_mcts, highest\n" in said
+    assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
+    assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
+        environment, "-m", "cluster.console", "docs", "players"
+    )
+    assert "The deck is" not in checked(environment, "-m", "cluster.console", "docs", "toy")
+
+
+@pytest.mark.parametrize("game", ["toy", "tiny_tricks.game:ToyGame"])
+def test_it_plays_tournaments(environment: dict[str, str], game: str) -> None:
+    players = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
+    done = run(environment, "-m", "cluster.console", "tournament", f"game={game}", players, "deals=20")
+    assert done.returncode == 0, done.stderr
+    assert "highest (A)" in done.stdout
+
+
+@pytest.mark.slow
+def test_it_plays_in_self_play(environment: dict[str, str], tmp_path: Path) -> None:
+    players = "+initial.players.highest=3.0"
+    line = ["-m", "selfplay.generate", "game=toy", players, "games=40", f"out={tmp_path}/shards"]
+    checked(environment, *line, "cluster.generators=1")
+    rows = read_shard(tmp_path / "shards" / "00000.parquet", toy.ToyGame())
+    assert set(rows.player) == {"random", "highest"} and len(rows) == 80
+
+
+@pytest.mark.parametrize(
+    ("game", "player", "message"),
+    [
+        ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, highest"),
+        ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
+        ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
+        ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
+        ("toy", '"highest:depth=2"', "highest has no 'depth'; there are lowest"),
+    ],
+)
+def test_what_is_wrong_with_a_plug_in_is_one_line(
+    environment: dict[str, str], game: str, player: str, message: str
+) -> None:
+    done = run(environment, "-m", "search.tournament", f"game={game}", f"players=[{player},random]", "deals=1")
+    assert done.returncode == 2
+    assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_without_the_package_its_names_stand_for_nothing() -> None:
+    with pytest.raises(ValueError, match=r"no game 'toy'; there are hearts, openspiel, openspiel:<game>, or "):
+        make_game("toy")
+    with pytest.raises(ValueError, match=r"no player 'highest'; there are random, hearts_rules"):
+        kinds.find("highest")
