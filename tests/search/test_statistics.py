@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
-from games.rng import derive_many
-from search.config import SearchConfig
-from search.players.registry import make_players
-from search.table import play_table
-from search.tournament.matches import seatings
+from search.players.hearts_rules import HeartsRules
+from search.players.player import Turns
+from search.tournament.matches import play_deals, seatings
 from search.tournament.statistics import mean_interval, wilcoxon_p
 
 
@@ -41,15 +39,19 @@ def test_fewer_than_five_deals_have_no_interval() -> None:
     assert [mean_interval(np.zeros((deals, 1))) is None for deals in range(1, 7)] == [True] * 4 + [False] * 2
 
 
+class Careless(HeartsRules):
+    """Plays its first legal card in every tenth turn."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        return np.where(turns.seeds % np.uint64(10) == 0, turns.legal.argmax(axis=1), super().act(turns))
+
+
 @pytest.fixture(scope="module")
 def differences() -> dict[str, np.ndarray]:
-    """Points by deal (``float64[D]``) that a rule-based player is ahead of players who are rule-based too, but random
-    in every fifth seat: what resampling takes for the truth. Two columns, "All" and the most discrete one."""
-    game, seats, deals = HeartsGame(), seatings(2, 4), 600
-    players = make_players(["hearts_rules", "random"], game, SearchConfig())
-    careless = (np.random.default_rng(1).random((deals, *seats.shape)) < 0.2) & (seats == 1)
-    seeds = np.repeat(derive_many(5, deals), len(seats))
-    points = play_table(game, players, careless.reshape(-1, 4).astype(int), seeds).points.reshape(deals, -1, 4)
+    """Points by deal (``float64[D]``) that a rule-based player is ahead of a careless one: what resampling takes for
+    the truth. Two columns, "All" and the most discrete one."""
+    seats, deals = seatings(2, 4), 600
+    points = play_deals(HeartsGame(), [HeartsRules(), Careless()], 0, deals, seed=5, table_size=2048).points
     weights = (seats == 0) / (seats == 0).sum(1, keepdims=True) - (seats == 1) / (seats == 1).sum(1, keepdims=True)
     ahead = (points * weights).sum(axis=2)
     return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, (seats == 0).sum(1) == 1].mean(axis=1)}
