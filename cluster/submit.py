@@ -2,8 +2,7 @@
 
 ::
 
-    python -m cluster.submit --address http://HEAD:8265 -- \\
-        python -m selfplay experiment=hearts_paper run.dir=/shared/run
+    python -m cluster.submit --address http://HEAD:8265 -- python -m selfplay experiment=hearts_paper run.dir=/shared/a
 
 ``ray job submit`` does the same but ends with 1 whatever the command's exit code was. The cluster asks for a token:
 set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN`` here as on the head.

@@ -151,6 +151,5 @@ class GenerateConfig:
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     def __post_init__(self) -> None:
-        for name, low in (("games", 1), ("games_per_shard", 1), ("games_per_table", 1), ("seed", 0)):
-            if getattr(self, name) < low:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least {low}")
+        at_least("", self, 1, "games", "games_per_shard", "games_per_table")
+        at_least("", self, 0, "seed")

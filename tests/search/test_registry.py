@@ -114,7 +114,7 @@ def test_a_checkpoint_of_another_game_is_refused(checkpoint: str) -> None:
         (lambda: ArgmaxValConfig(threshold=1.5), "argmax_val.threshold=1.5: must be between 0 and 1"),
         (lambda: ImitationConfig(temperature=0.0), "imitation.temperature=0.0: must be above 0"),
         (lambda: GoMctsConfig(num_runs=0), "go_mcts.num_runs=0: must be at least 1"),
-        (lambda: GoMctsConfig(exploration=-1.0), "go_mcts.exploration is -1.0"),
+        (lambda: GoMctsConfig(exploration=-1.0), "go_mcts.exploration=-1.0: must be at least 0"),
         (lambda: EngineConfig(device="tpu"), "engine.device=tpu: must be one of auto, cpu, cuda"),
         (lambda: EngineConfig(max_batch=0), "engine.max_batch=0: must be at least 1"),
     ],
