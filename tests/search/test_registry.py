@@ -61,7 +61,7 @@ def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(che
     free = engines.get(checkpoint).slots_left
     search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
     players = make_players(["argmax_val", "imitation", "go_mcts", "random"], game, search, checkpoint, engines=engines)
-    play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2)
+    play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2, secret=1)
     assert engines.loaded == 1 and engines.get(checkpoint).slots_left == free
 
 
