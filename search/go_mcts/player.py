@@ -10,47 +10,37 @@ from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import InOrder
 from search.go_mcts.subtree import Subtrees
-from search.players.histories import Histories
+from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 
 _ROWS, _MOST_SPECULATIVE = 128, 16
 """Most simulations in flight in a batch of searches, and in one of them, if the configuration leaves it open."""
 
 
-class GoMcts:
+class GoMcts(ModelPlayer):
     """Searches every turn of a batch and plays the function Argmax of Algorithm 3."""
 
-    sees_hidden = False
-
     def __init__(self, model: ObservationModel, config: GoMctsConfig, name: str = "go_mcts") -> None:
-        self.name = name
+        super().__init__(model, name)
         self.config = config
         self._model = model
-        self._histories = Histories(model)
-        self._subtrees = Subtrees()
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every history is forgotten."""
+        super().start(game, num_games)
         self._game = game
-        self._histories.start(game, num_games)
         self._subtrees = Subtrees()
 
     def forget(self, games: np.ndarray) -> None:
         """Give back what was computed of ended deals."""
-        self._histories.forget(games)
+        super().forget(games)
         self._subtrees.forget(games)
 
-    def act(self, turns: Turns) -> np.ndarray:
-        """``[M]``: the most valuable root action of each turn, the first one of equals; a turn with a single legal
-        action is not searched."""
-        actions = turns.legal.argmax(1)
-        rows = np.flatnonzero(turns.legal.sum(1) > 1)
-        if len(rows):
-            forest = self.search(turns, rows).forest
-            for tree, row in enumerate(rows):
-                choices, values, _ = forest.root_statistics(tree)
-                actions[row] = choices[values.argmax()]
-        return actions
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: the root action of the highest mean value, the first one of equals."""
+        forest = self.search(turns, np.arange(len(turns.game))).forest
+        found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
+        return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
 
     def search(self, turns: Turns, rows: np.ndarray) -> Search:
         """Run the search of the given turns to its end; the trees stay readable in ``.forest``, tree ``i`` for
@@ -60,13 +50,13 @@ class GoMcts:
         width = min(asked.tokens.shape[1], self._game.max_length)
         tokens[:, :width] = asked.tokens[:, :width]
         lengths = asked.lengths.astype(np.int64)
-        roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self._histories.beginnings(asked))
+        roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self.histories.beginnings(asked))
         in_flight, order = self._parallelism(len(rows))
         search = Search(self._game, self._model, self.config, roots, asked.seeds, in_flight, order)
         if self.config.keep_subtree:
             self._subtrees.hand_on(search, asked)
         search.run()
-        self._histories.store(asked, search.forest.nodes.handle[: len(rows)])
+        self.histories.store(asked, search.forest.nodes.handle[: len(rows)])
         return search
 
     def _parallelism(self, searches: int) -> tuple[int, type[AtOnce] | type[InOrder]]:

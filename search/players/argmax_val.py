@@ -5,42 +5,26 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 
 import numpy as np
 
-from games.game import Game
 from learner.observation_model import ObservationModel, by_token
 from search.config import ArgmaxValConfig
-from search.players.histories import Histories
+from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 from search.players.policy import admitted, legal_policy
 
 
-class ArgmaxVal:
+class ArgmaxVal(ModelPlayer):
     """Plays the legal action of the highest value V(h.a) among those the policy finds likely enough."""
 
-    sees_hidden = False
-
     def __init__(self, model: ObservationModel, config: ArgmaxValConfig, name: str = "argmax_val") -> None:
-        self.name = name
+        super().__init__(model, name)
         self._threshold = config.threshold
-        self._histories = Histories(model)
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Forget every earlier history."""
-        self._histories.start(game, num_games)
-
-    def forget(self, games: np.ndarray) -> None:
-        """Give back what was computed of ended deals."""
-        self._histories.forget(games)
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn; a forced move costs no query."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        if len(free):
-            asked = turns.take(free)
-            answer = self._histories.query(asked, asked.legal)
-            values = by_token(answer.action_values, asked.legal)
-            actions[free] = argmax_val(answer.next_token, values, asked.legal, self._threshold)
-            self._histories.keep(asked, actions[free], asked.legal, answer)
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: see ``argmax_val``."""
+        answer = self.histories.query(turns, turns.legal)
+        values = by_token(answer.action_values, turns.legal)
+        actions = argmax_val(answer.next_token, values, turns.legal, self._threshold)
+        self.histories.keep(turns, actions, turns.legal, answer)
         return actions
 
 

@@ -5,41 +5,24 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 
 import numpy as np
 
-from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import ImitationConfig
-from search.players.histories import Histories
+from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
 
-class Imitation:
+class Imitation(ModelPlayer):
     """Plays as those played whose games the model was trained on."""
 
-    sees_hidden = False
-
     def __init__(self, model: ObservationModel, config: ImitationConfig, name: str = "imitation") -> None:
-        self.name = name
+        super().__init__(model, name)
         self._temperature = config.temperature
-        self._histories = Histories(model)
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Forget every earlier history."""
-        self._histories.start(game, num_games)
-
-    def forget(self, games: np.ndarray) -> None:
-        """Give back what was computed of ended deals."""
-        self._histories.forget(games)
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn, drawn with the turn's seed; a forced move costs no query."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        if len(free):
-            asked = turns.take(free)
-            policy = legal_policy(self._histories.query(asked).next_token, asked.legal)
-            actions[free] = sample(self._heated(policy), asked.seeds)
-        return actions
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: drawn from the policy with each turn's seed."""
+        policy = legal_policy(self.histories.query(turns).next_token, turns.legal)
+        return sample(self._heated(policy), turns.seeds)
 
     def _heated(self, policy: np.ndarray) -> np.ndarray:
         """The policy raised to ``1 / temperature`` and normalised; scaled first, so that small powers do not vanish."""
