@@ -5,6 +5,7 @@ modules in the working directory, so that a ``search.py`` or a ``conf/`` there d
 imported when it runs, and its help reads nothing but the dataclasses of its configuration.
 """
 
+import os
 import runpy
 import sys
 import textwrap
@@ -59,6 +60,14 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point: runs a subcommand, which ends the process itself, or prints what was asked; 2 after bad input."""
+    try:
+        return _main(arguments)
+    except BrokenPipeError:  # whoever read what was printed has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _main(arguments: list[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     name = given[0] if given else "--help"
     if name in ("--version", "-V"):

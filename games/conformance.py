@@ -206,24 +206,34 @@ def check_possible(game: Game, num_deals: int, seed: int) -> None:
 
 
 def check_garbage(game: Game, num_deals: int, seed: int) -> None:
-    """``advance`` takes any token at any point without an error; a view at its end stays as it is."""
+    """``advance`` takes any token at any point without an error, random ones and those of another deal, which are of
+    the
+    right kind; a view at its end stays as it is."""
     states = game.deal(derive_many(seed, num_deals))
     game.playout(states, derive_many(derive(seed, "playout"), num_deals))
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     prefix = (mix(derive_many(seed, num_deals), 1) % lengths.astype(np.uint64)).astype(np.int64)
-    views = game.views(tokens, prefix)
-    for step in range(game.max_length):
-        seeds = mix(derive_many(seed, num_deals), 2 + step)
-        ended = game.next(views) == Next.END
-        verdict, label = game.consistent(views), game.view_outcome(views)
-        game.advance(views, (seeds % np.uint64(game.vocabulary.size)).astype(np.int64))
-        following = game.next(views)
-        assert np.isin(following, [int(n) for n in Next]).all(), "next is no Next"
-        assert (following[ended] == Next.END).all(), "a view at its end went on"
-        assert (game.consistent(views) == verdict)[ended].all(), "a view at its end changed its verdict"
-        assert (game.view_outcome(views) == label)[ended].all(), "a view at its end changed its outcome"
-        assert (game.view_legal(views).any(axis=1) == (following == Next.ACTION)).all(), "no legal move at own turn"
-        assert not (~verdict & game.consistent(views)).any(), "an impossible history became possible"
+    others = np.roll(tokens, 1, axis=0).astype(np.int64)
+    for random in (True, False):
+        views = game.views(tokens, prefix)
+        for step in range(game.max_length):
+            drawn = (mix(derive_many(seed, num_deals), 2 + step) % np.uint64(game.vocabulary.size)).astype(np.int64)
+            place = np.minimum(prefix + step, tokens.shape[1] - 1)
+            _check_step(game, views, drawn if random else others[np.arange(num_deals), place])
+
+
+def _check_step(game: Game, views: np.ndarray, tokens: np.ndarray) -> None:
+    ended = game.next(views) == Next.END
+    verdict, label = game.consistent(views), game.view_outcome(views)
+    game.advance(views, tokens)
+    following, outcome = game.next(views), game.view_outcome(views)
+    assert np.isin(following, [int(n) for n in Next]).all(), "next is no Next"
+    assert ((outcome >= -1) & (outcome < game.outcomes.num_labels)).all(), "an outcome label that does not exist"
+    assert (following[ended] == Next.END).all(), "a view at its end went on"
+    assert (game.consistent(views) == verdict)[ended].all(), "a view at its end changed its verdict"
+    assert (outcome == label)[ended].all(), "a view at its end changed its outcome"
+    assert (game.view_legal(views).any(axis=1) == (following == Next.ACTION)).all(), "no legal move at own turn"
+    assert not (~verdict & game.consistent(views)).any(), "an impossible history became possible"
 
 
 def check_no_leak(game: Game, num_deals: int, seed: int, players: Sequence[Decide] = ()) -> None:

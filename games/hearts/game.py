@@ -126,8 +126,8 @@ class HeartsGame(Game):
         return possible
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
-        """As ``Game.view_outcome``; a complete history that is inconsistent, but whose 52 plays can be scored, has
-        its label too."""
+        """As ``Game.view_outcome``; a complete history that is inconsistent, but whose 52 plays give points that some
+        deal gives, has its label too."""
         labels = np.empty(len(views), np.int32)
         outcomes.view_labels(views, self._keys, labels)
         return labels

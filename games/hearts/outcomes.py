@@ -25,9 +25,12 @@ def key_of(points, observer):
 
 @kernel
 def label_of(public, observer, keys, points):
-    """Label of a finished deal seen from ``observer``; ``keys`` is ``int64[K]`` ascending, ``points`` scratch."""
+    """Label of a finished deal seen from ``observer``, -1 where cards that cannot be give points that no deal gives;
+    ``keys`` is ``int64[K]`` ascending, ``points`` scratch."""
     score(public, points)
-    return np.searchsorted(keys, key_of(points, observer))
+    key = key_of(points, observer)
+    label = np.searchsorted(keys, key)
+    return label if label < len(keys) and keys[label] == key else -1
 
 
 @kernel

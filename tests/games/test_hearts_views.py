@@ -151,6 +151,22 @@ def test_no_real_history_is_ever_inconsistent_and_no_impossible_one_recovers(opt
         before = verdict
 
 
+def test_a_whole_history_of_impossible_cards_ends_with_a_label_of_the_table_or_none() -> None:
+    game, random = HeartsGame(), np.random.default_rng(7)
+    histories, lengths = random_histories(game, 61, 2000)
+    starts = np.array([plays_from(tokens) for tokens in histories])
+    place = np.arange(histories.shape[1])
+    played = (place >= starts[:, None]) & (place < starts[:, None] + 52)
+    repeated = played & (random.random(histories.shape) < 0.3)
+    histories[repeated] = random.integers(0, 52, np.count_nonzero(repeated))
+    views = game.views(histories, lengths - 1)
+    labels = game.view_outcome(views)
+    assert (game.next(views) == Next.END).all() and not game.consistent(views).any()
+    assert labels.min() == -1 and labels.max() < game.outcomes.num_labels
+    scored = labels[labels >= 0]
+    assert len(scored) > 0 and len(scored) < len(labels)
+
+
 PREFIX = "pass left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD"
 RIGHT = PREFIX.replace("left", "right")
 
