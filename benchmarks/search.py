@@ -6,8 +6,8 @@ The plain version does a quarter of the runs (all of them with ``--full``), and 
 a tree are its cheapest, so that flatters it. As fresh weights know no cards, both sample only tokens that are possible
 (``mask_impossible``): runs then are as long as a trained network's.
 
-* ``one_game_exact``: exact, float32. One search at a time, ``lanes=1``: Algorithm 3 itself, whose runs may begin ahead
-  of their turn (``ahead``, its default), as that leaves the tree as it is.
+* ``one_game_exact``: exact, float32. One search at a time, ``lanes=1``: Algorithm 3 itself, with
+  speculative simulations (``speculative``, its default), which leave the tree as it is.
 * ``one_game``: not exact, bfloat16 and lanes. One search at a time, ``lanes=16``: sixteen runs choose before any of
   them is backed up, so trees are other ones than the paper's.
 * ``games_32``: not exact, bfloat16. 32 searches side by side, ``lanes=1``: Algorithm 3 in rounded arithmetic, which

@@ -110,7 +110,7 @@ class EngineConfig:
     max_batch: int = 1024
     """Rows of one forward pass at most."""
     cache_mb: int = 4096
-    """MiB that the keys and values of each player's network may take at most."""
+    """MiB that the keys and values of each network may take at most; a GPU gives them at once."""
     cuda_graphs: bool = False
     """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
     trunk: str = "auto"

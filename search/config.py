@@ -35,7 +35,7 @@ class GoMctsConfig:
     """GO-MCTS (paper 001, Algorithm 3; the defaults are section 9.3's for Hearts)."""
 
     num_runs: int = 100
-    """Runs from the root for every decision, n."""
+    """Simulations of every decision: the paper's N_runs."""
     num_steps: int = 2
     """Own moves of a rollout before the value is taken from the model, N_steps."""
     exploration: float = 0.4
@@ -43,22 +43,26 @@ class GoMctsConfig:
     threshold: float = 0.05
     """The least probability, normalised over the legal actions, of an action that becomes a child."""
     illegal_penalty: float = 0.01
-    """Mu: what a run that ended in an impossible history takes from every node on its path."""
+    """Mu: what a simulation that ended in an impossible history takes from every node on its path."""
     lanes: int = 1
-    """Runs of a search that are under way at once; 1 is Algorithm 3 itself, more fill the batch of a lone search."""
+    """Simulations of a search in flight at once that see each other; 1 is Algorithm 3 itself, more fill the batch of a
+    lone search."""
     speculative: int = 0
-    """With one lane, the most runs of a search that are under way at once: all but the first on a guess, and made anew
+    """With one lane, the most simulations of a search in flight at once: all but the first on a guess, and rolled back
     where it was wrong, so that the tree does not depend on it. 1 for none; 0 for what fills a pass, at most 16."""
     virtual_loss: float = 0.0
-    """What a run under way lowers the expectation of its path by, in units of the utility, with more than one lane."""
+    """What a simulation in flight lowers the expectation of its path by, in units of the utility, with more than one
+    lane."""
     mask_impossible: bool = False
     """Whether tokens after which a history could not have happened are never sampled: beyond the paper."""
     prune_impossible: bool = False
-    """Whether a run ends as soon as its history could not have happened, not only at its end: beyond the paper."""
+    """Whether a simulation ends as soon as its history could not have happened, not only at its end: beyond the
+    paper."""
     selection: str = "uct"
     """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
     seconds: float = 0.0
-    """Wall time after which the searches of a batch begin no further runs; 0 for no limit. Results then depend on the
+    """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
+    on the
     machine."""
     keep_subtree: bool = False
     """Whether a search starts from what the seat's search before it found out about what has happened since: beyond the

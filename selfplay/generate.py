@@ -6,6 +6,7 @@ that are there already stay.
 """
 
 import sys
+from collections.abc import Mapping
 
 from cluster import cli, storage
 from cluster.connection import connect
@@ -61,9 +62,13 @@ def _play(config: GenerateConfig, missing: list[tuple[ShardPlan, str]]) -> None:
     ):
         workers.check(GENERATE)
         done = 0
-        for report in workers.generate(missing):
+
+        def show(under_way: Mapping[str, float]) -> None:
+            progress.update(done, {"decisions": int(under_way.get("decisions", 0))})
+
+        for report in workers.generate(missing, show):
             done += report.games
-            progress.update(done)
+            show({})
 
 
 if __name__ == "__main__":
