@@ -174,7 +174,7 @@ def test_unknown_games_and_options_are_named_with_what_exists() -> None:
     assert make_game("hearts", {"jd_bonus": True}).options["jd_bonus"] is True
     assert make_game("hearts").options == {**OPTIONS, "moon": "others_plus_26"}
     for name, options, message in [
-        ("whist", {}, "no game 'whist'; the games are hearts"),
+        ("whist", {}, "no game 'whist'; there are hearts"),
         ("hearts", {"jack": True}, "no option 'jack'; its options are pass_cards"),
         ("hearts", {"moon": "none"}, "moon='none': choose one of others_plus_26, shooter_minus_26"),
         ("hearts", {"jd_bonus": "yes"}, "jd_bonus='yes': give true or false"),
