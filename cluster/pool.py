@@ -45,6 +45,8 @@ class _Worker:
     """Actors that this place has had without finishing an item since."""
     pending: dict[Any, int] = field(default_factory=dict)
     """Result reference -> number of the item, oldest first."""
+    question: Any = None
+    """Reference of the answer to what ``ask`` has asked; None when it has come."""
 
 
 class _Work(Generic[T]):
@@ -160,16 +162,19 @@ class ActorPool(Generic[T]):
                 worker.pending.clear()
 
     def ask(self, call: Callable[[ActorHandle], Any], timeout_seconds: float = 1.0) -> list[Any]:
-        """Answers to a quick question from the actors that are up and answer in time; the others' are left out.
+        """Answers to a quick question from the actors that are up. An answer that does not come in time is among those
+        of a later call.
 
         An actor answers while it works only if it has more than one thread (``max_concurrency``).
         """
-        references = [call(worker.actor) for worker in self._workers if worker.ready is None]
-        if not references:
-            return []
-        done, _ = ray.wait(references, num_returns=len(references), timeout=timeout_seconds)
+        for worker in self._workers:
+            if worker.ready is None and worker.question is None:
+                worker.question = call(worker.actor)
+        asked = {worker.question: worker for worker in self._workers if worker.question is not None}
+        done, _ = ray.wait([*asked], num_returns=len(asked), timeout=timeout_seconds) if asked else ([], [])
         answers = []
         for reference in done:
+            asked[reference].question = None
             with contextlib.suppress(*_LOST):
                 answers.append(ray.get(reference))
         return answers
