@@ -21,7 +21,7 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     """With few places a task takes seconds, and the actor is given two tasks at a time, which it does one by one."""
     game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
-    tasks = [DealsTask(PLAYERS, "", first=first, count=100, seed=1) for first in (0, 100)]
+    tasks = [DealsTask(PLAYERS, "", first=first, count=300, seed=1) for first in (0, 300)]
     seen: list[tuple[int, dict[str, float]]] = []
     done = []
     with (
@@ -36,5 +36,5 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     assert early, "nothing was heard of the first task before it was done"
     assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
     hearts = HeartsGame()
-    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), 0, 200, seed=1)
-    assert np.array_equal(merge(done, 0, 200).points, alone.points)
+    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), 0, 600, seed=1)
+    assert np.array_equal(merge(done, 0, 600).points, alone.points)
