@@ -2,14 +2,14 @@
 
 Paper-size model, Hearts, the paper's search parameters (section 9.3). Ours against ``search.go_mcts.plain`` on
 transformers' GPT2Model, one query at a time with the whole history each time, float32, in the same process.
-The plain version does a quarter of the runs (all of them with ``--full``), and its time is scaled up; the first runs of
-a tree are its cheapest, so that flatters it. As fresh weights know no cards, both sample only tokens that are possible
-(``mask_impossible``): runs then are as long as a trained network's.
+The plain version does a quarter of the simulations (all of them with ``--full``), and its time is scaled up; the first
+ones of a tree are its cheapest, so that flatters it. As fresh weights know no cards, both sample only tokens that are
+possible (``mask_impossible``): simulations then are as long as a trained network's.
 
 * ``one_game_exact``: exact, float32. One search at a time, ``lanes=1``: Algorithm 3 itself, with
   speculative simulations (``speculative``, its default), which leave the tree as it is.
-* ``one_game``: not exact, bfloat16 and lanes. One search at a time, ``lanes=16``: sixteen runs choose before any of
-  them is backed up, so trees are other ones than the paper's.
+* ``one_game``: not exact, bfloat16 and lanes. One search at a time, ``lanes=16``: sixteen simulations choose before
+  any of them is backed up, so trees are other ones than the paper's.
 * ``games_32``: not exact, bfloat16. 32 searches side by side, ``lanes=1``: Algorithm 3 in rounded arithmetic, which
   decides otherwise now and then (``benchmarks.fidelity``); per decision.
 """
@@ -55,7 +55,7 @@ class Ours:
 
 
 class Theirs:
-    """The plain version, which does ``share`` of the runs of each search."""
+    """The plain version, which does ``share`` of the simulations of each search."""
 
     def __init__(self, net: PolicyValueNet, turns: Turns, share: float) -> None:
         self._model, self._turns, self._share = PlainModel(net, GAME.outcomes.utility("")), turns, share
@@ -75,7 +75,7 @@ class Theirs:
 def main() -> None:
     """Measure, one after the other on each of some turns, so that all meet the same machine, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all runs of the plain version too, on twice the turns")
+    parser.add_argument("--full", action="store_true", help="all plain simulations too, on twice the turns")
     full = parser.parse_args().full
     net, turns = network(GAME, PAPER), hearts_turns(32, seed=1)
     plain = Theirs(net, turns, share=1.0 if full else 0.25)

@@ -58,7 +58,7 @@ def _check(config: TrainConfig) -> str:
             check_names(match.players, game)
             seatings(len(match.players), game.num_players)
             for checkpoint in own_checkpoints(match.players):
-                load_weights(checkpoint, game)
+                load_weights(storage.local_copy(checkpoint), game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     kept = config.selfplay.initial_games * game.num_players

@@ -99,7 +99,6 @@ class Generator:
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         began = time.perf_counter()
-        self._decisions = 0
         meter = Meter()
         specs, names = self._seated(plan)
         self._engines.keep([spec.checkpoint for spec in specs])
@@ -111,6 +110,8 @@ class Generator:
         except BaseException:
             self._engines.clear()
             raise
+        finally:  # whoever asks next has counted this shard already
+            self._decisions = 0
         write_shard(path, kept, self.game, self._provenance(plan, specs))
         return ShardReport(
             path=path,

@@ -16,7 +16,7 @@ class Meter:
     rows: int = 0
     """Queries in them."""
     judged: int = 0
-    """Queries that asked for candidates, whose candidates were the legal actions."""
+    """Queries with candidates, which are the legal actions."""
     illegal: float = 0.0
     """Probability that fell on other tokens, summed over those."""
 
@@ -56,8 +56,9 @@ class MeteredModel:
         self._meter.batches += 1
         self._meter.rows += len(counts)
         if candidates is not None:
-            self._meter.judged += len(counts)
-            self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1)).sum())
+            asked = candidates.any(1)
+            self._meter.judged += int(asked.sum())
+            self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1))[asked].sum())
         return answer
 
     def release(self, handles: np.ndarray) -> None:

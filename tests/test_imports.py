@@ -48,7 +48,7 @@ ONLY_IN = {
     "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
-    "pyspiel": ("games.openspiel*", "search.openspiel_bot", "benchmarks.*"),
+    "pyspiel": ("games.openspiel*", "benchmarks.*"),
     "pyarrow": ("games.shards", "games.show", "cluster.storage", "benchmarks.*"),
     "learner": (
         "learner.*",

@@ -97,6 +97,15 @@ class Search:
     def run(self) -> None:
         """Carry every search through all its simulations. The handles of the roots are the caller's afterwards, all
         others are released."""
+        try:
+            self._run()
+        except BaseException:  # interrupted in the middle
+            self.sims.release(np.arange(len(self.sims.tree)), self.model)
+            self.model.release(self.forest.nodes.handle[: self.forest.num_nodes])
+            raise
+        self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
+
+    def _run(self) -> None:
         sims = self.sims
         sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each, until the root is a decision
         began = time.monotonic()
@@ -108,7 +117,6 @@ class Search:
                 if 0 < self.config.seconds < time.monotonic() - began:
                     sims.left[:] = 0
                 sims.begin(np.flatnonzero(~sims.active & (sims.left[sims.tree] > 0)))
-        self.model.release(self.forest.nodes.handle[len(sims.left) : self.forest.num_nodes])
 
     # ---- between queries: as far as the trees know what follows
 

@@ -1,5 +1,6 @@
 """The networks of a process: one query engine for each, which its players share, and what their caches may take."""
 
+import gc
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -47,11 +48,15 @@ class Engines:
 
     def keep(self, checkpoints: Collection[str]) -> None:
         """Drop the engines of all other networks."""
-        self._engines = {key: engine for key, engine in self._engines.items() if key[0] in checkpoints}
+        kept = {key: engine for key, engine in self._engines.items() if key[0] in checkpoints}
+        dropped, self._engines = len(self._engines) - len(kept), kept
+        if dropped:
+            gc.collect()  # captured graphs refer to their trunk, whose cache takes much of a GPU
 
     def clear(self) -> None:
         """Drop all engines: after an exception nobody knows what players still hold there."""
         self._engines.clear()
+        gc.collect()
 
     @property
     def loaded(self) -> int:

@@ -60,4 +60,6 @@ class Player(Protocol):
         """The deals at these places (``int64[...]``) have ended; others may take their places."""
 
     def act(self, turns: Turns) -> np.ndarray:
-        """``[M]``: one legal token per turn."""
+        """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; whoever
+        calls
+        this for other deals must have called ``forget`` or ``start`` before."""

@@ -7,7 +7,7 @@ none.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
 _Config = TypeVar("_Config")
 
@@ -28,7 +28,8 @@ class PlayerSpec:
     def configured(self, config: _Config) -> _Config:
         """A copy of its kind's configuration (a dataclass) with its own settings; ``ValueError`` naming player and
         key."""
-        types = {field.name: type(getattr(config, field.name)) for field in fields(config)}  # type: ignore[arg-type]
+        declared = get_type_hints(type(config))
+        types = {field.name: declared[field.name] for field in fields(config)}  # type: ignore[arg-type]
         values = {}
         for key, value in self.settings:
             if key not in types:
@@ -44,9 +45,11 @@ class PlayerSpec:
             if value.lower() in ("true", "false"):
                 return value.lower() == "true"
             raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be true or false")
+        if kind not in (int, float, str):
+            raise ValueError(f"player {self.name!r}: {key} cannot be set here, as it is no number, text or truth value")
         try:
             return kind(value)  # type: ignore[no-any-return]
-        except (TypeError, ValueError):
+        except ValueError:
             raise ValueError(f"player {self.name!r}: {key} is {value!r}; it must be of type {kind.__name__}") from None
 
 

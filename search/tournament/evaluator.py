@@ -8,7 +8,6 @@ from games.registry import make_game
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.engines import Engines
-from search.players.player import Player
 from search.players.registry import make_players, own_checkpoints
 from search.tournament.matches import Matches, play_deals
 
@@ -42,35 +41,26 @@ class DealsTask:
 
 
 class Evaluator:
-    """Plays tasks; players stay for tasks of the same players, engines for tasks of the same networks."""
+    """Plays tasks; the engines of their networks stay from one to the next."""
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._settings = settings
         self._game = make_game(settings.game.name, settings.game.options)
-        self._entrants: tuple[tuple[str, ...], str] | None = None
-        self._players: list[Player] = []
         self._engines = Engines(self._game, settings.engine)
         self._deals = self._decisions = 0
 
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
-        settings, entrants = self._settings, (task.players, task.checkpoint)
-        self._deals = self._decisions = 0
+        settings = self._settings
+        self._engines.keep([task.checkpoint, *own_checkpoints(task.players)])
         try:
-            if entrants != self._entrants:
-                self._engines.keep([task.checkpoint, *own_checkpoints(task.players)])
-                self._players = make_players(
-                    task.players, self._game, settings.search, task.checkpoint, engines=self._engines
-                )
-                self._entrants = entrants
-            return play_deals(
-                self._game, self._players, task.first, task.count, task.seed, settings.table_size, self._note
-            )
+            players = make_players(task.players, self._game, settings.search, task.checkpoint, engines=self._engines)
+            return play_deals(self._game, players, task.first, task.count, task.seed, settings.table_size, self._note)
         except BaseException:
-            self._entrants = None  # what the players hold in the engines is in disorder
-            self._players.clear()
-            self._engines.clear()
+            self._engines.clear()  # what the players hold there is in disorder
             raise
+        finally:  # whoever asks next has counted this task already
+            self._deals = self._decisions = 0
 
     def progress(self) -> dict[str, float]:
         """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""

@@ -380,6 +380,28 @@ def test_a_search_stops_when_its_time_is_up() -> None:
     assert not search.sims.active.any()
 
 
+def test_an_interrupted_search_gives_back_what_it_holds() -> None:
+    game = HeartsGame()
+    ask, queries = hash_model(game, nonsense=0.02), 0
+
+    def fail_late(history: tuple[int, ...]) -> tuple[np.ndarray, float]:
+        nonlocal queries
+        queries += 1
+        if queries == 400:
+            raise KeyboardInterrupt
+        return ask(history)
+
+    model = FunctionModel(fail_late)
+    player = GoMcts(model, GoMctsConfig(num_runs=60, num_steps=3))
+    player.start(game, 4)
+    turns = turns_at(game, decision_histories(game, count=4), derive_many(5, 4))
+    with pytest.raises(KeyboardInterrupt):
+        player.act(turns)
+    assert sum(model.held.values()) < 60, "more is held than the handles of the query that was interrupted"
+    player.start(game, 4)
+    assert player.act(turns).shape == (4,)
+
+
 def test_pending_simulations_make_others_look_elsewhere() -> None:
     values, visits = np.array([0.6, 0.5]), np.array([1, 1])
     for loss, second in ((0.0, 0), (0.5, 1)):

@@ -9,10 +9,13 @@ import pytest
 from rich.console import Console
 
 from cluster.storage import write_json_atomic
+from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals, seatings
 from search.tournament.report import interval, render, signed
 from search.tournament.result import TournamentResult, from_record, lower_is_better, summarize
@@ -256,3 +259,10 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
         run_tournament(ToyGame(), [RandomPlayer(), RandomPlayer()], deals=1, seed=1)
     with pytest.raises(ValueError, match="deals=0"):
         run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=0, seed=1)
+
+
+def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
+    evaluator = Evaluator(settings)
+    evaluator.play(DealsTask(("hearts_rules", "random"), "", first=0, count=2, seed=1))
+    assert evaluator.progress() == {"deals": 0, "decisions": 0}  # else its last task is counted twice
