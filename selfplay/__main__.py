@@ -3,6 +3,7 @@
 The same command resumes a run that was stopped, however, and says ``finished`` when nothing is left to do.
 """
 
+import dataclasses
 import sys
 
 from rich.console import Console
@@ -72,13 +73,15 @@ def _check(config: TrainConfig) -> str:
 def _check_memory(config: TrainConfig, game: Game) -> str:
     """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``."""
     arch = architecture(game, config.model)
-    tables = {
-        "selfplay.games_per_table": config.selfplay.games_per_table,
-        "evaluation.table_size": config.evaluation.table_size,
-    }
-    return "\n".join(
-        check_cache(arch, config.engine, games * game.num_players, f"{key}={games}") for key, games in tables.items()
-    )
+    said = []
+    for key, games, share in (
+        ("selfplay.games_per_table", config.selfplay.games_per_table, config.cluster.generator_gpus),
+        ("evaluation.table_size", config.evaluation.table_size, config.cluster.evaluator_gpus),
+    ):
+        # Keys and values are as large as on the actor's device, whatever this machine has.
+        engine = config.engine if share else dataclasses.replace(config.engine, device="cpu")
+        said.append(check_cache(arch, engine, games * game.num_players, f"{key}={games}"))
+    return "\n".join(said)
 
 
 def _generator(config: TrainConfig) -> GeneratorSettings:

@@ -168,6 +168,7 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     assert architecture(GAME, model).n_positions == 75
     # Table 6 and section 9.1; the first network is trained as all others.
     assert (learner.learning_rate, learner.schedule, learner.num_epochs) == (1e-4, "linear", 3)
+    assert learner.weight_decay == 0.0  # the paper names none
     assert (learner.observation_weight, learner.outcome_weight) == (0.9, 0.1)
     assert config.initial_learner == learner and learner.outcome_positions == 0
     # Section 9.3.
