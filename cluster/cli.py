@@ -145,6 +145,12 @@ def build(composed: DictConfig, schema: type[T]) -> T:
 
 def explain(error: Exception) -> str:
     """One line that says what is wrong with a configuration and what to do, from an exception of Hydra or OmegaConf."""
+    unread = getattr(error, "override", None)
+    if unread is not None:  # an override that Hydra's grammar does not know
+        reason = str(error).splitlines()[0]
+        return (
+            f"cannot read {unread!r} ({reason}); a value with = : , or brackets in it wants quotes, as in 'key=\"a=b\"'"
+        )
     absent = _NO_SUCH_CHOICE.search(str(error))
     if absent:
         return f"{absent[1]}={absent[2]}: no such choice; there are {', '.join(absent[3].split())}"

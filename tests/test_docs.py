@@ -1,4 +1,4 @@
-"""The pages of docs/: their links lead somewhere."""
+"""The pages of docs/: their links lead somewhere, and nothing is left open."""
 
 import re
 from pathlib import Path
@@ -24,3 +24,8 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None
         linked = page.parent / name if name else page
         assert linked.exists(), f"{page.name} links to {target}, which does not exist"
         assert not anchor or anchor in anchors(linked), f"{page.name} links to {target}; there is no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_page_has_a_gap_that_was_to_be_filled(page: Path) -> None:
+    assert not re.findall(r"TODO|@[A-Z]+@", page.read_text(encoding="utf-8"))
