@@ -12,11 +12,11 @@ from games.rng import derive_many
 from search.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import NOBODY, Forest
+from search.go_mcts.tree import Forest
 from search.go_mcts.uct import Selection
-from search.players.player import Turns
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
+from tests.search.turns import decision_histories, searched, turns_at
 
 ROOT = (LEADS, 1, 3)
 """The search player leads and holds the cards 2 and 4, tokens 1 and 3."""
@@ -34,22 +34,6 @@ HAND_MADE = {
     (*ROOT, 1, 2, 0): ({2: 1.0}, 0.0),
     (*ROOT, 1, 2, 0, 3): ({7: 1.0}, 0.3),
 }
-
-
-def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) -> Turns:
-    tokens = np.full((len(histories), game.max_length), game.vocabulary.eos)
-    for row, history in enumerate(histories):
-        tokens[row, : len(history)] = history
-    lengths = np.array([len(history) for history in histories], np.int32)
-    legal = game.view_legal(game.views(tokens, lengths))
-    rows = np.arange(len(histories))
-    return Turns(rows, np.zeros(len(rows), np.int64), tokens, lengths, legal, seeds)
-
-
-def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turns) -> tuple[GoMcts, np.ndarray]:
-    player = GoMcts(model, config)
-    player.start(game, len(turns.game))
-    return player, player.act(turns)
 
 
 def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
@@ -274,100 +258,12 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
         assert search.statistics.simulations in (0, 40)
 
 
-@pytest.mark.parametrize("virtual_loss", [0.0, 0.5])
-def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending(virtual_loss: float) -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
-    searches = {}
-    for lanes in (1, 7):
-        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss, speculative=1)
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
-        player.start(game, 6)
-        searches[lanes] = player.search(turns_at(game, histories, seeds), np.arange(6))
-    one, many = searches[1], searches[7]
-    assert one.statistics.simulations == many.statistics.simulations
-    assert many.statistics.batches < one.statistics.batches / 3
-    assert (many.forest.edges.pending[: many.forest.num_edges] == 0).all()
-    visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
-    assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
-
-
-def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=3), derive_many(5, 3)
-    batches, trees = {}, []
-    for speculative in (1, 12):
-        model = FunctionModel(hash_model(game, nonsense=0.02))
-        config = GoMctsConfig(num_runs=60, exploration=2.0, speculative=speculative, mask_impossible=True)
-        player = GoMcts(model, config)
-        player.start(game, 3)
-        search = player.search(turns_at(game, histories, seeds), np.arange(3))
-        forest, sims = search.forest, search.sims
-        batches[speculative] = search.statistics.batches
-        trees.append([forest.dump(row) for row in range(3)])
-        assert search.statistics.simulations == sims.begun.sum() == 180
-        # a model that says anything of anything: guesses go wrong
-        assert (search.statistics.rolled_back > 0) == (speculative > 1)
-        assert ((sims.allowed >= 1) & (sims.allowed <= speculative)).all()
-        assert (forest.edges.pending[: forest.num_edges] == 0).all()
-        assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, NOBODY}
-        assert len(model.slots) == sum(len(history) for history in histories)
-    assert trees[0] == trees[1]
-    assert batches[12] < batches[1] / 1.5
-
-
-@pytest.mark.parametrize("seed", [7, 8, 11])
-@pytest.mark.parametrize("speculative", [5, 9])
-def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed: int, speculative: int) -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)
-    trees = []
-    for most in (1, speculative):
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, speculative=most))
-        player.start(game, 4)
-        search = player.search(turns_at(game, histories, seeds), np.arange(4))
-        assert search.statistics.illegal > 40
-        assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
-        trees.append([search.forest.dump(row) for row in range(4)])
-    assert trees[0] == trees[1]
-
-
-def test_right_guesses_let_more_simulations_begin_early_and_wrong_ones_fewer() -> None:
-    game = HeartsGame()
-    turns = turns_at(game, decision_histories(game, count=1), derive_many(5, 1))
-    redone = {}
-    for told in ("values", "nothing"):
-        function = hash_model(game, nonsense=0.02)
-        if told == "nothing":  # all values alike: the runs take turns, as guessed
-            ask = function
-            function = lambda history, ask=ask: (ask(history)[0], 0.0)  # noqa: E731
-        config = GoMctsConfig(num_runs=60, exploration=100.0, speculative=8, num_steps=1)
-        player = GoMcts(FunctionModel(function), config)
-        player.start(game, 1)
-        search = player.search(turns, np.arange(1))
-        redone[told] = search.statistics.rolled_back
-    assert redone["nothing"] < redone["values"]
-
-
 def test_new_children_of_one_parent_are_all_found_again() -> None:
     forest = Forest(2, 5)
     made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
     assert made[0] == made[3] and len(set(made)) == 3
     again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
     assert again.tolist() == [made[2], made[1], made[0]]
-
-
-def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
-    config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=4)
-    trees = []
-    for chosen in (np.arange(6), np.array([4]), np.array([2, 4])):
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
-        player.start(game, 6)
-        search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]), np.arange(len(chosen)))
-        trees.append(search.forest.dump(list(chosen).index(4)))
-    assert trees[0] == trees[1] == trees[2]
 
 
 def test_a_search_stops_when_its_time_is_up() -> None:
@@ -414,24 +310,6 @@ def test_pending_simulations_make_others_look_elsewhere() -> None:
         assert chosen.tolist() == [0, second]
         assert forest.edges.pending[:2].sum() == 2
         assert np.array_equal(forest.edges.visits[:2], visits)
-
-
-def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
-    """Histories of the seat to move with a choice, from random play, early and late in the deal."""
-    states = game.deal(derive_many(11, count))
-    histories: list[tuple[int, ...]] = []
-    ply = 0
-    while len(histories) < count:
-        legal = game.legal(states)
-        tokens, lengths = game.histories(states, game.to_move(states))
-        row = len(histories)
-        if ply % 7 == 0 and legal[row].sum() > 1:
-            histories.append(tuple(int(t) for t in tokens[row, : lengths[row]]))
-        over = ~legal.any(1)
-        game.play(states, np.where(over, 0, (legal * (1 + np.arange(legal.shape[1]) * 7 % 13)).argmax(1)))
-        states[over] = game.deal(derive_many(13 + ply, count))[over]
-        ply += 1
-    return histories
 
 
 def flattened(node: dict, history: tuple[int, ...]) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:

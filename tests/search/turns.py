@@ -1,0 +1,44 @@
+"""Decisions for the tests of searches, and players that search them."""
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive_many
+from search.config import GoMctsConfig
+from search.go_mcts.player import GoMcts
+from search.players.player import Turns
+from tests.search.models import FunctionModel
+
+
+def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) -> Turns:
+    tokens = np.full((len(histories), game.max_length), game.vocabulary.eos)
+    for row, history in enumerate(histories):
+        tokens[row, : len(history)] = history
+    lengths = np.array([len(history) for history in histories], np.int32)
+    legal = game.view_legal(game.views(tokens, lengths))
+    rows = np.arange(len(histories))
+    return Turns(rows, np.zeros(len(rows), np.int64), tokens, lengths, legal, seeds)
+
+
+def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turns) -> tuple[GoMcts, np.ndarray]:
+    player = GoMcts(model, config)
+    player.start(game, len(turns.game))
+    return player, player.act(turns)
+
+
+def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
+    """Histories of the seat to move with a choice, from random play, early and late in the deal."""
+    states = game.deal(derive_many(11, count))
+    histories: list[tuple[int, ...]] = []
+    ply = 0
+    while len(histories) < count:
+        legal = game.legal(states)
+        tokens, lengths = game.histories(states, game.to_move(states))
+        row = len(histories)
+        if ply % 7 == 0 and legal[row].sum() > 1:
+            histories.append(tuple(int(t) for t in tokens[row, : lengths[row]]))
+        over = ~legal.any(1)
+        game.play(states, np.where(over, 0, (legal * (1 + np.arange(legal.shape[1]) * 7 % 13)).argmax(1)))
+        states[over] = game.deal(derive_many(13 + ply, count))[over]
+        ply += 1
+    return histories
