@@ -1,4 +1,5 @@
-"""Every path of every command: files and directories on a local disk or behind a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
+"""Every path of every command: files and directories on a local disk, or behind a URI that ``pyarrow.fs`` knows
+(``s3://bucket/run``).
 
 A reader sees a file or a published directory whole or not at all; a writer killed at any moment leaves at most a
 temporary name behind, which ends in ``.tmp``. It needs neither Ray nor torch, so that ``games.shards`` can use it.

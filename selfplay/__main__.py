@@ -3,7 +3,6 @@
 The same command resumes a run that was stopped, however, and says ``finished`` when nothing is left to do.
 """
 
-import dataclasses
 import sys
 
 from rich.console import Console
@@ -27,7 +26,7 @@ from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices
+from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
 
 _ROW_BYTES = 120
 """Disk space of a sequence in a shard, generously."""
@@ -78,8 +77,7 @@ def _check_memory(config: TrainConfig, game: Game) -> str:
         ("selfplay.games_per_table", config.selfplay.games_per_table, config.cluster.generator_gpus),
         ("evaluation.table_size", config.evaluation.table_size, config.cluster.evaluator_gpus),
     ):
-        # Keys and values are as large as on the actor's device, whatever this machine has.
-        engine = config.engine if share else dataclasses.replace(config.engine, device="cpu")
+        engine = on_lent_device(config.engine, share)
         said.append(check_cache(arch, engine, games * game.num_players, f"{key}={games}"))
     return "\n".join(said)
 
@@ -88,7 +86,7 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
     return GeneratorSettings(
         game=config.game,
         search=config.search,
-        engine=config.engine,
+        engine=on_lent_device(config.engine, config.cluster.generator_gpus),
         games_per_table=config.selfplay.games_per_table,
         newest_player=config.selfplay.newest_player,
         earlier_player=config.selfplay.earlier_player,

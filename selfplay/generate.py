@@ -18,7 +18,7 @@ from search.players.engines import check_cache
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, split
-from selfplay.workers import GENERATE, RayWorkers, check_devices
+from selfplay.workers import GENERATE, RayWorkers, check_devices, on_lent_device
 
 
 def main(config: GenerateConfig) -> None:
@@ -26,11 +26,12 @@ def main(config: GenerateConfig) -> None:
     check_devices(config.cluster, config.engine, evaluating=False)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        memory = check_players(_settings(config), config.initial, game)
+        settings = _settings(config)
+        memory = check_players(settings, config.initial, game)
         for path in config.checkpoints:
             arch = load_weights(storage.local_copy(path), game).arch
             key = f"games_per_table={config.games_per_table}"
-            memory.append(check_cache(arch, config.engine, config.games_per_table * game.num_players, key))
+            memory.append(check_cache(arch, settings.engine, config.games_per_table * game.num_players, key))
     networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
     seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
     pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
@@ -46,7 +47,7 @@ def _settings(config: GenerateConfig) -> GeneratorSettings:
     return GeneratorSettings(
         config.game,
         config.search,
-        config.engine,
+        on_lent_device(config.engine, config.cluster.generator_gpus),
         config.games_per_table,
         config.newest_player,
         config.earlier_player,

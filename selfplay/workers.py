@@ -67,6 +67,14 @@ def check_devices(
             )
 
 
+def on_lent_device(config: Device, gpus: float) -> Device:
+    """``device=auto`` as it is for an actor with this share of a GPU, whatever the driver's machine has: ``cuda`` with
+    one, as an error is better than hours on a CPU, and ``cpu`` without."""
+    if config.device != "auto":
+        return config
+    return dataclasses.replace(config, device="cuda" if gpus else "cpu")
+
+
 def _sees_gpu() -> bool:
     import torch
 
@@ -116,7 +124,7 @@ class RayWorkers:
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
-        task = dataclasses.replace(task, learner=self._on_its_gpu(LEARN, task.learner))
+        task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._requests[LEARN].gpus))
         pool = self._pool(LEARN)
         watch = _watching(pool, on_progress)
         ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=watch)
@@ -166,12 +174,8 @@ class RayWorkers:
         if stage == LEARN:
             return actor.remote()
         settings = self._settings[stage]
-        return actor.remote(dataclasses.replace(settings, engine=self._on_its_gpu(stage, settings.engine)))
-
-    def _on_its_gpu(self, stage: str, config: Device) -> Device:
-        """``device=auto`` as ``cuda`` where the stage is lent a GPU: an error is better than hours on a CPU."""
-        lent = config.device == "auto" and self._requests[stage].gpus > 0
-        return dataclasses.replace(config, device="cuda") if lent else config
+        engine = on_lent_device(settings.engine, self._requests[stage].gpus)
+        return actor.remote(dataclasses.replace(settings, engine=engine))
 
 
 def _watching(pool: ActorPool[Any], on_progress: OnProgress) -> Callable[[], None]:

@@ -130,7 +130,11 @@ class QueryEngine:
         self.stats.rows += count
         self.stats.tokens += len(plan.ids)
         self.stats.candidates += leaves
-        next_token, values = self._trunk(plan, judged, look_ahead)
+        try:
+            next_token, values = self._trunk(plan, judged, look_ahead)
+        except BaseException:  # interrupted, or no memory: nobody will ever hold these
+            self._tree.release(plan.slot[plan.answered])
+            raise
         value = np.full(count, np.nan, np.float32)
         value[judged] = values[: len(values) - leaves]
         return Answer(

@@ -23,7 +23,6 @@ class GoMcts(ModelPlayer):
     def __init__(self, model: ObservationModel, config: GoMctsConfig, name: str = "go_mcts") -> None:
         super().__init__(model, name)
         self.config = config
-        self._model = model
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every history is forgotten."""
@@ -52,7 +51,7 @@ class GoMcts(ModelPlayer):
         lengths = asked.lengths.astype(np.int64)
         roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self.histories.beginnings(asked))
         in_flight, order = self._parallelism(len(rows))
-        search = Search(self._game, self._model, self.config, roots, asked.seeds, in_flight, order)
+        search = Search(self._game, self.histories.model, self.config, roots, asked.seeds, in_flight, order)
         if self.config.keep_subtree:
             self._subtrees.hand_on(search, asked)
         search.run()

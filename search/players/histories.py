@@ -16,7 +16,7 @@ class Histories:
     """The handles that one player holds at one table."""
 
     def __init__(self, model: ObservationModel) -> None:
-        self._model = model
+        self.model = model
         self._handle = np.empty((0, 0), np.int64)
         self._held = np.empty((0, 0), np.int64)
         """Tokens behind each handle."""
@@ -25,14 +25,14 @@ class Histories:
 
     def start(self, game: Game, num_games: int) -> None:
         """A table with ``num_games`` places begins: every earlier history is forgotten."""
-        self._model.release(self._handle)
+        self.model.release(self._handle)
         self._handle = np.full((num_games, game.num_players), EMPTY, np.int64)
         self._held = np.zeros((num_games, game.num_players), np.int64)
         self._action = np.full((num_games, game.num_players), EMPTY, np.int64)
 
     def forget(self, games: np.ndarray) -> None:
         """The deals at these places have ended."""
-        self._model.release(self._handle[games])
+        self.model.release(self._handle[games])
         self._handle[games] = self._action[games] = EMPTY
         self._held[games] = 0
 
@@ -50,7 +50,7 @@ class Histories:
     def query(self, turns: Turns, candidates: np.ndarray | None = None) -> Answer:
         """Ask about the turns' histories; see ``ObservationModel.query``. The handles of the answer stay here."""
         handles, held = self.beginnings(turns)
-        answer = self._model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates)
+        answer = self.model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates)
         self.store(turns, answer.handles)
         return answer
 
@@ -66,11 +66,11 @@ class Histories:
         chosen = tokens == actions[rows]
         self._replace(turns, answer.action_handles[chosen], turns.lengths + 1)
         self._action[turns.game, turns.seat] = actions
-        self._model.release(answer.action_handles[~chosen])
+        self.model.release(answer.action_handles[~chosen])
 
     def _replace(self, turns: Turns, handles: np.ndarray, held: np.ndarray | int) -> None:
         at = turns.game, turns.seat
-        self._model.release(self._handle[at])
+        self.model.release(self._handle[at])
         self._handle[at], self._held[at], self._action[at] = handles, held, EMPTY
 
 

@@ -226,6 +226,20 @@ def test_the_cache_takes_no_more_than_it_was_given(trunk):
         assert engine.slots_left == MIB // token
 
 
+def test_a_pass_that_fails_holds_nothing(monkeypatch):
+    engine = QueryEngine(NET, UTILITY, CPU)
+    (handle,), left = ask(engine, [EMPTY], [[1, 2]]).handles, engine.slots_left
+
+    def fail(*arguments):
+        raise MemoryError
+
+    with monkeypatch.context() as broken, pytest.raises(MemoryError):
+        broken.setattr(engine, "_trunk", fail)
+        ask(engine, [handle], [[3]], candidates=np.ones((1, V), bool))
+    assert engine.slots_left == left
+    assert_plain(ask(engine, [handle], [[3]]), [[1, 2, 3]])
+
+
 def test_a_full_cache_says_what_to_do_and_keeps_what_it_has():
     engine = QueryEngine(NET, UTILITY, replace(CPU, cache_mb=1))
     count = engine.slots_left // 50

@@ -57,6 +57,22 @@ class FunctionModel:
         values: np.ndarray | None = None,
         look_ahead: bool = False,
     ) -> Answer:
+        before = self.held.copy()
+        try:
+            return self._answer(handles, tokens, counts, candidates, values, look_ahead)
+        except BaseException:
+            self.held = before
+            raise
+
+    def _answer(
+        self,
+        handles: np.ndarray,
+        tokens: np.ndarray,
+        counts: np.ndarray,
+        candidates: np.ndarray | None,
+        values: np.ndarray | None,
+        look_ahead: bool,
+    ) -> Answer:
         new = np.split(np.asarray(tokens), np.cumsum(counts)[:-1])
         ends = [self._append(int(handle), row.tolist()) for handle, row in zip(handles, new, strict=True)]
         histories = [self._made[end][0] for end in ends]

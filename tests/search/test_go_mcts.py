@@ -293,7 +293,7 @@ def test_an_interrupted_search_gives_back_what_it_holds() -> None:
     turns = turns_at(game, decision_histories(game, count=4), derive_many(5, 4))
     with pytest.raises(KeyboardInterrupt):
         player.act(turns)
-    assert sum(model.held.values()) < 60, "more is held than the handles of the query that was interrupted"
+    assert not model.slots
     player.start(game, 4)
     assert player.act(turns).shape == (4,)
 

@@ -6,6 +6,7 @@ import pytest
 from games.hearts.game import HeartsGame
 from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
+from search.players.random_player import RandomPlayer
 from search.tournament.matches import play_deals, seatings
 from search.tournament.statistics import mean_interval, wilcoxon_p
 
@@ -49,12 +50,16 @@ class Careless(HeartsRules):
 @pytest.fixture(scope="module")
 def differences() -> dict[str, np.ndarray]:
     """Points by deal (``float64[D]``) that a rule-based player is ahead of a careless one: what resampling takes for
-    the truth. Two columns, "All" and the most discrete one."""
+    the truth. Two columns, "All" and the most discrete one; and the most skewed of all, one rule-based seat against
+    three random ones."""
     seats, deals = seatings(2, 4), 600
     points = play_deals(HeartsGame(), [HeartsRules(), Careless()], 0, deals, seed=5, table_size=2048).points
     weights = (seats == 0) / (seats == 0).sum(1, keepdims=True) - (seats == 1) / (seats == 1).sum(1, keepdims=True)
     ahead = (points * weights).sum(axis=2)
-    return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, (seats == 0).sum(1) == 1].mean(axis=1)}
+    lone = (seats == 0).sum(1) == 1
+    others = play_deals(HeartsGame(), [HeartsRules(), RandomPlayer()], 0, deals, seed=5, table_size=2048).points
+    far = (others * weights).sum(axis=2)[:, lone].mean(axis=1)
+    return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, lone].mean(axis=1), "far better": far}
 
 
 def samples(population: np.ndarray, deals: int, count: int) -> np.ndarray:
@@ -71,6 +76,17 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(
     ends = mean_interval(samples(population, deals, 10_000))
     assert ends is not None
     assert 0.935 <= np.mean((ends[0] <= population.mean()) & (population.mean() <= ends[1])) <= 0.965
+
+
+@pytest.mark.parametrize(("deals", "covered"), [(10, 0.90), (20, 0.92), (50, 0.94)])
+def test_where_one_seat_is_far_better_it_covers_as_often_as_the_docs_say(
+    differences: dict[str, np.ndarray], deals: int, covered: float
+) -> None:
+    population = differences["far better"]
+    ends = mean_interval(samples(population, deals, 10_000))
+    assert ends is not None
+    share = np.mean((ends[0] <= population.mean()) & (population.mean() <= ends[1]))
+    assert share == pytest.approx(covered, abs=0.015)
 
 
 def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, np.ndarray]) -> None:
