@@ -9,13 +9,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError, WorkerCrashedError
+from ray.exceptions import ObjectLostError, RayActorError, RayTaskError, WorkerCrashedError
 
 from cluster.errors import UserError
 
@@ -34,59 +33,26 @@ class WorkFailedError(RuntimeError):
 
 
 @dataclass
-class _Worker:
+class _Item(Generic[T]):
+    """A piece of work."""
+
+    value: T
+    deaths: int = 0
+    """Actors that have died over it."""
+
+
+@dataclass
+class _Worker(Generic[T]):
     """One place of the pool and the actor that holds it."""
 
     index: int
     actor: ActorHandle
-    ready: Any
-    """Reference that is done once the actor's constructor is; None when that is known."""
-    started: int = 1
-    """Actors that this place has had without finishing an item since."""
-    pending: dict[Any, int] = field(default_factory=dict)
-    """Result reference -> number of the item, oldest first."""
-    question: Any = None
-    """Reference of the answer to what ``ask`` has asked; None when it has come."""
-
-
-class _Work(Generic[T]):
-    """The items of one run: which are under way, which wait to be done again."""
-
-    def __init__(self, items: Iterable[T]) -> None:
-        self._source = enumerate(items)
-        self._again: deque[int] = deque()
-        self._more = True
-        self.items: dict[int, T] = {}
-        """Items drawn and not finished, by number."""
-        self.attempts: dict[int, int] = {}
-
-    def draw(self, alone: bool) -> int | None:
-        """The number of the next item to do, None if there is none now; suspects are for actors that are ``alone``
-        with them."""
-        for number in self._again:
-            if alone or not self.suspect(number):
-                self._again.remove(number)
-                return number
-        if self._more:
-            for number, item in self._source:
-                self.items[number] = item
-                return number
-            self._more = False
-        return None
-
-    def suspect(self, number: int) -> bool:
-        """Whether an actor died over this item. It may have finished it: the result of an actor that dies at once
-        afterwards is lost too. With nothing behind it, another death is its own."""
-        return number in self.attempts
-
-    def give_back(self, numbers: Iterable[int]) -> None:
-        """Do these again."""
-        self._again.extend(numbers)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every item is done; True only after ``draw`` has returned None."""
-        return not self._more and not self.items
+    reference: Any
+    """Done once the actor has what it is at behind it: its constructor or an item; None if it is at nothing."""
+    item: _Item[T] | None = None
+    """What it is at; None for its constructor, and for an item that nobody waits for any more."""
+    deaths: int = 0
+    """Actors that have died in this place since it finished an item."""
 
 
 class ActorPool(Generic[T]):
@@ -95,9 +61,7 @@ class ActorPool(Generic[T]):
     Actors are started at once. Use as a context manager, or call ``close``.
     """
 
-    def __init__(
-        self, factory: Callable[[int], ActorHandle], size: int, max_attempts: int = 3, in_flight: int = 2
-    ) -> None:
+    def __init__(self, factory: Callable[[int], ActorHandle], size: int, max_attempts: int = 3) -> None:
         """Start the actors.
 
         Args:
@@ -105,16 +69,12 @@ class ActorPool(Generic[T]):
             size: number of actors, at least 1.
             max_attempts: how often an item is tried whose actor dies under it, and how many actors in a row may die in
                 a place without finishing anything.
-            in_flight: items given to an actor at a time; 2 keep it busy while the driver handles a result.
         """
-        if size < 1:
-            raise ValueError(f"a pool needs at least 1 actor, not {size}")
         self._factory = factory
         self._max_attempts = max_attempts
-        self._in_flight = in_flight
         self.lost_items = 0
         """Items done again so far because their actor died."""
-        self._workers: list[_Worker] = []
+        self._workers: list[_Worker[T]] = []
         for index in range(size):
             actor = factory(index)
             self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
@@ -123,12 +83,11 @@ class ActorPool(Generic[T]):
         self,
         items: Iterable[T],
         call: Callable[[ActorHandle, T], Any],
-        while_waiting: Callable[[], None] | None = None,
+        while_waiting: Callable[[], None] = lambda: None,
     ) -> Iterator[tuple[T, Any]]:
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
-            items: drawn as actors become free.
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
             while_waiting: called about once a second while nothing has come.
@@ -137,44 +96,26 @@ class ActorPool(Generic[T]):
             WorkFailedError: an item raised, its actor died ``max_attempts`` times, or an actor cannot be constructed.
             UserError: an item raised one.
         """
-        work = _Work(items)
+        waiting = deque(_Item(value) for value in items)
         try:
-            while True:
-                self._hand_out(work, call)
-                if work.finished:
-                    return
-                for worker, reference in self._finished(while_waiting):
-                    number = worker.pending.get(reference)
-                    if number is None:
-                        continue  # its worker has been found dead a moment ago, and the item is to be done again
-                    try:
-                        result = ray.get(reference)
-                    except RayTaskError as error:
-                        raise _failure(work.items[number], error) from error
-                    except _LOST as error:
-                        self._give_back(work, worker, error)
-                        continue
-                    del worker.pending[reference]
-                    worker.started = 1
-                    yield work.items.pop(number), result
+            self._hand_out(waiting, call)
+            while waiting or any(worker.item for worker in self._workers):
+                finished = self._finish(self._next_done(while_waiting), waiting)
+                self._hand_out(waiting, call)  # before the caller takes its time over a result
+                yield from finished
         finally:
             for worker in self._workers:
-                worker.pending.clear()
+                worker.item = None
 
-    def ask(self, call: Callable[[ActorHandle], Any], timeout_seconds: float = 1.0) -> list[Any]:
-        """Answers to a quick question from the actors that are up. An answer that does not come in time is among those
-        of a later call.
+    def ask(self, call: Callable[[ActorHandle], Any]) -> list[Any]:
+        """Answers to a quick question from the actors that are at an item, as far as they come within a second.
 
         An actor answers while it works only if it has more than one thread (``max_concurrency``).
         """
-        for worker in self._workers:
-            if worker.ready is None and worker.question is None:
-                worker.question = call(worker.actor)
-        asked = {worker.question: worker for worker in self._workers if worker.question is not None}
-        done, _ = ray.wait([*asked], num_returns=len(asked), timeout=timeout_seconds) if asked else ([], [])
+        asked = [call(worker.actor) for worker in self._workers if worker.item is not None]
+        done, _ = ray.wait(asked, num_returns=len(asked), timeout=_TICK_SECONDS)
         answers = []
         for reference in done:
-            asked[reference].question = None
             with contextlib.suppress(*_LOST):
                 answers.append(ray.get(reference))
         return answers
@@ -188,81 +129,69 @@ class ActorPool(Generic[T]):
     def __enter__(self) -> "ActorPool[T]":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _hand_out(self, work: _Work[T], call: Callable[[ActorHandle, T], Any]) -> None:
-        """Give items to actors that have started, first to those that have least."""
-        free = [worker for worker in self._workers if worker.ready is None]
-        for depth in range(self._in_flight):
-            for worker in free:
-                if len(worker.pending) > depth or any(map(work.suspect, worker.pending.values())):
-                    continue
-                number = work.draw(alone=not worker.pending)
-                if number is None:
-                    continue
-                worker.pending[call(worker.actor, work.items[number])] = number
+    def _hand_out(self, waiting: deque[_Item[T]], call: Callable[[ActorHandle, T], Any]) -> None:
+        """Give items to actors that are at nothing."""
+        for worker in self._workers:
+            if waiting and worker.reference is None:
+                worker.item = waiting.popleft()
+                worker.reference = call(worker.actor, worker.item.value)
 
-    def _give_back(self, work: _Work[T], worker: _Worker, error: Exception) -> None:
-        """An actor died: replace it and have its items done again, unless the one it was at has used its tries."""
-        number = next(iter(worker.pending.values()))  # actors work in the order they are asked
-        item = work.items[number]
-        tries = work.attempts[number] = work.attempts.get(number, 0) + 1
-        if tries >= self._max_attempts:
-            raise WorkFailedError(f"{item}: {tries} actors died over it ({error})") from error
-        log.warning("%s: its actor died (%s); doing it again", item, str(error).partition("\n")[0])
-        self.lost_items += 1
-        work.give_back(worker.pending.values())
-        self._replace(worker, error)
-
-    def _finished(self, while_waiting: Callable[[], None] | None) -> list[tuple[_Worker, Any]]:
-        """Results that have come, waiting for at least one or for an actor to start."""
-        waited = time.monotonic()
+    def _next_done(self, while_waiting: Callable[[], None]) -> _Worker[T]:
+        """The next worker that has behind it what it was at."""
+        busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
+        starting = sum(worker.item is None for worker in busy.values())
+        said = time.monotonic()
         while True:
-            starting = {worker.ready: worker for worker in self._workers if worker.ready is not None}
-            owners = {reference: worker for worker in self._workers for reference in worker.pending}
-            references = [*owners, *starting]
-            done, _ = ray.wait(references, num_returns=len(references), timeout=0)
-            if not done:
-                seconds = _SAY_WAITING_SECONDS if while_waiting is None else _TICK_SECONDS
-                done, _ = ray.wait(references, num_returns=1, timeout=seconds)
-            if not done and while_waiting is not None:
-                while_waiting()
-            for reference in done:
-                if reference in starting:
-                    self._note_start(starting[reference])
+            done, _ = ray.wait([*busy], timeout=_TICK_SECONDS)
             if done:
-                come = set(done)
-                return [
-                    (worker, reference) for reference, worker in owners.items() if reference in come
-                ]  # oldest first
-            if starting and time.monotonic() - waited >= _SAY_WAITING_SECONDS:
-                waited = time.monotonic()
-                log.warning("%d of %d actors wait for room in the cluster", len(starting), len(self._workers))
+                return busy[done[0]]
+            while_waiting()
+            if starting and time.monotonic() - said >= _SAY_WAITING_SECONDS:
+                said = time.monotonic()
+                log.warning("%d of %d actors wait for room in the cluster", starting, len(self._workers))
 
-    def _note_start(self, worker: _Worker) -> None:
-        """An actor has started, or has died in its constructor."""
+    def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]]) -> list[tuple[T, Any]]:
+        """The item of a worker that is done, and its result; nothing where the worker has started, or has died."""
+        item, reference = worker.item, worker.reference
+        worker.item = worker.reference = None
         try:
-            ray.get(worker.ready, timeout=0)
-            worker.ready = None
+            result = ray.get(reference)
+        except RayTaskError as error:
+            if item is None:
+                return []
+            raise _failure(item.value, error) from error
         except _LOST as error:
-            if isinstance(error, RayActorError) and error.actor_init_failed:
-                raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
+            if item is not None:
+                self._note_death(item, error)
+                waiting.appendleft(item)
             self._replace(worker, error)
-        except GetTimeoutError:
-            pass
+            return []
+        if item is None:
+            return []
+        worker.deaths = 0
+        return [(item.value, result)]
 
-    def _replace(self, worker: _Worker, error: Exception) -> None:
+    def _note_death(self, item: _Item[T], error: Exception) -> None:
+        """An actor has died over an item: it is to be done again, unless it has used its tries."""
+        item.deaths += 1
+        if item.deaths >= self._max_attempts:
+            raise WorkFailedError(f"{item.value}: {item.deaths} actors died over it ({error})") from error
+        log.warning("%s: its actor died (%s); doing it again", item.value, str(error).partition("\n")[0])
+        self.lost_items += 1
+
+    def _replace(self, worker: _Worker[T], error: Exception) -> None:
         """Put a new actor in the place of a dead one."""
-        if worker.started > self._max_attempts:
-            raise WorkFailedError(f"actor {worker.index}: {worker.started} died in a row ({error})") from error
+        worker.deaths += 1
+        if isinstance(error, RayActorError) and error.actor_init_failed:
+            raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
+        if worker.deaths > self._max_attempts:
+            raise WorkFailedError(f"actor {worker.index}: {worker.deaths} died in a row ({error})") from error
         ray.kill(worker.actor)  # one that is merely out of reach must not go on
-        worker.pending.clear()
         worker.actor = self._factory(worker.index)
-        worker.ready = worker.actor.__ray_ready__.remote()
-        worker.started += 1
+        worker.reference = worker.actor.__ray_ready__.remote()
 
 
 def _failure(item: Any, error: RayTaskError) -> Exception:

@@ -62,7 +62,7 @@ def test_every_item_is_done_once_though_actors_are_killed_in_the_middle(tmp_path
 
 def test_an_actor_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     seen: set[int] = set()
-    with pool(tmp_path, size=1, in_flight=1) as workers:
+    with pool(tmp_path, size=1) as workers:
         for number, pid in workers.run(range(3), lambda actor, _: actor.pid.remote()):
             seen.add(pid)
             if number == 0:

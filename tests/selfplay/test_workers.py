@@ -18,7 +18,7 @@ PLAYERS = ("hearts_rules", "random")
 
 
 def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
-    """With few places a task takes seconds, and the actor is given two tasks at a time, which it does one by one."""
+    """With few places a task takes seconds."""
     game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
     tasks = [DealsTask(PLAYERS, "", first=first, count=300, seed=1) for first in (0, 300)]
