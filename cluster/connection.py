@@ -10,13 +10,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray._private import ray_constants
 from ray._private.ray_logging import stdout_deduplicator
+from ray._private.worker import BaseContext
 from ray.job_config import JobConfig
 
 from cluster import threads
@@ -31,21 +31,11 @@ _MB = 2**20
 _PROBE_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Connection:
-    """A Ray that is connected."""
-
-    mode: str
-    """One of ``cluster.config.MODES``."""
-    address: str
-    """``host:port`` of the cluster's head."""
-    dashboard_url: str
-    """Empty where there is none."""
-
-
 @contextmanager
-def connect(config: ClusterConfig) -> Iterator[Connection]:
+def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     """Be connected to Ray inside the ``with`` block, disconnected (a local Ray: ended) after it.
+
+    Gives what ``ray.init`` returns.
 
     A local Ray listens on the loopback interface only, asks every client for a token (``RAY_AUTH_TOKEN``, drawn if it
     is not set), and keeps its files in a directory of its own.
@@ -67,9 +57,7 @@ def connect(config: ClusterConfig) -> Iterator[Connection]:
             wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place
             raise UserError(f"cannot connect to Ray ({wanted}): {' '.join(str(error).split())}") from error
         try:
-            info = getattr(context, "address_info", {})
-            url = info.get("webui_url") or ""
-            yield Connection(config.place, info.get("gcs_address", config.address), f"http://{url}" if url else "")
+            yield context
         finally:
             ray.shutdown()
 

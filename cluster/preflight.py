@@ -13,6 +13,8 @@ from cluster.errors import UserError
 from cluster.storage import is_remote, resolve
 
 _TINY = 1e-6
+_Row = tuple[str, int, float, float, int]
+"""Name, count, and what each has of CPUs, GPUs and memory in MB."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +68,23 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
 
 def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
     """Asked against available, as text."""
+    asked = [(f"{one.name}, each", one.count, one.cpus, one.gpus, one.memory_mb) for one in requests]
+    there = [(f"node {node.name}", 1, node.cpus, node.gpus, node.memory_mb) for node in available]
     lines = [f"  {'':<24}{'count':>7}{'CPUs':>9}{'GPUs':>7}{'memory MB':>12}"]
-
-    def row(name: str, count: int, cpus: float, gpus: float, memory_mb: int) -> None:
+    for name, count, cpus, gpus, memory_mb in (*asked, _sum("asked", asked), *there, _sum("available", there)):
         lines.append(f"  {name:<24}{count:>7}{cpus:>9g}{gpus:>7g}{memory_mb:>12}")
-
-    for request in requests:
-        row(f"{request.name}, each", request.count, request.cpus, request.gpus, request.memory_mb)
-    row(
-        "asked",
-        sum(request.count for request in requests),
-        sum(request.count * request.cpus for request in requests),
-        sum(request.count * request.gpus for request in requests),
-        sum(request.count * request.memory_mb for request in requests),
-    )
-    for node in available:
-        row(f"node {node.name}", 1, node.cpus, node.gpus, node.memory_mb)
-    row(
-        "available",
-        len(available),
-        sum(node.cpus for node in available),
-        sum(node.gpus for node in available),
-        sum(node.memory_mb for node in available),
-    )
     return "\n".join(lines)
+
+
+def _sum(name: str, rows: Sequence[_Row]) -> _Row:
+    """The row that adds up all that these have."""
+    return (
+        name,
+        sum(row[1] for row in rows),
+        sum(row[1] * row[2] for row in rows),
+        sum(row[1] * row[3] for row in rows),
+        sum(row[1] * row[4] for row in rows),
+    )
 
 
 def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:

@@ -13,9 +13,9 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow
@@ -52,19 +52,6 @@ def exists(path: str | Path) -> bool:
     return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
 
 
-def makedirs(path: str | Path) -> None:
-    """Make a directory and its parents; fine if they exist."""
-    filesystem, name = resolve(path)
-    filesystem.create_dir(name, recursive=True)
-
-
-def list_names(directory: str | Path) -> list[str]:
-    """Names of the files and directories in ``directory``, sorted, temporary ones left out; empty if it is missing."""
-    filesystem, name = resolve(directory)
-    found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
-    return sorted(entry.base_name for entry in found if not entry.base_name.endswith(".tmp"))
-
-
 def read_text(path: str | Path) -> str:
     """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
     filesystem, name = resolve(path)
@@ -78,11 +65,6 @@ def read_json(path: str | Path) -> Any:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON ({error}); remove it to have it written again") from error
-
-
-def write_text_atomic(path: str | Path, text: str) -> None:
-    """Write or replace a small text file; see ``write_bytes_atomic``."""
-    write_bytes_atomic(path, text.encode())
 
 
 def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
@@ -103,8 +85,8 @@ def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
 
 
 def write_json_atomic(path: str | Path, value: Any) -> None:
-    """Write or replace a JSON file, keys in the order given; see ``write_text_atomic``."""
-    write_text_atomic(path, json.dumps(value, indent=2) + "\n")
+    """Write or replace a JSON file, keys in the order given; see ``write_bytes_atomic``."""
+    write_bytes_atomic(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def write_directory_atomic(path: Path, write: Callable[[Path], None]) -> None:
@@ -154,19 +136,6 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def fetch_directory(source: str | Path, target: Path) -> Path:
-    """A local directory with the content of ``source``: itself if it is local, else copied to ``target``."""
-    if not is_remote(source):
-        return Path(resolve(source)[1])
-    filesystem, name = resolve(source)
-    target.mkdir(parents=True, exist_ok=True)
-    pyarrow.fs.copy_files(
-        name, str(target.absolute()),
-        source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
-    )  # fmt: skip
-    return target
-
-
 def local_copy(source: str | Path) -> Path:
     """A local directory with the content of a published one: itself if it is local, else a copy kept on this machine.
 
@@ -177,7 +146,13 @@ def local_copy(source: str | Path) -> Path:
     digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
     copy = Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
     if not copy.exists():
-        partial = fetch_directory(source, copy.with_name(f"{digest}.{os.getpid()}.tmp"))
+        filesystem, name = resolve(source)
+        partial = copy.with_name(f"{digest}.{os.getpid()}.tmp")
+        partial.mkdir(parents=True, exist_ok=True)
+        pyarrow.fs.copy_files(
+            name, str(partial),
+            source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
+        )  # fmt: skip
         try:
             partial.rename(copy)
         except OSError:  # another process was faster, and its copy is as good
@@ -185,40 +160,28 @@ def local_copy(source: str | Path) -> Path:
     return copy
 
 
-class RunLock:
-    """Keeps two drivers out of one local run directory; the system releases it when its holder dies, however.
+@contextmanager
+def run_lock(directory: str | Path) -> Iterator[None]:
+    """Keep a second driver out of a local run directory, which is made if it is missing; the system releases the lock
+    when its holder dies, however. It cannot guard object storage: there it does nothing.
 
-    It cannot guard object storage: there it does nothing.
+    Raises:
+        UserError: another process holds the lock.
     """
-
-    def __init__(self, directory: str | Path) -> None:
-        self._directory = directory
-        self._descriptor: int | None = None
-
-    def __enter__(self) -> "RunLock":
-        """Take the lock. Raises ``UserError`` if another process holds it."""
-        if is_remote(self._directory):
-            return self
-        makedirs(self._directory)
-        path = Path(resolve(self._directory)[1]) / ".lock"
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    if is_remote(directory):
+        yield
+        return
+    local = Path(resolve(directory)[1])
+    local.mkdir(parents=True, exist_ok=True)
+    with (local / ".lock").open("a+") as file:
+        file.seek(0)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(self._descriptor)
-            self._descriptor = None
+            holder = file.read().strip() or "unknown"
             raise UserError(
-                f"{self._directory} is in use by another command (process {holder}); wait for it or take another"
+                f"{directory} is in use by another command (process {holder}); wait for it or take another"
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Release the lock."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        file.truncate()
+        print(os.getpid(), file=file, flush=True)
+        yield

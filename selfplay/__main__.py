@@ -36,7 +36,7 @@ def main(config: TrainConfig) -> None:
     """Check everything, then run what is missing and print what came out."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
-    with storage.RunLock(run.root):
+    with storage.run_lock(run.root):
         run.check(config)
         if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
             Console().print(f"{run.root}: finished")

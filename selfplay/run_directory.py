@@ -97,7 +97,7 @@ class RunDirectory:
     def begin(self, config: TrainConfig) -> None:
         """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
         text = OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
-        storage.write_text_atomic(f"{self.root}/config.yaml", text)
+        storage.write_bytes_atomic(f"{self.root}/config.yaml", text.encode())
         self.record_code(provenance())
 
     def record_code(self, code: Provenance) -> None:
@@ -107,7 +107,7 @@ class RunDirectory:
         commands = storage.read_json(path) if storage.exists(path) else []
         diff = f"code{f'.{len(commands)}' if commands else ''}.diff" if code.diff else ""
         if diff:
-            storage.write_text_atomic(f"{self.root}/{diff}", code.diff)
+            storage.write_bytes_atomic(f"{self.root}/{diff}", code.diff.encode())
         began = datetime.now(UTC).isoformat(timespec="seconds")
         now: dict[str, Any] = {"began": began, "version": code.version, "revision": code.revision}
         now |= {"diff": diff, "untracked": list(code.untracked)}

@@ -8,7 +8,6 @@ and nothing is loaded twice.
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
 from typing import Any, TypeVar
 
 import ray
@@ -153,9 +152,7 @@ class RayWorkers:
     def __enter__(self) -> "RayWorkers":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _pool(self, stage: str) -> ActorPool[Any]:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from ray._private.worker import BaseContext
 
 from cluster.config import ClusterConfig
-from cluster.connection import Connection, connect
+from cluster.connection import connect
 
 
 @pytest.fixture(scope="package")
-def ray_connection() -> Iterator[Connection]:
+def ray_connection() -> Iterator[BaseContext]:
     with connect(ClusterConfig(num_cpus=2, num_gpus=0, object_store_mb=100, dashboard=True)) as connection:
         yield connection

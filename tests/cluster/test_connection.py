@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from ray._private.worker import BaseContext
 
 from cluster.config import ClusterConfig
-from cluster.connection import Connection, connect, nodes
+from cluster.connection import connect, nodes
 from cluster.errors import UserError
 from cluster.submit import main
 
@@ -26,19 +27,18 @@ class Actor:
         import cluster
         return cluster.__file__
 
-with connect(ClusterConfig(mode="job")) as connection:
+with connect(ClusterConfig(mode="job")):
     path = ray.get(Actor.options(**actor_options(cpus=0.5)).remote().where.remote())
-    print("mode", connection.mode, "code", "working_dir_files" in path)
+    print("code", "working_dir_files" in path)
 sys.exit(3)
 """
 
 
-def test_a_local_ray_offers_what_was_asked_on_the_loopback_interface_only(ray_connection: Connection) -> None:
+def test_a_local_ray_offers_what_was_asked_on_the_loopback_interface_only(ray_connection: BaseContext) -> None:
     (node,) = nodes()
     assert (node.name, node.cpus, node.gpus) == ("127.0.0.1", 2, 0)
-    assert ray_connection.mode == "local"
-    assert ray_connection.address.startswith("127.0.0.1:")
-    assert ray_connection.dashboard_url.startswith("http://127.0.0.1:")
+    assert ray_connection.address_info["gcs_address"].startswith("127.0.0.1:")
+    assert ray_connection.dashboard_url.startswith("127.0.0.1:")
 
 
 def test_leaving_a_local_ray_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_a_cluster_that_does_not_answer_is_the_users_to_mend(address: str) -> No
 
 
 def test_a_command_runs_as_a_job_with_its_code_output_and_exit_code(
-    ray_connection: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ray_connection: BaseContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    address = ["--address", ray_connection.dashboard_url, "--working-dir", str(ROOT)]
+    address = ["--address", f"http://{ray_connection.dashboard_url}", "--working-dir", str(ROOT)]
     assert main([*address, "--", sys.executable, "-c", JOB]) == 3
-    assert "mode job code True" in capsys.readouterr().out
+    assert "code True" in capsys.readouterr().out
 
 
 def test_a_job_to_a_cluster_that_is_not_there_is_an_error_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import ray
+from ray._private.worker import BaseContext
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cluster.connection import Connection
-from cluster.metrics import METRICS, MetricsLogger
+from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
 
 
@@ -38,13 +38,7 @@ def test_a_sink_that_fails_is_told_once_and_the_others_go_on(tmp_path: Path, cap
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
 
 
-def test_metric_names_are_those_ray_accepts_and_the_keys_they_are_logged_by() -> None:
-    for key, metric in METRICS.items():
-        assert metric.name == f"kibitz_{key}" and metric.name.replace("_", "").isalnum()
-        assert metric.name.endswith("_total") == (metric.kind == "counter")
-
-
-def test_values_are_served_to_prometheus(ray_connection: Connection, tmp_path: Path) -> None:
+def test_values_are_served_to_prometheus(ray_connection: BaseContext, tmp_path: Path) -> None:
     with MetricsLogger(tmp_path, "hearts") as metrics:
         metrics.log(1, {"games_total": 100, "iteration": 4, "points_ahead/random": 2.5, "not_exported": 1})
         metrics.log(2, {"games_total": 250})

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import ray
+from ray._private.worker import BaseContext
 
-from cluster.connection import Connection, actor_options
+from cluster.connection import actor_options
 from cluster.errors import UserError
 from cluster.pool import ActorPool, WorkFailedError
 
@@ -140,7 +141,7 @@ def test_no_work_gives_no_results(tmp_path: Path) -> None:
         assert list(workers.run([], square)) == []
 
 
-def test_an_actor_without_a_gpu_is_shown_none(ray_connection: Connection) -> None:
+def test_an_actor_without_a_gpu_is_shown_none(ray_connection: BaseContext) -> None:
     @ray.remote
     class Looker:
         def visible(self) -> str | None:

