@@ -1,8 +1,8 @@
 """The command line of every program: Hydra composes the configuration, a dataclass checks it, the work starts after.
 
-A command is a schema (nested dataclasses, range checks in ``__post_init__``) and a function::
+A command is a schema (nested dataclasses, not frozen, range checks in ``__post_init__``) and a function::
 
-    @dataclass(frozen=True)
+    @dataclass
     class TournamentConfig: ...
 
     def main(config: TournamentConfig) -> None: ...
@@ -21,8 +21,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
@@ -33,7 +32,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
@@ -79,6 +78,8 @@ def run(
     """
     let_threads_sleep()
     show_traceback = os.environ.get(_FULL_ERROR) == "1"
+    os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
+    signal.signal(signal.SIGTERM, _end_in_order)
     codes: list[int] = []
 
     def job(composed: DictConfig) -> None:
@@ -88,14 +89,10 @@ def run(
 
         codes.append(_guarded(whole, show_traceback, (UserError,)))
 
-    with (
-        tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir,
-        _own_error_reports(show_traceback),
-        _ending_in_order(),
-    ):
-        register(config_name, schema)
-        sys.argv = [_free_names(argument, schema) for argument in sys.argv]
-        _offer_games(sys.argv[1:])
+    register(config_name, schema)
+    sys.argv = [_free_names(argument, schema) for argument in sys.argv]
+    _offer_games(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir:
         _settle_hydra(config_name, sweep_dir, output_key)
         main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
         try:
@@ -109,7 +106,7 @@ def run(
 
 def register(config_name: str, schema: type[Any]) -> None:
     """Make a schema known to Hydra as ``<config_name>_schema``; ``run`` does it, and tests that compose do."""
-    ConfigStore.instance().store(name=f"{config_name}_schema", node=_writable(schema), provider="kibitz")
+    ConfigStore.instance().store(name=f"{config_name}_schema", node=OmegaConf.structured(schema), provider="kibitz")
 
 
 def _offer_games(arguments: list[str]) -> None:
@@ -130,7 +127,7 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     """
     try:
         values = OmegaConf.create(OmegaConf.to_container(composed))  # a typed node would merge keys that its type lacks
-        merged = OmegaConf.merge(_writable(schema), values)
+        merged = OmegaConf.merge(OmegaConf.structured(schema), values)
         missing = sorted(OmegaConf.missing_keys(merged))
         if missing:
             raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
@@ -200,28 +197,9 @@ def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tu
         return 1
 
 
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Let a request to terminate unwind the stack, so that actors end and temporary directories go."""
-
-    def leave(number: int, frame: object) -> None:
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _own_error_reports(show_traceback: bool) -> Iterator[None]:
-    """Let Hydra raise its exceptions instead of printing them, so that they are reported our way."""
-    os.environ[_FULL_ERROR] = "1"
-    try:
-        yield
-    finally:
-        os.environ[_FULL_ERROR] = "1" if show_traceback else "0"
+def _end_in_order(number: int, frame: object) -> None:
+    """A request to terminate unwinds the stack, so that actors end and temporary directories go."""
+    sys.exit(128 + number)
 
 
 def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
@@ -237,21 +215,9 @@ def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
     ConfigStore.instance().store(group="hydra", name="config", node=settings, provider="kibitz")
 
 
-def _writable(schema: type[Any]) -> DictConfig:
-    """The schema as a configuration that values can be merged into; OmegaConf makes frozen dataclasses read-only."""
-    config = OmegaConf.structured(schema)
-    pending = [config]
-    while pending:
-        node = pending.pop()
-        OmegaConf.set_readonly(node, None)
-        held = (node[key] for key in node if not OmegaConf.is_missing(node, key))
-        pending += [child for child in held if isinstance(child, DictConfig)]
-    return config
-
-
 def _is_mapping(schema: type[Any], key: str) -> bool:
     """Whether this key of a schema holds names of the user's own: a ``dict``, not a dataclass."""
-    node = OmegaConf.select(_writable(schema), key) if re.fullmatch(r"\w+(\.\w+)*", key) else None
+    node = OmegaConf.select(OmegaConf.structured(schema), key) if re.fullmatch(r"\w+(\.\w+)*", key) else None
     return isinstance(node, DictConfig) and OmegaConf.get_type(node) is dict
 
 
@@ -267,7 +233,7 @@ def _replace_mappings(composed: DictConfig, schema: type[Any]) -> None:
     for override in OverridesParser.create().parse_overrides(given):
         key, value = override.key_or_group, override.value()
         if override.is_force_add() and isinstance(value, dict) and _is_mapping(schema, key):
-            with open_dict(composed), read_write(composed):
+            with open_dict(composed):
                 OmegaConf.update(composed, key, value, merge=False)
 
 
@@ -281,7 +247,7 @@ def _own_output(composed: DictConfig, output_key: str) -> DictConfig:
     if safe != name:
         safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     file = re.fullmatch(r"(.*[^/])(\.[a-z]+)", output)  # results.json becomes results/<job>.json
-    with open_dict(composed), read_write(composed):
+    with open_dict(composed):
         directory, ending = file.groups() if file else (output, "")
         OmegaConf.update(composed, output_key, f"{directory}/{safe or 'default'}{ending}")
     return composed

@@ -9,9 +9,12 @@ import os
 import runpy
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module, resources
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import entry_points
+
+from cluster.fields import keys
+from cluster.provenance import installed_version
 
 _WIDTH = 100
 
@@ -58,54 +61,41 @@ COMMANDS = {
 }
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Entry point: runs a subcommand, which ends the process itself, or prints what was asked; 2 after bad input."""
     try:
-        return _main(arguments)
+        return _main(sys.argv[1:])
     except BrokenPipeError:  # whoever read what was printed has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _main(arguments: list[str] | None) -> int:
-    given = sys.argv[1:] if arguments is None else arguments
-    name = given[0] if given else "--help"
+def _main(arguments: list[str]) -> int:
+    name, *rest = arguments or ["--help"]
     if name in ("--version", "-V"):
-        print(f"kibitz {installed_version()}")
-        return 0
-    if name in ("--help", "-h", "help"):
+        print(f"kibitz {installed_version() or 'unknown'}")
+    elif name in ("--help", "-h", "help"):
         print(overview())
-        return 0
-    if name not in COMMANDS:
+    elif name not in COMMANDS:
         print(f"error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
-    command, rest = COMMANDS[name], given[1:]
-    if command.schema and any(argument in ("--help", "-h") for argument in rest):
+    elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
         print(help_of(name))
-        return 0
-    sys.argv = [f"kibitz {name}", *rest]
-    runpy.run_module(command.module, run_name="__main__", alter_sys=False)
+    else:
+        sys.argv = [f"kibitz {name}", *rest]
+        runpy.run_module(COMMANDS[name].module, run_name="__main__", alter_sys=False)
     return 0
-
-
-def installed_version() -> str:
-    """The version of the installed package; ``unknown`` in a checkout that is not installed."""
-    try:
-        return version("kibitz")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def overview() -> str:
     """What ``kibitz --help`` prints."""
-    lines = [f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: kibitz COMMAND [ARGUMENTS]",
             "",
             "Learns to play games of hidden information from what each player sees.",
             "",
-            *lines,
+            *(f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()),
             "",
             "kibitz COMMAND --help prints the keys of a command, kibitz --version the version.",
         ]
@@ -114,10 +104,9 @@ def overview() -> str:
 
 def help_of(name: str) -> str:
     """What ``kibitz NAME --help`` prints: usage, the groups of presets, and every key."""
-    from cluster.fields import keys
-
     command = COMMANDS[name]
-    module, _, schema = command.schema.partition(":")
+    module, _, schema_name = command.schema.partition(":")
+    schema = getattr(import_module(module), schema_name)
     lines = [
         f"usage: kibitz {name} [GROUP=PRESET ...] [KEY=VALUE ...]",
         f"example: kibitz {name} {command.example}",
@@ -125,25 +114,25 @@ def help_of(name: str) -> str:
         f"{command.summary[0].upper()}{command.summary[1:]}.",
         "",
         "Groups and their presets:",
-        *(f"  {group:<12}{', '.join(presets)}" for group, presets in groups(module, schema).items()),
+        *(f"  {group:<12}{', '.join(presets)}" for group, presets in groups(schema).items()),
         "",
         "Keys, with the defaults of the code. Presets set others: --cfg job prints what the command would use.",
         "",
     ]
-    for key in keys(getattr(import_module(module), schema)):
+    for key in keys(schema):
         lines.append(f"{key.name}:" if key.group else f"  {key.name}: {key.type} = {key.default}")
         lines += textwrap.wrap(key.doc, _WIDTH, initial_indent="      ", subsequent_indent="      ")
     return "\n".join([*lines, "", "--multirun sweeps over values separated by commas: KEY=A,B"])
 
 
-def groups(module: str, schema: str) -> dict[str, list[str]]:
-    """Group of ``conf/`` -> its presets, of those that the command's configuration has; plug-ins' games included."""
-    from dataclasses import fields
-
-    wanted = {field.name for field in fields(getattr(import_module(module), schema))} | {"experiment"}
+def groups(schema: type) -> dict[str, list[str]]:
+    """Group of ``conf/`` -> its presets, of those that a configuration has; plug-ins' games included."""
+    wanted = {field.name for field in fields(schema)}
+    if "run" in wanted:
+        wanted.add("experiment")  # presets of whole runs
     found = {}
     for folder in sorted(resources.files("conf").iterdir(), key=lambda entry: entry.name):
-        if folder.is_dir() and folder.name in wanted and (folder.name != "experiment" or schema == "TrainConfig"):
+        if folder.is_dir() and folder.name in wanted:
             presets = [entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
             offered = [entry.name for entry in entry_points(group=f"kibitz.{folder.name}s")]
             found[folder.name] = sorted({*presets, *offered})

@@ -8,10 +8,7 @@ import inspect
 import itertools
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
 from typing import Any, get_type_hints
-
-_GIVEN = "must be given"
 
 
 @dataclass(frozen=True)
@@ -32,37 +29,24 @@ class Key:
 
 def keys(schema: type, prefix: str = "") -> Iterator[Key]:
     """Every key of a dataclass and of the dataclasses in it, in their order."""
-    types, docs = get_type_hints(schema), field_docs(schema)
+    types, docs = get_type_hints(schema), _field_docs(schema)
     for field in fields(schema):
         inner = types[field.name]
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
         if is_dataclass(inner):
-            yield Key(name, "", "", doc or first_sentence(inner), group=True)
+            yield Key(name, "", "", doc or " ".join((inspect.getdoc(inner) or "").split()), group=True)
             yield from keys(inner, f"{name}.")  # type: ignore[arg-type]
         else:
             yield Key(name, _written(field.type), _default(field), doc)
 
 
-@cache
-def field_docs(schema: type) -> dict[str, str]:
-    """Field -> the docstring under it, those of base classes included."""
-    found: dict[str, str] = {}
-    for owner in reversed(schema.__mro__):
-        if is_dataclass(owner):
-            found |= _own_docs(owner)
-    return found
-
-
-def first_sentence(documented: object) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
-
-
-def _own_docs(schema: type) -> dict[str, str]:
+def _field_docs(schema: type) -> dict[str, str]:
+    """Field -> the docstring under it."""
     try:
-        (definition,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(schema))).body
-    except (OSError, SyntaxError):  # a class made at run time has no source
+        source = inspect.getsource(schema)
+    except OSError:  # a class made at run time has none
         return {}
+    (definition,) = ast.parse(inspect.cleandoc("\n" + source)).body
     assert isinstance(definition, ast.ClassDef)
     found = {}
     for line, following in itertools.pairwise(definition.body):
@@ -79,7 +63,7 @@ def _written(annotation: Any) -> str:
 def _default(field: Any) -> str:
     value = field.default_factory() if field.default_factory is not MISSING else field.default
     if value is MISSING or value == "???":  # OmegaConf's mark for a value to be given
-        return _GIVEN
+        return "must be given"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return '""' if value == "" else str(value)

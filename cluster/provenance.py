@@ -23,12 +23,17 @@ class Provenance:
     """Files of the checkout that git neither tracks nor ignores."""
 
 
+def installed_version(package: str = "kibitz") -> str:
+    """The version of the installed package; empty in a checkout that is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def provenance(root: str | Path = Path(__file__).parents[1], package: str = "kibitz") -> Provenance:
     """What can be known about the code in ``root``. Never fails: what git does not tell stays empty."""
-    try:
-        version = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        version = ""
+    version = installed_version(package)
     top = _git(root, "rev-parse", "--show-toplevel").strip()
     if not top or Path(top).resolve() != Path(root).resolve():  # installed, below somebody else's checkout perhaps
         return Provenance(version, "", "", ())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cluster.cli import run
 from cluster.errors import UserError
 
-@dataclass(frozen=True)
+@dataclass
 class Optim:
     lr: float = 0.1
     def __post_init__(self):
@@ -23,7 +23,7 @@ class Optim:
 class Run:
     dir: str = "???"
 
-@dataclass(frozen=True)
+@dataclass
 class App:
     optim: Optim = field(default_factory=Optim)
     run: Run = field(default_factory=Run)

@@ -21,6 +21,7 @@ GAME = HeartsGame()
 def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
     """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
     monkeypatch.setattr("sys.argv", [module, *arguments])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")  # the command sets it and leaves it
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(module, run_name="__main__")
     assert isinstance(ended.value.code, int)
