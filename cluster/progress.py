@@ -30,11 +30,14 @@ class Progress:
         """
         self._title, self._total, self._unit = title, total, unit
         self._console = console or Console(file=sys.stderr)
-        self._bar: Bar | None = None
         self._done = self._before = done
         self._text = ""
         self._printed_done: float | None = None
-        self._printer: threading.Thread | None = None
+        times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[text]}"))
+        columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), *times)
+        self._bar = Bar(*columns, console=self._console)
+        self._task = self._bar.add_task(title, total=total, completed=int(done), text="")
+        self._printer = threading.Thread(target=self._print_lines, daemon=True)
         self._ended = threading.Event()
         self._started = time.monotonic()
 
@@ -44,30 +47,22 @@ class Progress:
         rate = (done - self._before) / max(time.monotonic() - self._started, 1e-9)
         shown = ({f"{self._unit}/s": rate} if self._unit else {}) | dict(values or {})
         self._text = "  ".join(f"{key} {_written(value)}" for key, value in shown.items())
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, text=self._text)
+        self._bar.update(self._task, completed=done, text=self._text)
 
     def __enter__(self) -> "Progress":
         self._started = time.monotonic()
         if self._console.is_terminal:
-            times = (TimeElapsedColumn(), TimeRemainingColumn())
-            columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), *times)
-            self._bar = Bar(*columns, TextColumn("{task.fields[text]}"), console=self._console)
-            task = self._bar.add_task(self._title, total=self._total, text="")
-            self._bar.update(task, completed=self._done)
             self._bar.start()
         else:
-            self._printer = threading.Thread(target=self._print_lines, daemon=True)
             self._printer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
+        if self._console.is_terminal:
             self._bar.stop()
             return
         self._ended.set()
-        if self._printer is not None:
-            self._printer.join()
+        self._printer.join()
         if self._printed_done != self._done:
             self._print_line()
 

@@ -37,25 +37,21 @@ def submit(address: str, command: Sequence[str], working_dir: str = ".", job_id:
     )
     print(f"job {job}", file=sys.stderr)
     shown = 0
+    status = JobStatus.PENDING
     try:
-        while True:
+        while not status.is_terminal():
+            time.sleep(_POLL_SECONDS)
             status = client.get_job_status(job)
             text = client.get_job_logs(job)
-            sys.stdout.write(text[shown:])
-            sys.stdout.flush()
+            print(text[shown:], end="", flush=True)
             shown = len(text)
-            if status.is_terminal():
-                break
-            time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         client.stop_job(job)
         return 130
-    code = client.get_job_info(job).driver_exit_code
-    if code is None:
-        code = 0 if status == JobStatus.SUCCEEDED else 1
+    ended = client.get_job_info(job)
     if status != JobStatus.SUCCEEDED:
-        print(f"job {job} {status}: {client.get_job_info(job).message}", file=sys.stderr)
-    return int(code)
+        print(f"job {job} {status}: {ended.message}", file=sys.stderr)
+    return ended.driver_exit_code if ended.driver_exit_code is not None else int(status != JobStatus.SUCCEEDED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

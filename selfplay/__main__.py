@@ -41,19 +41,18 @@ def main(config: TrainConfig) -> None:
         if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
             Console().print(f"{run.root}: finished")
         else:
-            print(memory, file=sys.stderr)
+            print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
 
 
-def _check(config: TrainConfig) -> str:
+def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
     for learner in filter(None, (config.learner, config.initial_learner)):
         check_devices(config.cluster, config.engine, learner)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        memory = _check_memory(config, game)
-        memory = "\n".join([memory, *check_players(_generator(config), config.selfplay.initial, game)])
+        memory = _check_memory(config, game) + check_players(_generator(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
             seatings(len(match.players), game.num_players)
@@ -61,25 +60,22 @@ def _check(config: TrainConfig) -> str:
                 load_weights(storage.local_copy(checkpoint), game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
-    kept = config.selfplay.initial_games * game.num_players
-    later = config.selfplay.iterations * config.selfplay.games_per_iteration * game.num_players
-    check_directory(
-        config.run.dir, in_job=config.cluster.place == "job", free_mb=100 + (kept + later) * _ROW_BYTES // 2**20
-    )
+    games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
+    free_mb = 100 + games * game.num_players * _ROW_BYTES // 2**20
+    check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory
 
 
-def _check_memory(config: TrainConfig, game: Game) -> str:
+def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``."""
-    arch = architecture(game, config.model)
-    said = []
-    for key, games, share in (
-        ("selfplay.games_per_table", config.selfplay.games_per_table, config.cluster.generator_gpus),
-        ("evaluation.table_size", config.evaluation.table_size, config.cluster.evaluator_gpus),
-    ):
-        engine = on_lent_device(config.engine, share)
-        said.append(check_cache(arch, engine, games * game.num_players, f"{key}={games}"))
-    return "\n".join(said)
+    arch, seats = architecture(game, config.model), game.num_players
+    generating = on_lent_device(config.engine, config.cluster.generator_gpus)
+    evaluating = on_lent_device(config.engine, config.cluster.evaluator_gpus)
+    games, matches = config.selfplay.games_per_table, config.evaluation.table_size
+    return [
+        check_cache(arch, generating, games * seats, f"selfplay.games_per_table={games}"),
+        check_cache(arch, evaluating, matches * seats, f"evaluation.table_size={matches}"),
+    ]
 
 
 def _generator(config: TrainConfig) -> GeneratorSettings:

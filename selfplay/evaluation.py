@@ -9,7 +9,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from cluster import storage
 from cluster.metrics import MetricsLogger
@@ -27,11 +27,8 @@ OnProgress = Callable[[Mapping[str, float]], None]
 """Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
 
 
-class Evaluators(Protocol):
-    """Whoever plays the tournaments."""
-
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
-        """Play parts of tournaments, each with its matches, in whatever order they are finished."""
+Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches]]]
+"""Plays parts of tournaments, each with its matches, in whatever order they are finished."""
 
 
 class Evaluation:
@@ -54,22 +51,22 @@ class Evaluation:
         """Whether there is nothing left to play."""
         return None not in (*(r for i in range(self._last + 1) for r in self.curve(i)), *self.final())
 
-    def play_curve(self, iteration: int, workers: Evaluators, metrics: MetricsLogger) -> None:
+    def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``curve(iteration)``."""
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
             self._run.write_state(iteration, "evaluate")
-            played = self._play(missing, iteration, f"iteration {iteration}: ", workers, metrics)
+            played = self._play(missing, iteration, f"iteration {iteration}: ", evaluate, metrics)
             ahead = {f"points_ahead/{r.players[1]}": r.columns[-1].comparisons[0].advantage for r in played}
             metrics.log(iteration, ahead)
             self._keep(self._run.tournament(iteration), played)
 
-    def play_final(self, workers: Evaluators, metrics: MetricsLogger) -> None:
+    def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``final()``."""
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
             self._run.write_state(self._last, "tournament")
-            played = self._play(missing, self._last, "tournament: ", workers, metrics)
+            played = self._play(missing, self._last, "tournament: ", evaluate, metrics)
             self._keep(self._run.result("tournament.json"), played)
 
     @property
@@ -101,7 +98,7 @@ class Evaluation:
     # ---- playing
 
     def _play(
-        self, matches: Sequence[MatchConfig], iteration: int, title: str, workers: Evaluators, metrics: MetricsLogger
+        self, matches: Sequence[MatchConfig], iteration: int, title: str, evaluate: Evaluate, metrics: MetricsLogger
     ) -> list[TournamentResult]:
         """Play tournaments side by side: their deals are shared among all workers."""
         parts: list[list[Matches]] = [[] for _ in matches]
@@ -115,7 +112,7 @@ class Evaluation:
                 progress.update(done + under_way.get("deals", 0), shown)
 
             tasks = [task for index, match in enumerate(matches) for task in self._tasks(index, match, iteration)]
-            for task, played in workers.evaluate(tasks, show):
+            for task, played in evaluate(tasks, show):
                 parts[task.match].append(played)
                 done += len(played.points)
                 decisions += int(played.decisions.sum())

@@ -9,12 +9,11 @@ import sys
 from collections.abc import Mapping
 
 from cluster import cli, storage
+from cluster.config import ClusterConfig
 from cluster.connection import connect
 from cluster.errors import blaming_input
 from cluster.progress import Progress
 from games.registry import make_game
-from learner.model.checkpoint import load_weights
-from search.players.engines import check_cache
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, split
@@ -24,27 +23,7 @@ from selfplay.workers import GENERATE, RayWorkers, check_devices, on_lent_device
 def main(config: GenerateConfig) -> None:
     """Play the shards that are missing."""
     check_devices(config.cluster, config.engine, evaluating=False)
-    with blaming_input():
-        game = make_game(config.game.name, config.game.options)
-        settings = _settings(config)
-        memory = check_players(settings, config.initial, game)
-        for path in config.checkpoints:
-            arch = load_weights(storage.local_copy(path), game).arch
-            key = f"games_per_table={config.games_per_table}"
-            memory.append(check_cache(arch, settings.engine, config.games_per_table * game.num_players, key))
-    networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
-    seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
-    pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
-    plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
-    missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
-    if missing:
-        print(*memory, sep="\n", end="\n" if memory else "", file=sys.stderr)
-        _play(config, missing)
-    print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
-
-
-def _settings(config: GenerateConfig) -> GeneratorSettings:
-    return GeneratorSettings(
+    settings = GeneratorSettings(
         config.game,
         config.search,
         on_lent_device(config.engine, config.cluster.generator_gpus),
@@ -52,13 +31,26 @@ def _settings(config: GenerateConfig) -> GeneratorSettings:
         config.newest_player,
         config.earlier_player,
     )
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        memory = check_players(settings, config.initial, game, config.checkpoints)
+    networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
+    seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
+    pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
+    plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
+    missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
+    if missing:
+        for line in memory:
+            print(line, file=sys.stderr)
+        _play(config.cluster, settings, missing)
+    print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
 
 
-def _play(config: GenerateConfig, missing: list[tuple[ShardPlan, str]]) -> None:
+def _play(cluster: ClusterConfig, settings: GeneratorSettings, missing: list[tuple[ShardPlan, str]]) -> None:
     total = sum(plan.num_games for plan, _ in missing)
     with (
-        connect(config.cluster),
-        RayWorkers(config.cluster, _settings(config)) as workers,
+        connect(cluster),
+        RayWorkers(cluster, settings) as workers,
         Progress("playing", total, "games") as progress,
     ):
         workers.check(GENERATE)

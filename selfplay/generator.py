@@ -3,8 +3,6 @@
 Letters: ``G`` games of a table, ``P`` seats, ``N`` kept sequences.
 """
 
-import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -49,26 +47,25 @@ class GeneratorSettings:
 class ShardReport:
     """What generating one shard took."""
 
-    path: str
-    iteration: int
-    shard: int
     games: int
-    sequences: int
-    """Rows written; only the kept seats' histories are."""
     decisions: int
     """Turns decided in games with networks."""
-    seconds: float
     illegal_mass: float
-    """Mean probability the newest network gave to tokens that were not legal when it was to move; 0 without one."""
+    """Mean probability that networks gave to tokens that were not legal when they were to move; 0 without any."""
     batch_fill: float
     """Mean rows of a forward pass as a part of the table's deals, over all networks; 0 without any."""
 
 
-def check_players(settings: GeneratorSettings, initial: InitialConfig, game: Game) -> list[str]:
+def check_players(
+    settings: GeneratorSettings, initial: InitialConfig, game: Game, networks: Sequence[str] = ()
+) -> list[str]:
     """Check everybody who plays, before any work.
 
+    Args:
+        networks: checkpoints that play beside those which players of iteration 0 bring.
+
     Returns:
-        What the tables take in memory of the networks that players of iteration 0 bring, for people to read.
+        What the tables take in memory of all these networks, for people to read.
 
     Raises:
         ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
@@ -79,11 +76,10 @@ def check_players(settings: GeneratorSettings, initial: InitialConfig, game: Gam
         spec = parse(name)
         if spec.checkpoint or not kinds.find(spec.kind).needs_model:
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
-    said = []
-    for checkpoint in own_checkpoints(list(initial.players)):
+    said, key = [], f"games_per_table={settings.games_per_table}"
+    for checkpoint in (*own_checkpoints(list(initial.players)), *networks):
         arch = load_weights(local_copy(checkpoint), game).arch
-        histories, key = settings.games_per_table * game.num_players, f"games_per_table={settings.games_per_table}"
-        said.append(check_cache(arch, settings.engine, histories, key))
+        said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
 
 
@@ -98,7 +94,6 @@ class Generator:
 
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
-        began = time.perf_counter()
         meter = Meter()
         specs, names = self._seated(plan)
         self._engines.keep([spec.checkpoint for spec in specs])
@@ -114,13 +109,8 @@ class Generator:
             self._decisions = 0
         write_shard(path, kept, self.game, self._provenance(plan, specs))
         return ShardReport(
-            path=path,
-            iteration=plan.iteration,
-            shard=plan.shard,
             games=plan.num_games,
-            sequences=len(kept),
             decisions=decisions,
-            seconds=time.perf_counter() - began,
             illegal_mass=meter.illegal_mass,
             batch_fill=meter.batch_fill(self._settings.games_per_table),
         )
@@ -131,10 +121,6 @@ class Generator:
 
     def _note(self, decisions: int) -> None:
         self._decisions += decisions
-
-    def pid(self) -> int:
-        """Process id, for operators and for tests that kill it."""
-        return os.getpid()
 
     def _play(self, plan: ShardPlan, players: Sequence[Player], networks: bool) -> tuple[Sequences, int]:
         """The shard's games: the kept sequences, and the decisions taken where ``networks`` play."""

@@ -5,13 +5,13 @@ it after any process was killed, and finds nothing to do when all is done.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from cluster import storage
 from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
-from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask
@@ -22,6 +22,9 @@ from selfplay.evaluation import Evaluation, OnProgress
 from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
+
+_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
+"""What is shown and logged of a training under way."""
 
 
 class Workers(Protocol):
@@ -49,9 +52,9 @@ class Loop:
         self._run = run
         self._workers = workers
         self._metrics = metrics
-        self._game: Game = make_game(config.game.name, config.game.options)
+        self._game = make_game(config.game.name, config.game.options)
         self._evaluation = Evaluation(config, run)
-        self._totals = {"games_total": 0.0, "decisions_total": 0.0}
+        self._totals: Counter[str] = Counter()
 
     def run(self) -> None:
         """Do everything that is missing."""
@@ -61,9 +64,9 @@ class Loop:
                 figures = self._generate(iteration)
                 figures |= self._train(iteration)
                 storage.write_json_atomic(self._run.metrics(iteration), figures)
-            self._evaluation.play_curve(iteration, self._workers, self._metrics)
+            self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
             self._metrics.flush()
-        self._evaluation.play_final(self._workers, self._metrics)
+        self._evaluation.play_final(self._workers.evaluate, self._metrics)
         self._run.write_state(self._config.selfplay.iterations, "finished")
 
     # ---- generating
@@ -74,24 +77,24 @@ class Loop:
         plans = self._plans(iteration)
         missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
         total = sum(plan.num_games for plan, _ in plans)
-        tally = _Tally(done=total - sum(plan.num_games for plan, _ in missing))
-        with Progress(f"iteration {iteration}: playing", total, "games", done=tally.done) as progress:
+        before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
+        reports: list[ShardReport] = []
+        with Progress(f"iteration {iteration}: playing", total, "games", done=before) as progress:
 
             def show(under_way: Mapping[str, float]) -> None:
-                figures = tally.figures(under_way.get("decisions", 0))
-                progress.update(tally.done, {"decisions/s": figures["decisions_per_second"]})
+                rate = _figures(reports, began, under_way.get("decisions", 0))["decisions_per_second"]
+                progress.update(before + sum(report.games for report in reports), {"decisions/s": rate})
 
             for report in self._workers.generate(missing, show):
-                tally.add(report)
-                self._totals["games_total"] += report.games
-                self._totals["decisions_total"] += report.decisions
+                reports.append(report)
                 show({})
-                self._totals["lost_items_total"] = self._workers.lost_items
-                self._metrics.log(iteration, self._totals)
-        if tally.games == 0:
+                self._totals.update(games_total=report.games, decisions_total=report.decisions)
+                self._metrics.log(iteration, {**self._totals, "lost_items_total": self._workers.lost_items})
+        if not reports:
             return {}
-        self._metrics.log(iteration, tally.figures())
-        return {f"generate/{name}": value for name, value in tally.figures().items()}
+        figures = _figures(reports, began)
+        self._metrics.log(iteration, figures)
+        return {f"generate/{name}": value for name, value in figures.items()}
 
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
@@ -107,8 +110,9 @@ class Loop:
         with Progress(f"iteration {iteration}: training", 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
-                progress.update(metrics["step"] / metrics["num_steps"], _shown(metrics))
-                self._metrics.log(before + int(metrics["step"]), _learning(metrics))
+                learning = {name: metrics[name] for name in _LEARNING if name in metrics}
+                progress.update(metrics["step"] / metrics["num_steps"], {"step": metrics["step"], **learning})
+                self._metrics.log(before + int(metrics["step"]), learning)
 
             metrics = dict(self._workers.train(self._task(iteration), show))
             show({"num_steps": metrics["step"], **metrics})  # a short training ends before it was ever asked
@@ -135,40 +139,13 @@ class Loop:
         return sum(int(storage.read_json(path).get("train/step", 0)) for path in earlier if storage.exists(path))
 
 
-class _Tally:
-    """Games generated by this process in one stage."""
-
-    def __init__(self, done: int) -> None:
-        self.done = done
-        self.games = 0
-        self._decisions = 0
-        self._illegal = self._fill = 0.0
-        self._began = time.monotonic()
-
-    def add(self, report: ShardReport) -> None:
-        self.done += report.games
-        self.games += report.games
-        self._decisions += report.decisions
-        self._illegal += report.illegal_mass * report.games
-        self._fill += report.batch_fill * report.games
-
-    def figures(self, under_way: float = 0.0) -> dict[str, float]:
-        """``under_way``: decisions in shards that are not finished."""
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        return {
-            "games_per_second": self.games / seconds,
-            "decisions_per_second": (self._decisions + under_way) / seconds,
-            "illegal_mass": self._illegal / max(self.games, 1),
-            "batch_fill": self._fill / max(self.games, 1),
-        }
-
-
-_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
-
-
-def _learning(metrics: Mapping[str, float]) -> dict[str, float]:
-    return {name: metrics[name] for name in _LEARNING if name in metrics}
-
-
-def _shown(metrics: Mapping[str, float]) -> dict[str, float | str]:
-    return {"step": metrics["step"], **_learning(metrics)}
+def _figures(reports: Sequence[ShardReport], began: float, under_way: float = 0.0) -> dict[str, float]:
+    """What generating comes to since ``began``; ``under_way``: decisions in shards that are not finished."""
+    seconds = max(time.monotonic() - began, 1e-9)
+    games = sum(report.games for report in reports)
+    return {
+        "games_per_second": games / seconds,
+        "decisions_per_second": (sum(report.decisions for report in reports) + under_way) / seconds,
+        "illegal_mass": sum(report.illegal_mass * report.games for report in reports) / max(games, 1),
+        "batch_fill": sum(report.batch_fill * report.games for report in reports) / max(games, 1),
+    }

@@ -39,12 +39,10 @@ def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
 
 def plot(curve: Curve) -> bytes:
     """The learning curve as a PNG: points a hand ahead of each baseline, 95 % intervals as bars."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for k, title in enumerate(_titles(curve)):
         played = [(i, result) for i, results in curve if (result := results[k]) is not None]

@@ -1,23 +1,11 @@
 """The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
 
-::
-
-    config.yaml                     the last command's configuration; a resuming command must agree with it
-    provenance.json, code.diff      the code of every command that worked on the run
-    state.json                      where the run stands, for people and dashboards; replaced atomically
-    iterations/003/shards/*.parquet games of the iteration; a file is there whole or not at all
-    iterations/003/checkpoint/      its network, published by one rename
-    iterations/003/metrics.json     what generating and training took, losses
-    iterations/003/tournament.json  its network against each baseline
-    results/                        the last tournaments and the learning curve
-    metrics.jsonl, tensorboard/     everything measured, over time
-
-A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the learner works in a local scratch
-directory and the finished checkpoint is copied up.
+docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the
+learner works in a local scratch directory and the finished checkpoint is copied up.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,7 +74,8 @@ class RunDirectory:
                 f"{path}: this run has selfplay.iterations={before}, the command says {iterations}; "
                 f"a run can be made longer, not shorter"
             )
-        difference = first_difference(_plain(dataclasses.asdict(config)), theirs)
+        mine: Any = OmegaConf.to_container(OmegaConf.create(dataclasses.asdict(config)))  # lists for tuples
+        difference = first_difference(mine, theirs)
         if difference is not None:
             key, value, before = difference
             raise UserError(
@@ -118,27 +107,25 @@ class RunDirectory:
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
 
 
-def _plain(config: dict[str, Any]) -> Any:
-    """The configuration as YAML gives it back: lists for tuples."""
-    return OmegaConf.to_container(OmegaConf.create(OmegaConf.to_yaml(OmegaConf.create(config))))
-
-
-def first_difference(
-    mine: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = ""
-) -> tuple[str, Any, Any] | None:
-    """The first key, in order, whose value differs between two nested configurations, and both values.
+def first_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
+    """The first key whose value differs between two nested configurations, and both values.
 
     None if they agree in all that matters.
     """
-    for name in [*mine, *(name for name in theirs if name not in mine)]:
+    ours, others = dict(_settled(mine)), dict(_settled(theirs))
+    for key in ours | others:
+        if ours.get(key) != others.get(key):
+            return key, ours.get(key), others.get(key)
+    return None
+
+
+def _settled(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key that may not change, with the groups around it, and its value."""
+    for name, value in config.items():
         key = f"{prefix}{name}"
         if key in _FREE_TO_CHANGE:
             continue
-        ours, other = mine.get(name), theirs.get(name)
-        if isinstance(ours, Mapping) and isinstance(other, Mapping):
-            found = first_difference(ours, other, f"{key}.")
-            if found is not None:
-                return found
-        elif ours != other:
-            return key, ours, other
-    return None
+        if isinstance(value, Mapping):
+            yield from _settled(value, f"{key}.")
+        else:
+            yield key, value

@@ -27,6 +27,7 @@ from selfplay.plan import ShardPlan
 
 GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
 
+T = TypeVar("T")
 Device = TypeVar("Device", EngineConfig, LearnerConfig)
 
 _WATCH = "watch"
@@ -112,30 +113,20 @@ class RayWorkers:
                 "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
             )
 
-    def generate(
-        self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress = lambda so_far: None
-    ) -> Iterator[ShardReport]:
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
-        pool = self._pool(GENERATE)
-        watch = _watching(pool, on_progress)
-        for _, report in pool.run(plans, lambda actor, item: actor.generate.remote(*item), while_waiting=watch):
+        for _, report in self._run(GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress):
             yield report
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._requests[LEARN].gpus))
-        pool = self._pool(LEARN)
-        watch = _watching(pool, on_progress)
-        ((_, metrics),) = pool.run([task], lambda actor, item: actor.train.remote(item), while_waiting=watch)
+        ((_, metrics),) = self._run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
         return dict(metrics)
 
-    def evaluate(
-        self, tasks: Iterable[DealsTask], on_progress: OnProgress = lambda so_far: None
-    ) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, in whatever order they are finished."""
-        pool = self._pool(EVALUATE)
-        watch = _watching(pool, on_progress)
-        return pool.run(tasks, lambda actor, item: actor.play.remote(item), while_waiting=watch)
+        return self._run(EVALUATE, tasks, lambda actor, item: actor.play.remote(item), on_progress)
 
     @property
     def lost_items(self) -> int:
@@ -155,38 +146,36 @@ class RayWorkers:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _run(
+        self, stage: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+    ) -> Iterator[tuple[T, Any]]:
+        """Have a stage's actors do these, and ask them now and then how far they are."""
+        pool = self._pool(stage)
+
+        def ask() -> None:
+            so_far: Counter[str] = Counter()
+            for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote()):
+                so_far.update(answer)
+            if so_far:
+                on_progress(so_far)
+
+        return pool.run(items, call, ask)
+
     def _pool(self, stage: str) -> ActorPool[Any]:
         if stage not in self._pools:
             if not self._together:
                 self.close()
             request = self._requests[stage]
-            options = actor_options(request.cpus, request.gpus, request.memory_mb)
-            self._pools[stage] = ActorPool(
-                lambda _: self._start(stage, options), request.count, self._cluster.max_attempts
-            )
+            self._pools[stage] = ActorPool(lambda _: self._start(stage), request.count, self._cluster.max_attempts)
         return self._pools[stage]
 
-    def _start(self, stage: str, options: dict[str, Any]) -> Any:
-        actor = _ACTORS[stage].options(**options)
+    def _start(self, stage: str) -> Any:
+        request = self._requests[stage]
+        actor = _ACTORS[stage].options(**actor_options(request.cpus, request.gpus, request.memory_mb))
         if stage == LEARN:
             return actor.remote()
         settings = self._settings[stage]
-        engine = on_lent_device(settings.engine, self._requests[stage].gpus)
-        return actor.remote(dataclasses.replace(settings, engine=engine))
-
-
-def _watching(pool: ActorPool[Any], on_progress: OnProgress) -> Callable[[], None]:
-    """A function that asks the actors how far they are, and passes on the sums if one has begun."""
-
-    def ask() -> None:
-        answers = pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote())
-        so_far: Counter[str] = Counter()
-        for answer in answers:
-            so_far.update(answer)
-        if so_far:
-            on_progress(so_far)
-
-    return ask
+        return actor.remote(dataclasses.replace(settings, engine=on_lent_device(settings.engine, request.gpus)))
 
 
 def _fits(asked: list[Request]) -> bool:

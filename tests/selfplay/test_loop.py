@@ -138,7 +138,7 @@ def test_what_the_run_does_not_learn_from_may_change() -> None:
     theirs = {"cluster": {"generators": 9}, "evaluation": {"final": [1]}, "run": {"dir": "b", "seed": 1}}
     assert first_difference(mine, theirs) is None
     assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}) == ("run.seed", 1, 2)
-    assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}) == ("model", None, {"n_layer": 2})
+    assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}) == ("model.n_layer", None, 2)
 
 
 def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp_path: Path) -> None:
