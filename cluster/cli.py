@@ -53,7 +53,7 @@ _MAX_JOB_NAME = 120
 def run(
     config_name: str,
     schema: type[T],
-    work: Callable[[T], int | None],
+    work: Callable[[T], None],
     *,
     config_module: str = "conf",
     output_key: str = "run.dir",
@@ -62,9 +62,8 @@ def run(
 
     A mapping on the command line (``key={a: 1}`` where the schema has a ``dict``) replaces the presets' one whole.
 
-    Ends the process: exit code 0 when ``work`` returned None, else what it returned; 2 for bad input (any
-    configuration error, or a ``UserError`` from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a
-    traceback for any other exception.
+    Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
+    from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a traceback for any other exception.
 
     Args:
         config_name: name of the top-level YAML file, without its ending.
@@ -83,9 +82,9 @@ def run(
     codes: list[int] = []
 
     def job(composed: DictConfig) -> None:
-        def whole() -> int | None:
+        def whole() -> None:
             _replace_mappings(composed, schema)
-            return work(build(_own_output(composed, output_key), schema))
+            work(build(_own_output(composed, output_key), schema))
 
         codes.append(_guarded(whole, show_traceback, (UserError,)))
 
@@ -129,15 +128,13 @@ def build(composed: DictConfig, schema: type[T]) -> T:
         values = OmegaConf.create(OmegaConf.to_container(composed))  # a typed node would merge keys that its type lacks
         merged = OmegaConf.merge(OmegaConf.structured(schema), values)
         missing = sorted(OmegaConf.missing_keys(merged))
-        if missing:
-            raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
-        return OmegaConf.to_object(merged)  # type: ignore[return-value]
+        if not missing:
+            return OmegaConf.to_object(merged)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
         raise UserError(explain(error)) from error
-    except UserError:
-        raise
     except ValueError as error:
         raise UserError("configuration: " + " ".join(str(error).split())) from error
+    raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
 
 
 def explain(error: Exception) -> str:
@@ -183,10 +180,11 @@ def _or_help(main: Callable[[], None]) -> None:
         main()
 
 
-def _guarded(call: Callable[[], int | None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
+def _guarded(call: Callable[[], None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
     """Exit code of ``call``, its exceptions reported on stderr: ``bad_input`` by message, others with a traceback."""
     try:
-        return call() or 0
+        call()
+        return 0
     except bad_input as error:
         if show_traceback:
             traceback.print_exc()

@@ -39,7 +39,6 @@ def work(config):
         raise UserError("count=13 is unlucky; take another")
     if config.count == 14:
         raise RuntimeError("a bug")
-    return config.count if config.count < 0 else None
 
 if __name__ == "__main__":
     run("app", App, work, config_module="app_conf")
