@@ -66,7 +66,7 @@ class CpuTrunk:
     @torch.inference_mode()
     def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``."""
-        rows, hidden = len(plan.last), self._hidden(plan)
+        rows, hidden = len(plan.lengths), self._hidden(plan)
         logits = self._net.next_token_logits(torch.from_numpy(hidden if look_ahead else hidden[:rows]))
         valued = hidden if judged.all() else hidden[np.concatenate([judged, np.ones(len(hidden) - rows, bool)])]
         return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued))
