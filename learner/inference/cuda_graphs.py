@@ -1,8 +1,7 @@
 """What a GPU is told of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
 
-A pass of a small network is some 150 kernels of a few microseconds each, which take longer to launch one by one than to
-run. Captured as a CUDA graph they are launched at once, but a graph serves one shape only. So passes are filled up to
-one of a few shapes: what fills them reads and writes a spare slot that no history has, and nobody reads the results.
+Captured as a CUDA graph all kernels of a pass are launched at once, but a graph serves one shape only. What fills a
+pass up reads and writes a spare slot that no history has, and nobody reads the results.
 
 Letters as in ``learner.inference.packing``; ``W`` = M + Z packed tokens that something is asked about, ``J`` rows whose
 value is asked for.

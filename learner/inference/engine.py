@@ -1,8 +1,7 @@
 """The query engine: one forward pass answers a batch of decisions, and nothing it has computed is computed again.
 
-The keys and values of a token stand in a KV *slot* of one cache, and ``learner.inference.prefix_tree`` knows which slot
-belongs to which history. Of every history only the tokens without a slot are computed; candidate actions ride along as
-parallel leaves (``learner.inference.packing``). The pass itself is the trunk's (``learner.inference.trunk``).
+``learner.inference.prefix_tree`` knows which KV slot belongs to which history, ``learner.inference.packing`` lays out
+the tokens that have none yet, and a trunk (``learner.inference.trunk``) runs the pass.
 
 Shape letters: ``M`` queries, ``T`` new tokens, ``Z`` candidates, ``V`` tokens of the vocabulary. The seam is
 ``learner.observation_model.ObservationModel``, met structurally.

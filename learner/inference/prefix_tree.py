@@ -66,10 +66,10 @@ class PrefixTree:
         candidate's once.
 
         Args:
-            handles: ``int64[M]`` what the histories begin with, checked by ``depth``; as is the room by ``check_room``.
+            handles: ``int64[M]`` what the histories begin with, checked by ``depth``.
             tokens: ``int64[T]`` the tokens behind it, row after row.
             counts: ``int64[M]`` how many each row has; with 0 the history stays what it is.
-            marked: ``bool[M, V]`` candidates.
+            marked: ``bool[M, V]`` candidates; there is room for them and the tokens (``check_room``).
 
         Returns:
             ``int64[P]``: of row after row the slots of its new tokens (with none the history's own slot), then of its

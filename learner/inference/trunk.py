@@ -1,8 +1,4 @@
-"""What runs a network's passes over cached keys and values, and which of two ways is taken.
-
-``learner.inference.torch_trunk`` runs anywhere. ``learner.inference.cpu`` is a faster way on a CPU and may be missing:
-nothing else imports it, and without that folder everything works as before, only slower (docs/performance.md).
-"""
+"""What runs a network's passes over cached keys and values, and which of two ways is taken (docs/learner.md)."""
 
 import copy
 from collections.abc import Callable
@@ -57,7 +53,7 @@ def make_trunk(
 
 
 def _compiled_trunk() -> Callable[..., Trunk] | None:
-    """The trunk of ``learner.inference.cpu``, if that folder is there."""
+    """The trunk of ``learner.inference.cpu``, if that folder is there: it may be deleted."""
     try:
         from learner.inference.cpu.trunk import CpuTrunk
     except ModuleNotFoundError as error:

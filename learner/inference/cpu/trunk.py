@@ -1,8 +1,7 @@
 """The trunk on a CPU: torch's matrix products, and compiled loops for what stands between them.
 
-A pass over a few dozen tokens, as searches side by side ask for, spends less on the matrix products than on the torch
-operations around them; with a compiled loop in place of each group of those, a layer is four products and three loops
-(docs/performance.md). Large passes go block by block, so that activations stay in the processor's cache.
+A layer is four products and three loops, and large passes go block by block, so that activations stay in the
+processor's cache (docs/performance.md).
 
 Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd. The residual stream, layer norms and the
 attention's sums are float32 whatever the type of products and cache.
@@ -128,11 +127,7 @@ def _row_ends(row: np.ndarray) -> np.ndarray:
 
 def _blocks(row: np.ndarray) -> Iterator[slice]:
     """Packed tokens cut between rows."""
-    if len(row) <= _BLOCK:
-        yield slice(0, len(row))
-        return
-    ends = _row_ends(row)
-    first = 0
+    ends, first = _row_ends(row), 0
     while first < len(row):
         fitting = np.searchsorted(ends, first + _BLOCK, side="right") - 1
         last = int(ends[max(fitting, np.searchsorted(ends, first, side="right"))])
