@@ -1,8 +1,7 @@
 """What a GPU is told of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
 
-A pass of a small network is some 150 kernels of a few microseconds each, which take longer to launch one by one than to
-run. Captured as a CUDA graph they are launched at once, but a graph serves one shape only. So passes are filled up to
-one of a few shapes: what fills them reads and writes a spare slot that no history has, and nobody reads the results.
+Captured as a CUDA graph all kernels of a pass are launched at once, but a graph serves one shape only. What fills a
+pass up reads and writes a spare slot that no history has, and nobody reads the results.
 
 Letters as in ``learner.inference.packing``; ``W`` = M + Z packed tokens that something is asked about, ``J`` rows whose
 value is asked for.
@@ -39,10 +38,6 @@ class Shape(NamedTuple):
     """``J + Z``"""
     look_ahead: bool
     """Whether next-token distributions are asked for behind all of ``W``, or behind the first ``M``."""
-    ragged: bool
-    """Whether there are fewer packed tokens than places in the grid of the attention."""
-    masked: bool
-    """Whether some token does not see all of its row's keys."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -51,12 +46,13 @@ class Shape(NamedTuple):
 
 
 class Indices(NamedTuple):
-    """A pass as a device sees it, each ``int64``; as ``Pass`` has them."""
+    """A pass as a device sees it, each ``int64``; as ``Pass`` has them but for what is said."""
 
     ids: torch.Tensor
     position: torch.Tensor
     slot: torch.Tensor
     padded: torch.Tensor
+    """Index into the padded ``[M, Q]`` grid of the attention."""
     keys: torch.Tensor
     start: torch.Tensor
     lengths: torch.Tensor
@@ -72,9 +68,7 @@ Forward = Callable[[Shape, Indices], torch.Tensor]
 def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
     """The shape a pass has by itself."""
     rows, slots = plan.keys.shape
-    masked = plan.width > 1 or bool((plan.start < slots - 1).any())
-    ragged = len(plan.ids) < rows * plan.width
-    return Shape(len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead, ragged, masked)
+    return Shape(len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead)
 
 
 def filled_up(shape: Shape) -> Shape:
@@ -84,7 +78,7 @@ def filled_up(shape: Shape) -> Shape:
         for size in (shape.tokens, shape.rows, shape.width, shape.answered, shape.valued)
     )
     slots = -(-shape.slots // _STEP) * _STEP
-    return Shape(tokens, rows, width, slots, answered, valued, shape.look_ahead, ragged=True, masked=True)
+    return Shape(tokens, rows, width, slots, answered, valued, shape.look_ahead)
 
 
 def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
@@ -94,7 +88,7 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
     keys = np.full((shape.rows, shape.slots), spare, np.int64)
     keys[:rows, :slots] = plan.keys
     keys[:rows, slots:] = plan.keys[:, -1:]
-    padded = plan.padded // plan.width * shape.width + plan.padded % plan.width
+    padded = plan.row * shape.width + plan.column
     filled = zip(
         (plan.ids, plan.position, plan.slot, padded, keys.ravel(), plan.start, plan.lengths, plan.answered, valued),
         (0, 0, spare, shape.rows * shape.width, spare, 0, 1, 0, 0),

@@ -1,8 +1,7 @@
 """The query engine: one forward pass answers a batch of decisions, and nothing it has computed is computed again.
 
-The keys and values of a token stand in a KV *slot* of one cache, and ``learner.inference.prefix_tree`` knows which slot
-belongs to which history. Of every history only the tokens without a slot are computed; candidate actions ride along as
-parallel leaves (``learner.inference.packing``). The pass itself is the trunk's (``learner.inference.trunk``).
+``learner.inference.prefix_tree`` knows which KV slot belongs to which history, ``learner.inference.packing`` lays out
+the tokens that have none yet, and a trunk (``learner.inference.trunk``) runs the pass.
 
 Shape letters: ``M`` queries, ``T`` new tokens, ``Z`` candidates, ``V`` tokens of the vocabulary. The seam is
 ``learner.observation_model.ObservationModel``, met structurally.
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 
 from learner.config import EngineConfig
-from learner.inference.packing import pack, sub_batches
+from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
 from learner.inference.trunk import make_trunk
 from learner.model.network import Architecture, PolicyValueNet, device_of, dtype_of, precision_of
@@ -29,12 +28,8 @@ class EngineStats:
 
     passes: int = 0
     """Forward passes."""
-    rows: int = 0
-    """Queries answered."""
     tokens: int = 0
     """Tokens computed, candidates included."""
-    candidates: int = 0
-    """Candidates evaluated."""
 
 
 def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32") -> int:
@@ -68,7 +63,7 @@ class QueryEngine:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
         self.arch = net.arch
         self.stats = EngineStats()
-        self._max_batch, self._similar = config.max_batch, device.type != "cpu"
+        self._max_batch = config.max_batch
         self._trunk = make_trunk(net, np.asarray(utility, np.float32), num_slots, device, config)
         self._tree = PrefixTree(num_slots)
 
@@ -92,23 +87,17 @@ class QueryEngine:
         marked = np.zeros((count, size), bool) if candidates is None else np.asarray(candidates, bool)
         judged = np.zeros(count, bool) if values is None else np.asarray(values, bool)
         self._check(handles, tokens, counts, marked, judged)
-        width = np.maximum(counts, 1) + marked.sum(1)
-        parts = sub_batches(width, self._max_batch, self._similar)
-        if len(parts) == 1:
-            return self._pass(handles, tokens, counts, marked, judged, look_ahead)
-        answer = _empty(count, int(marked.sum()), size, look_ahead)
-        token_row, leaf_row = np.repeat(np.arange(count), counts), np.nonzero(marked)[0]
-        for rows in parts:
-            mine = np.zeros(count, bool)
-            mine[rows] = True
-            part = self._pass(
-                handles[rows], tokens[mine[token_row]], counts[rows], marked[rows], judged[rows], look_ahead
-            )
-            leaves = np.flatnonzero(mine[leaf_row])
-            places = (rows, rows, rows, leaves, leaves, leaves if look_ahead else leaves[:0])
-            for whole, piece, where in zip(answer, part, places, strict=True):
-                whole[where] = piece
-        return answer
+        if count == 0:
+            no_values, no_tokens = np.empty(0, np.float32), np.empty((0, size), np.float32)
+            return Answer(handles, no_tokens, no_values, handles, no_values, no_tokens)
+        ends, answers = np.cumsum(counts), []
+        for first in range(0, count, self._max_batch):
+            rows = slice(first, first + self._max_batch)
+            new = tokens[ends[first] - counts[first] : ends[rows][-1]]
+            answers.append(self._pass(handles[rows], new, counts[rows], marked[rows], judged[rows], look_ahead))
+        if len(answers) == 1:
+            return answers[0]
+        return Answer(*(np.concatenate(pieces) for pieces in zip(*answers, strict=True)))
 
     def release(self, handles: np.ndarray) -> None:
         """See ``ObservationModel``."""
@@ -125,24 +114,23 @@ class QueryEngine:
     ) -> Answer:
         """One forward pass."""
         plan = pack(self._tree, handles, tokens, counts, marked)
-        count, leaves = len(counts), len(plan.leaves)
+        count, held = len(counts), plan.slot[plan.answered]
         self.stats.passes += 1
-        self.stats.rows += count
         self.stats.tokens += len(plan.ids)
-        self.stats.candidates += leaves
         try:
             next_token, values = self._trunk(plan, judged, look_ahead)
         except BaseException:  # interrupted, or no memory: nobody will ever hold these
-            self._tree.release(plan.slot[plan.answered])
+            self._tree.release(held)
             raise
+        asked = np.count_nonzero(judged)
         value = np.full(count, np.nan, np.float32)
-        value[judged] = values[: len(values) - leaves]
+        value[judged] = values[:asked]
         return Answer(
-            handles=plan.slot[plan.last],
+            handles=held[:count],
             next_token=next_token[:count],
             value=value,
-            action_handles=plan.slot[plan.leaves],
-            action_values=values[len(values) - leaves :],
+            action_handles=held[count:],
+            action_values=values[asked:],
             action_next=next_token[count:],
         )
 
@@ -175,15 +163,3 @@ def _refuse(bad: np.ndarray, message: str, given: np.ndarray, rows: np.ndarray |
         first = int(np.argmax(bad))
         row = first if rows is None else rows[first]
         raise ValueError(f"row {row}: " + message.format(given[first]))
-
-
-def _empty(count: int, leaves: int, size: int, look_ahead: bool) -> Answer:
-    """Room for an answer that comes in parts."""
-    return Answer(
-        handles=np.empty(count, np.int64),
-        next_token=np.empty((count, size), np.float32),
-        value=np.empty(count, np.float32),
-        action_handles=np.empty(leaves, np.int64),
-        action_values=np.empty(leaves, np.float32),
-        action_next=np.empty((leaves if look_ahead else 0, size), np.float32),
-    )

@@ -29,25 +29,18 @@ class Pass:
     share one."""
     slot: np.ndarray
     """``int64[T]`` where its keys and values go."""
-    padded: np.ndarray
-    """``int64[T]`` index into the padded ``[M, Q]`` grid of the attention."""
+    column: np.ndarray
+    """``int64[T]`` place among the tokens of its row."""
     keys: np.ndarray
     """``int64[M, S]`` slots that a row's tokens may attend to, the last one repeated behind them."""
-    last: np.ndarray
-    """``int64[M]`` index of each history's last token."""
-    leaves: np.ndarray
-    """``int64[Z]`` indices of all candidates."""
+    answered: np.ndarray
+    """``int64[M + Z]`` the packed tokens that something is asked about: the last of each history, then candidates."""
     start: np.ndarray
     """``int64[M]`` tokens that were there before."""
     lengths: np.ndarray
     """``int64[M]`` tokens of each history."""
     width: int
     """``Q``"""
-
-    @property
-    def answered(self) -> np.ndarray:
-        """``int64[M + Z]``: the packed tokens that something is asked about: ``last``, then ``leaves``."""
-        return np.concatenate([self.last, self.leaves])
 
 
 def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> Pass:
@@ -56,63 +49,35 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
     slot = tree.extend(handles, tokens, counts, marked)
     chunk = np.maximum(counts, 1)
     width = chunk + marked.sum(1)
-    end = np.cumsum(width)
-    last = end - width + chunk - 1
+    first = np.cumsum(width) - width
+    last = first + chunk - 1
+    row = np.repeat(np.arange(len(width)), width)
+    column = np.arange(len(slot)) - first[row]
     lengths = tree.nodes.depth[slot[last]].astype(np.int64)
-    start = lengths - chunk
-    row, padded, keys, is_leaf = _lay_out(tree.nodes.parent, slot, chunk, width, lengths)
     return Pass(
         ids=tree.nodes.token[slot].astype(np.int64),
         row=row,
         position=tree.nodes.depth[slot].astype(np.int64) - 1,
         slot=slot,
-        padded=padded,
-        keys=keys,
-        last=last,
-        leaves=np.flatnonzero(is_leaf),
-        start=start,
+        column=column,
+        keys=_keys(tree.nodes.parent, slot, last, lengths, width - chunk),
+        answered=np.concatenate([last, np.flatnonzero(column >= chunk[row])]),
+        start=lengths - chunk,
         lengths=lengths,
         width=int(width.max()),
     )
 
 
 @kernel
-def _lay_out(parent, slot, chunk, width, lengths):
-    """Row, place in the grid, keys of each row, and whether a packed token is a candidate."""
-    row_of = np.empty(len(slot), np.int64)
-    padded = np.empty(len(slot), np.int64)
-    is_leaf = np.empty(len(slot), np.bool_)
-    keys = np.empty((len(width), (lengths + width - chunk).max()), np.int64)
-    longest, at = width.max(), 0
-    for row in range(len(width)):
-        ancestor = slot[at + chunk[row] - 1]
+def _keys(parent, slot, last, lengths, leaves):
+    """Slots of each row: its history, found from its last token back, and the candidates, which are packed behind."""
+    keys = np.empty((len(last), (lengths + leaves).max()), np.int64)
+    for row in range(len(last)):
+        ancestor = slot[last[row]]
         for place in range(lengths[row] - 1, -1, -1):
             keys[row, place] = ancestor
             ancestor = parent[ancestor]
-        behind = lengths[row]
-        for index in range(width[row]):
-            row_of[at] = row
-            padded[at] = row * longest + index
-            is_leaf[at] = index >= chunk[row]
-            if is_leaf[at]:
-                keys[row, behind] = slot[at]
-                behind += 1
-            at += 1
-        keys[row, behind:] = keys[row, behind - 1]
-    return row_of, padded, keys, is_leaf
-
-
-def sub_batches(width: np.ndarray, max_batch: int, similar: bool, few: int = 32) -> list[np.ndarray]:
-    """Rows of each pass: at most ``max_batch``; with ``similar``, of similar width where there are more than ``few``,
-    so that an attention over padded rows wastes little."""
-    if not similar or len(width) <= few:
-        return [np.arange(first, min(first + max_batch, len(width))) for first in range(0, len(width), max_batch)]
-    order = np.argsort(width, kind="stable")
-    passes, first = [], 0
-    for last in range(1, len(order) + 1):
-        full = last - first == max_batch
-        wider = last < len(order) and last - first >= few and width[order[last]] > 2 * width[order[first]]
-        if last == len(order) or full or wider:
-            passes.append(np.sort(order[first:last]))
-            first = last
-    return passes
+        end = lengths[row] + leaves[row]
+        keys[row, lengths[row] : end] = slot[last[row] + 1 : last[row] + 1 + leaves[row]]
+        keys[row, end:] = keys[row, end - 1]
+    return keys

@@ -69,16 +69,14 @@ class PrefixTree:
             handles: ``int64[M]`` what the histories begin with, checked by ``depth``.
             tokens: ``int64[T]`` the tokens behind it, row after row.
             counts: ``int64[M]`` how many each row has; with 0 the history stays what it is.
-            marked: ``bool[M, V]`` candidates.
+            marked: ``bool[M, V]`` candidates; there is room for them and the tokens (``check_room``).
 
         Returns:
             ``int64[P]``: of row after row the slots of its new tokens (with none the history's own slot), then of its
             candidates.
         """
-        needed = len(tokens) + int(marked.sum())
-        self.check_room(needed)
-        slots = _extend(self.nodes, handles, tokens, counts, marked, self._take(needed))
-        return np.asarray(slots)
+        fresh = self._take(len(tokens) + int(marked.sum()))
+        return np.asarray(_extend(self.nodes, handles, tokens, counts, marked, fresh))
 
     def release(self, handles: np.ndarray) -> None:
         """Give up one hold of each handle (``int64[N]``, those below 0 passed over) and free what nobody needs any

@@ -5,42 +5,13 @@ Shape letters as in ``learner.inference.packing``; ``W`` = M + Z, ``J`` rows who
 the type that the products are computed in; the residual stream, layer norms and heads are float32.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from learner.inference.cuda_graphs import Graphs, Indices, Shape, filled_up, lay_out, shape_of, split, to_device
 from learner.inference.packing import Pass
-from learner.model.network import Block, PolicyValueNet, Projection
-
-
-class _Layer(NamedTuple):
-    norm_1: tuple[torch.Tensor, torch.Tensor]
-    attention_in: tuple[torch.Tensor, torch.Tensor]
-    attention_out: tuple[torch.Tensor, torch.Tensor]
-    norm_2: tuple[torch.Tensor, torch.Tensor]
-    feed_forward_in: tuple[torch.Tensor, torch.Tensor]
-    feed_forward_out: tuple[torch.Tensor, torch.Tensor]
-
-
-def _layer(block: Block, device: torch.device, dtype: torch.dtype) -> _Layer:
-    def projection(module: Projection) -> tuple[torch.Tensor, torch.Tensor]:
-        return module.bias.detach().to(device, dtype), module.weight.detach().to(device, dtype)
-
-    return _Layer(
-        _norm(block.ln_1, device),
-        projection(block.attn.c_attn),
-        projection(block.attn.c_proj),
-        _norm(block.ln_2, device),
-        projection(block.mlp.c_fc),
-        projection(block.mlp.c_proj),
-    )
-
-
-def _norm(module: torch.nn.LayerNorm, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    return module.weight.detach().to(device), module.bias.detach().to(device)
+from learner.model.network import PolicyValueNet, Projection
 
 
 class TorchTrunk:
@@ -55,14 +26,15 @@ class TorchTrunk:
         dtype: torch.dtype,
         graphs: bool = False,
     ) -> None:
-        """Allocates the whole cache. With ``graphs`` passes are filled up to a few shapes, and replayed on CUDA."""
-        arch, transformer = net.arch, net.transformer
-        self._heads, self._size, self._epsilon = arch.n_head, arch.n_embd, arch.layer_norm_epsilon
-        self._device, self._dtype, self._net = device, dtype, net
-        self._layers = [_layer(block, device, dtype) for block in net.blocks]
-        self._tokens = transformer.wte.weight.detach().to(device)
-        self._positions = transformer.wpe.weight.detach().to(device)
-        self._norm = _norm(transformer.ln_f, device)
+        """Allocates the whole cache. With ``graphs`` passes are filled up to a few shapes, and replayed on CUDA.
+
+        ``net`` is the trunk's own from now on; it gives its weights the types and the place that they are used in.
+        """
+        arch = net.arch
+        self._device, self._dtype, self._net = device, dtype, net.to(device)
+        for module in net.modules():
+            if isinstance(module, Projection):
+                module.to(dtype)
         self._utility = torch.from_numpy(utility).to(device)
         self._fill_up = graphs
         self._graphs = Graphs(self._forward) if graphs and device.type == "cuda" else None
@@ -74,7 +46,7 @@ class TorchTrunk:
     @torch.inference_mode()
     def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``. Only the copy of the answer waits for the device."""
-        rows, answered = len(plan.last), len(plan.answered)
+        rows, answered = len(plan.lengths), len(plan.answered)
         valued = np.concatenate([np.flatnonzero(judged), np.arange(rows, answered)])
         shape = shape_of(plan, valued, look_ahead)
         if self._fill_up:
@@ -96,24 +68,17 @@ class TorchTrunk:
 
     def _hidden(self, shape: Shape, at: Indices) -> torch.Tensor:
         """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""
-        attention = _Attention(shape, at, self._dtype)
-        x_TE = self._tokens[at.ids] + self._positions[at.position]
-        last = len(self._layers) - 1
-        for index, layer in enumerate(self._layers):
-            qkv = torch.addmm(layer.attention_in[0], self._normed(x_TE, layer.norm_1), layer.attention_in[1])
-            cache = self.cache[index]
-            cache.index_copy_(0, at.slot, qkv[:, self._size :])
-            attended = attention(qkv[:, : self._size], cache, self._heads)
-            if index == last:  # no later layer reads the other positions
+        transformer, size, heads = self._net.transformer, self._net.arch.n_embd, self._net.arch.n_head
+        attention, last = _Attention(shape, at, self._dtype), self._net.blocks[-1]
+        x_TE = transformer.wte(at.ids) + transformer.wpe(at.position)
+        for block, cache in zip(self._net.blocks, self.cache, strict=True):
+            qkv = block.queries_keys_values(x_TE, self._dtype)
+            cache.index_copy_(0, at.slot, qkv[:, size:])
+            attended = attention(qkv[:, :size], cache, heads)
+            if block is last:  # no later layer reads the other positions
                 x_TE, attended = x_TE[at.answered], attended[at.answered]
-            x_TE = x_TE + torch.addmm(layer.attention_out[0], attended, layer.attention_out[1])
-            inner = torch.addmm(layer.feed_forward_in[0], self._normed(x_TE, layer.norm_2), layer.feed_forward_in[1])
-            inner = F.gelu(inner, approximate="tanh")
-            x_TE = x_TE + torch.addmm(layer.feed_forward_out[0], inner, layer.feed_forward_out[1])
-        return F.layer_norm(x_TE, (self._size,), *self._norm, self._epsilon)
-
-    def _normed(self, x_TE: torch.Tensor, norm: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        return F.layer_norm(x_TE, (self._size,), *norm, self._epsilon).to(self._dtype)
+            x_TE = block.after_attention(x_TE, attended, self._dtype)
+        return transformer.ln_f(x_TE)  # type: ignore[no-any-return]
 
 
 class _Attention:
@@ -124,20 +89,19 @@ class _Attention:
 
     def __init__(self, shape: Shape, at: Indices, dtype: torch.dtype) -> None:
         self._shape, self._at = shape, at
-        self._mask = _mask(shape, at, dtype) if shape.masked else None
+        self._mask = _mask(shape, at, dtype)
 
     def __call__(self, query_TE: torch.Tensor, cache: torch.Tensor, heads: int) -> torch.Tensor:
         """``[T, E]``: what every packed token takes from its row; ``cache[slots, 2E]``."""
         shape, at, size = self._shape, self._at, query_TE.shape[1]
         grid = shape.rows * shape.width
-        if shape.ragged:  # behind the grid there is a place for tokens that only fill up
-            query_TE = query_TE.new_zeros(grid + 1, size).index_copy_(0, at.padded, query_TE)[:grid]
-        query = query_TE.view(shape.rows, shape.width, heads, -1).transpose(1, 2)
+        # Behind the grid there is a place for tokens that only fill up.
+        query = query_TE.new_zeros(grid + 1, size).index_copy_(0, at.padded, query_TE)[:grid]
+        query = query.view(shape.rows, shape.width, heads, -1).transpose(1, 2)
         kv = cache.index_select(0, at.keys).view(shape.rows, shape.slots, 2, heads, size // heads)
         key, value = kv.permute(2, 0, 3, 1, 4).unbind(0)
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=self._mask)
-        attended = attended.transpose(1, 2).reshape(grid, size)
-        return F.pad(attended, (0, 0, 0, 1))[at.padded] if shape.ragged else attended
+        return F.pad(attended.transpose(1, 2).reshape(grid, size), (0, 0, 0, 1))[at.padded]
 
 
 def _mask(shape: Shape, at: Indices, dtype: torch.dtype) -> torch.Tensor:

@@ -1,9 +1,6 @@
-"""What runs a network's passes over cached keys and values, and which of two ways is taken.
+"""What runs a network's passes over cached keys and values, and which of two ways is taken (docs/learner.md)."""
 
-``learner.inference.torch_trunk`` runs anywhere. ``learner.inference.cpu`` is a faster way on a CPU and may be missing:
-nothing else imports it, and without that folder everything works as before, only slower (docs/performance.md).
-"""
-
+import copy
 from collections.abc import Callable
 from typing import Protocol
 
@@ -42,14 +39,12 @@ def make_trunk(
     """The trunk for this device; ``utility`` is ``float32[K]``, v(o) of every outcome label. ``ValueError`` where the
     device has no room for the cache."""
     dtype = dtype_of(precision_of(config.precision, device))
-    copy = PolicyValueNet(net.arch)
-    copy.load_state_dict(net.state_dict())
-    copy.requires_grad_(False).to(device)
+    own = copy.deepcopy(net).requires_grad_(False)
     compiled = _compiled_trunk() if device.type == "cpu" and config.trunk == "auto" else None
     if compiled is not None:
-        return compiled(copy, utility, num_slots, dtype)
+        return compiled(own, utility, num_slots, dtype)
     try:
-        return TorchTrunk(copy, utility, num_slots, device, dtype, config.cuda_graphs)
+        return TorchTrunk(own, utility, num_slots, device, dtype, config.cuda_graphs)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(
             f"engine.cache_mb={config.cache_mb}: the device has no room for as much; lower it, or give each engine a "
@@ -58,7 +53,7 @@ def make_trunk(
 
 
 def _compiled_trunk() -> Callable[..., Trunk] | None:
-    """The trunk of ``learner.inference.cpu``, if that folder is there."""
+    """The trunk of ``learner.inference.cpu``, if that folder is there: it may be deleted."""
     try:
         from learner.inference.cpu.trunk import CpuTrunk
     except ModuleNotFoundError as error:

@@ -69,10 +69,11 @@ def load_weights(path: str | Path, game: Game) -> PolicyValueNet:
     directory = Path(path)
     config = read_config(directory)
     _check_game(directory / CONFIG_FILE, config, game)
-    missing = [field.name for field in fields(Architecture) if field.name not in config]
+    names = [field.name for field in fields(Architecture)]
+    missing = [name for name in names if name not in config]
     if missing:
         raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
-    net = PolicyValueNet(Architecture(**{field.name: config[field.name] for field in fields(Architecture)}))
+    net = PolicyValueNet(Architecture(**{name: config[name] for name in names}))
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     net.load_state_dict(tensors)
@@ -113,16 +114,13 @@ def checkpoint_id(path: str | Path) -> str:
 
 
 def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
-    for key, expected in game_record(game).items():
+    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
+    for key, expected in {**game_record(game), **sizes}.items():
         if config.get(key) != expected:
             raise ValueError(
                 f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
-    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
-    for key, size in sizes.items():
-        if config.get(key) != size:
-            raise ValueError(f"{file}: {key} is {config.get(key)!r}, the game in use has {size}")
     if not config.get("n_positions", 0) >= game.max_length:
         raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
 

@@ -1,15 +1,14 @@
 """The network in plain torch: what training and the query engine run (paper 001, section 9.1 and Table 4).
 
 Parameter names and shapes are those of ``learner.model.pretrained.PolicyValueModel``, so both load the same
-``model.safetensors``;
-this file spares every process of a cluster the seconds and the memory that importing transformers costs.
+``model.safetensors``; this one needs no transformers, whose import costs every process seconds and memory.
 
 Shape letters: ``B`` sequences, ``T`` positions, ``N`` any leading dimensions, ``E`` n_embd, ``H`` heads, ``D`` = E / H,
 ``V`` tokens, ``K`` outcome labels.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -47,20 +46,12 @@ def architecture(game: Game, config: ModelConfig) -> Architecture:
             f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length} tokens; "
             "use 0 for the game's own length"
         )
-    return Architecture(
-        vocab_size=game.vocabulary.size,
-        num_outcomes=game.outcomes.num_labels,
+    resolved = replace(
+        config,
         n_positions=config.n_positions or game.max_length,
-        n_layer=config.n_layer,
-        n_head=config.n_head,
-        n_embd=config.n_embd,
         n_inner=config.n_inner or 4 * config.n_embd,
-        embd_pdrop=config.embd_pdrop,
-        resid_pdrop=config.resid_pdrop,
-        outcome_init=config.outcome_init,
-        initializer_range=config.initializer_range,
-        layer_norm_epsilon=config.layer_norm_epsilon,
     )
+    return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **asdict(resolved))
 
 
 class Projection(nn.Module):

@@ -1,9 +1,7 @@
 """A start for the outcome head in which similar outcomes have similar weights.
 
-Hearts has 2,234 outcome labels, and a fresh head knows nothing of what they mean: every label must be learned from the
-deals that ended in it. But the game says which points each label gives to each seat. Here a label's first weights are
-a random projection of its points, smoothly encoded, so that from the first step on a gradient for one label moves its
-neighbours too. The network's shape and its loss stay as paper 001 has them; training refines every weight freely.
+A label's first weights are a random projection of the points it gives to each seat, smoothly encoded, so that a
+gradient for one label moves its neighbours too (docs/learner.md). Shape and loss stay as paper 001 has them.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ This is the reference path: the trunk is transformers' own ``GPT2Model``. Traini
 ``learner.model.network.PolicyValueNet`` over the same parameters, and the tests hold both together.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 import torch.nn.functional as F
@@ -87,19 +87,7 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
 
 def pretrained_model(net: PolicyValueNet) -> PolicyValueModel:
     """The same network, with copies of its weights, as a transformers model."""
-    arch = net.arch
-    config = PolicyValueConfig(
-        vocab_size=arch.vocab_size,
-        n_positions=arch.n_positions,
-        n_layer=arch.n_layer,
-        n_head=arch.n_head,
-        n_embd=arch.n_embd,
-        n_inner=arch.n_inner,
-        embd_pdrop=arch.embd_pdrop,
-        resid_pdrop=arch.resid_pdrop,
-        num_outcomes=arch.num_outcomes,
-    )
-    model = PolicyValueModel(config)
+    model = PolicyValueModel(PolicyValueConfig(**asdict(net.arch)))
     model.load_state_dict(net.state_dict())
     return model
 

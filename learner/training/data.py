@@ -1,8 +1,4 @@
-"""The training set: all sequences of an iteration resident on the device, one byte a token.
-
-Four million Hearts hands are 16 million sequences of 75 tokens, 1.2 GB this way (and 0.1 GB of labels), so that a step
-draws its batch by indexing and nothing is ever loaded, shuffled or copied beside the training.
-"""
+"""The training set: all sequences of an iteration resident on the device, one byte a token (docs/learner.md)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -41,13 +37,13 @@ class Batch:
     """``B`` sequences, on the device, columns cut to the longest."""
 
     tokens: torch.Tensor
-    """``int64[B, T + 1]``"""
+    """``int64[B, T + 1]``, ``eos`` behind the end."""
     lengths: torch.Tensor
-    """``int64[B]``"""
+    """``int64[B]`` tokens of each sequence, ``eos`` included."""
     outcome: torch.Tensor
-    """``int64[B]``"""
+    """``int64[B]`` outcome labels."""
     num_prefixes: int
-    """Sum of ``lengths - 1``."""
+    """Sum of ``lengths - 1``, known to the host so that a GPU need not be waited for."""
 
 
 def load_data(

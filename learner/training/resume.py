@@ -101,14 +101,11 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
 
 
 def load_optimizer(checkpoint: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) -> None:
-    """Give AdamW the moments that a checkpoint holds for the parameters of ``net``."""
+    """Give fused AdamW the moments that a checkpoint holds for the parameters of ``net``."""
     tensors = read_tensors(checkpoint / "training" / _OPTIMIZER_FILE)
     for name, parameter in net.named_parameters():
         moments = {moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS}
-        optimizer.state[parameter] = {
-            "step": torch.tensor(float(step), device=parameter.device if optimizer.defaults["fused"] else "cpu"),
-            **moments,
-        }
+        optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **moments}
 
 
 def _write(

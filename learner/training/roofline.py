@@ -3,14 +3,10 @@
 Letters: ``E`` n_embd, ``V`` tokens, ``K`` outcome labels. A multiplication and its addition are 2 FLOPs.
 """
 
-import time
-
 import torch
+from torch.utils.benchmark import Timer
 
 from learner.model.network import Architecture
-
-_SECONDS = 0.2
-"""How long matrix products are timed, at most; a product that is under way ends."""
 
 
 def forward_flops(arch: Architecture, length: float, outcome_share: float = 1.0) -> float:
@@ -37,17 +33,5 @@ def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
     """FLOPs a second of large square matrix products, the best of as many as fit into a fifth of a second."""
     size = 8192 if device.type == "cuda" else 1024
     left, right = (torch.ones(size, size, dtype=dtype, device=device) for _ in range(2))
-    best, began = float("inf"), time.perf_counter()
-    _product(left, right)
-    while time.perf_counter() - began < _SECONDS or best == float("inf"):
-        start = time.perf_counter()
-        _product(left, right)
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
-
-
-def _product(left: torch.Tensor, right: torch.Tensor) -> None:
-    """Multiply, and wait until it is done."""
-    torch.mm(left, right)
-    if left.is_cuda:
-        torch.cuda.synchronize(left.device)
+    timer = Timer("left @ right", globals={"left": left, "right": right}, num_threads=torch.get_num_threads())
+    return float(2 * size**3 / min(timer.blocked_autorange(min_run_time=0.2).times))

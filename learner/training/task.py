@@ -1,7 +1,6 @@
 """Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,15 +45,11 @@ class Learner:
         """The latest metrics of the training under way; empty before the first."""
         return self._progress
 
-    def pid(self) -> int:
-        """Process id, for operators and for tests that kill it."""
-        return os.getpid()
-
     def _note(self, metrics: dict[str, float]) -> None:
         self._progress = metrics
 
 
-def run_task(task: TrainingTask, on_progress: Progress | None = None) -> dict[str, float]:
+def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
     """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
     Returns the final metrics, and raises; see ``learner.training.train.train``.

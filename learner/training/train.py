@@ -27,7 +27,7 @@ from learner.model.network import (
 )
 from learner.model.outcome_init import start_outcome_head
 from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
-from learner.training.loss import Losses, losses
+from learner.training.loss import losses
 from learner.training.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
 from learner.training.roofline import matmul_rate, training_flops
 
@@ -163,27 +163,15 @@ class _Run:
         self.optimizer.param_groups[0]["lr"] = rate
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
         self.generator.manual_seed(derive(self.seed, "step", state.step))
-        both = self.losses(batch, config.outcome_positions, regularise=True)
+        both = losses(
+            self.net, batch, outcome_positions=config.outcome_positions, dtype=self.dtype, generator=self.generator
+        )
         self.optimizer.zero_grad()
         (config.observation_weight * both.observation + config.outcome_weight * both.outcome).backward()
         if config.grad_clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
         self.optimizer.step()
         return torch.stack([both.observation.detach(), both.outcome.detach()])
-
-    def losses(self, batch: Batch, outcome_positions: int, regularise: bool) -> Losses:
-        """Losses of a batch with this run's network and precision."""
-        return losses(
-            self.net,
-            batch.tokens,
-            batch.lengths,
-            batch.outcome,
-            num_prefixes=batch.num_prefixes,
-            outcome_positions=outcome_positions,
-            dtype=self.dtype,
-            generator=self.generator,
-            regularise=regularise,
-        )
 
     def move_cursor(self) -> int:
         """Count the step that was just made; the epoch the next one belongs to."""
@@ -222,7 +210,7 @@ class _Run:
         sums, prefixes = torch.zeros(2, dtype=torch.float64), 0
         for first in range(0, len(rows), size):
             batch = make_batch(self.data, rows[first : first + size])
-            both = self.losses(batch, outcome_positions=0, regularise=False)
+            both = losses(self.net, batch, dtype=self.dtype)
             sums += torch.stack(both).cpu().double() * batch.num_prefixes
             prefixes += batch.num_prefixes
         observation, outcome = (sums / prefixes).tolist()

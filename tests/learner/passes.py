@@ -50,7 +50,7 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
             held[begun],
             np.zeros((len(begun), TOKENS), bool),
         )
-        handles[begun] = first.slot[first.last]
+        handles[begun] = first.slot[first.answered]
         for trunk in trunks:
             trunk(first, np.zeros(len(begun), bool), False)
     rest = np.concatenate([tokens[row][held[row] :] for row in range(rows)])

@@ -5,6 +5,7 @@ import torch
 
 from games.hearts.game import HeartsGame
 from learner.model.network import PolicyValueNet
+from learner.training.data import Batch
 from learner.training.loss import losses, stratified_positions
 from tests.learner.material import tiny_net
 
@@ -14,25 +15,25 @@ def net() -> PolicyValueNet:
     return tiny_net(HeartsGame(), seed=1)
 
 
-def batch(net, lengths, width=None):
+def batch(net, lengths):
     """Random sequences with ``eos`` at their end and behind it."""
     eos, lengths = net.arch.vocab_size - 1, torch.tensor(lengths)
-    width = width or int(lengths.max())
+    width = int(lengths.max())
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, eos, (len(lengths), width), generator=generator)
     tokens[torch.arange(width) >= lengths[:, None] - 1] = eos
     outcome = torch.randint(0, net.arch.num_outcomes, (len(lengths),), generator=generator)
-    return tokens, lengths, outcome, int((lengths - 1).sum())
+    return Batch(tokens, lengths, outcome, int((lengths - 1).sum()))
 
 
 def test_sequences_of_other_lengths_in_the_batch_do_not_change_a_sequence_s_share(net):
-    tokens, lengths, outcome, count = batch(net, [4, 9, 6, 2])
-    together = losses(net, tokens, lengths, outcome, num_prefixes=count)
+    whole = batch(net, [4, 9, 6, 2])
     sums = torch.zeros(2)
-    for row, length in enumerate(lengths.tolist()):
-        part = tokens[row : row + 1, :length], lengths[row : row + 1], outcome[row : row + 1]
-        sums += torch.stack(losses(net, *part, num_prefixes=length - 1)) * (length - 1)
-    torch.testing.assert_close(torch.stack(together), sums / count)
+    for row, length in enumerate(whole.lengths.tolist()):
+        mine = slice(row, row + 1)
+        part = Batch(whole.tokens[mine, :length], whole.lengths[mine], whole.outcome[mine], length - 1)
+        sums += torch.stack(losses(net, part)) * (length - 1)
+    torch.testing.assert_close(torch.stack(losses(net, whole)), sums / whole.num_prefixes)
 
 
 def test_every_prefix_is_expected_once_whatever_length_and_number_of_positions():
@@ -55,19 +56,11 @@ def test_positions_stay_within_the_sequence_at_the_edges_of_the_draw():
 
 
 def test_loss_and_gradient_at_few_positions_average_to_those_at_all_positions(net):
-    tokens, lengths, outcome, count = batch(net, [9, 4])
+    two = batch(net, [9, 4])
     weight = net.val_hidden.weight
 
     def loss_and_gradient(positions, generator=None):
-        loss = losses(
-            net,
-            tokens,
-            lengths,
-            outcome,
-            num_prefixes=count,
-            outcome_positions=positions,
-            generator=generator,
-        ).outcome
+        loss = losses(net, two, outcome_positions=positions, generator=generator).outcome
         (gradient,) = torch.autograd.grad(loss, weight)
         return loss.detach(), gradient
 
@@ -85,6 +78,5 @@ def test_loss_and_gradient_at_few_positions_average_to_those_at_all_positions(ne
 
 
 def test_positions_without_a_generator_are_refused(net):
-    tokens, lengths, outcome, count = batch(net, [5])
     with pytest.raises(ValueError, match="needs a generator"):
-        losses(net, tokens, lengths, outcome, num_prefixes=count, outcome_positions=2)
+        losses(net, batch(net, [5]), outcome_positions=2)

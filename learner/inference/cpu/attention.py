@@ -1,8 +1,7 @@
 """Attention over cached keys and values on a CPU.
 
-torch's own attention wants the keys of all rows copied side by side, and on a CPU it is slow where a row asks with a
-token or a few (docs/performance.md). Here one row at a time is, into memory that stays in the processor's cache. A GPU
-takes torch's way (``learner.inference.torch_trunk``).
+torch's own attention wants the keys of all rows copied side by side. Here one row at a time is, into memory that stays
+in the processor's cache.
 
 Activations and cache are float32 or bfloat16 bits (``learner.inference.cpu.rowwise``); scores and sums are float32.
 Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads.

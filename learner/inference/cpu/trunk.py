@@ -1,15 +1,13 @@
 """The trunk on a CPU: torch's matrix products, and compiled loops for what stands between them.
 
-A pass over a few dozen tokens, as searches side by side ask for, spends less on the matrix products than on the torch
-operations around them; with a compiled loop in place of each group of those, a layer is four products and three loops
-(docs/performance.md). Large passes go block by block, so that activations stay in the processor's cache.
+A layer is four products and three loops, and large passes go block by block, so that activations stay in the
+processor's cache (docs/performance.md).
 
 Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd. The residual stream, layer norms and the
 attention's sums are float32 whatever the type of products and cache.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,23 +24,16 @@ _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
 
 
-class _Layer(NamedTuple):
-    norm_1: np.ndarray
-    """``float32[2, E]``: factors, then offsets."""
-    attention_in: Product
-    attention_out: Product
-    norm_2: np.ndarray
-    feed_forward_in: Product
-    feed_forward_out: Product
+class _Layer:
+    """The weights of one layer as products and loops take them."""
 
-
-class _Tokens(NamedTuple):
-    """The part of a pass that is one block; as ``Pass`` has it."""
-
-    ids: np.ndarray
-    row: np.ndarray
-    position: np.ndarray
-    slot: np.ndarray
+    def __init__(self, block: Block, dtype: torch.dtype) -> None:
+        attention, feed_forward = block.attn, block.mlp
+        self.norm_1, self.norm_2 = _norm(block.ln_1), _norm(block.ln_2)
+        self.attention_in = Product(attention.c_attn.weight, attention.c_attn.bias, dtype)
+        self.attention_out = Product(attention.c_proj.weight, attention.c_proj.bias, dtype)
+        self.feed_forward_in = Product(feed_forward.c_fc.weight, feed_forward.c_fc.bias, dtype, gelu="tanh")
+        self.feed_forward_out = Product(feed_forward.c_proj.weight, feed_forward.c_proj.bias, dtype)
 
 
 class CpuTrunk:
@@ -52,7 +43,7 @@ class CpuTrunk:
         transformer, arch = net.transformer, net.arch
         self._net, self._utility, self._dtype = net, utility, dtype
         self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
-        self._layers = [_layer(block, dtype) for block in net.blocks]
+        self._layers = [_Layer(block, dtype) for block in net.blocks]
         self._tokens = transformer.wte.weight.detach().numpy()
         self._positions = transformer.wpe.weight.detach().numpy()
         self._norm = _norm(transformer.ln_f)
@@ -66,7 +57,7 @@ class CpuTrunk:
     @torch.inference_mode()
     def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``."""
-        rows, hidden = len(plan.last), self._hidden(plan)
+        rows, hidden = len(plan.lengths), self._hidden(plan)
         logits = self._net.next_token_logits(torch.from_numpy(hidden if look_ahead else hidden[:rows]))
         valued = hidden if judged.all() else hidden[np.concatenate([judged, np.ones(len(hidden) - rows, bool)])]
         return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued))
@@ -77,8 +68,7 @@ class CpuTrunk:
         hidden = np.empty((len(wanted), self._tokens.shape[1]), np.float32)
         for part in _blocks(plan.row):
             inside = np.flatnonzero((wanted >= part.start) & (wanted < part.stop))
-            tokens = _Tokens(plan.ids[part], plan.row[part], plan.position[part], plan.slot[part])
-            hidden[inside] = self._block(tokens, plan.keys, wanted[inside] - part.start)
+            hidden[inside] = self._block(plan, part, wanted[inside] - part.start)
         return hidden
 
     def _values(self, hidden: torch.Tensor) -> np.ndarray:
@@ -93,18 +83,18 @@ class CpuTrunk:
             values.append(expectations(logits[: len(block)], self._utility))
         return np.concatenate(values)
 
-    def _block(self, tokens: _Tokens, keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Hidden states of ``wanted`` among the tokens of one block."""
-        ids, row, position, slot = tokens
+    def _block(self, plan: Pass, part: slice, wanted: np.ndarray) -> np.ndarray:
+        """Hidden states of ``wanted`` among the packed tokens ``part``."""
+        ids, row, position, slot = plan.ids[part], plan.row[part], plan.position[part], plan.slot[part]
         rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
         stream = self._tokens[ids] + self._positions[position]
         added = torch.zeros(stream.shape, dtype=self._dtype)
         for index, layer in enumerate(self._layers):
             qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
-            attended = attend(_bits(qkv), self.cache, index, keys, row, position, slot, self._heads, rows)
+            attended = attend(_bits(qkv), self.cache, index, plan.keys, row, position, slot, self._heads, rows)
             if index == len(self._layers) - 1 and len(wanted) < len(stream):  # no later layer reads the others
-                stream, wanted, picked = stream[wanted], np.arange(len(wanted)), wanted
-                attended, bounds = self._rows(attended[picked]), bounds_of(len(stream))
+                attended = attended[np.resize(wanted, rows_for(len(wanted), self._dtype))]  # repeated to fill up
+                stream, wanted, bounds = stream[wanted], np.arange(len(wanted)), bounds_of(len(wanted))
             added = layer.attention_out(self._tensor(attended))
             added = layer.feed_forward_out(layer.feed_forward_in(self._normed(stream, added, layer.norm_2, bounds)))
         hidden = np.empty_like(stream)
@@ -118,11 +108,6 @@ class CpuTrunk:
         normed[count:] = 0
         add_and_normalise(stream, _bits(added)[:count], norm, self._epsilon, normed[:count], bounds)
         return self._tensor(normed)
-
-    def _rows(self, array: np.ndarray) -> np.ndarray:
-        """The array filled up to as many rows as a product wants."""
-        more = rows_for(len(array), self._dtype) - len(array)
-        return np.concatenate([array, np.zeros((more, array.shape[1]), array.dtype)]) if more else array
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         """What the loops made, as torch sees it."""
@@ -142,11 +127,7 @@ def _row_ends(row: np.ndarray) -> np.ndarray:
 
 def _blocks(row: np.ndarray) -> Iterator[slice]:
     """Packed tokens cut between rows."""
-    if len(row) <= _BLOCK:
-        yield slice(0, len(row))
-        return
-    ends = _row_ends(row)
-    first = 0
+    ends, first = _row_ends(row), 0
     while first < len(row):
         fitting = np.searchsorted(ends, first + _BLOCK, side="right") - 1
         last = int(ends[max(fitting, np.searchsorted(ends, first, side="right"))])
@@ -154,17 +135,6 @@ def _blocks(row: np.ndarray) -> Iterator[slice]:
         first = last
 
 
-def _layer(block: Block, dtype: torch.dtype) -> _Layer:
-    attention, feed_forward = block.attn, block.mlp
-    return _Layer(
-        _norm(block.ln_1),
-        Product(attention.c_attn.weight, attention.c_attn.bias, dtype),
-        Product(attention.c_proj.weight, attention.c_proj.bias, dtype),
-        _norm(block.ln_2),
-        Product(feed_forward.c_fc.weight, feed_forward.c_fc.bias, dtype, gelu="tanh"),
-        Product(feed_forward.c_proj.weight, feed_forward.c_proj.bias, dtype),
-    )
-
-
 def _norm(module: torch.nn.LayerNorm) -> np.ndarray:
+    """``float32[2, E]``: factors, then offsets."""
     return torch.stack([module.weight, module.bias]).detach().numpy()
