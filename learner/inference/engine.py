@@ -91,10 +91,15 @@ class QueryEngine:
             no_values, no_tokens = np.empty(0, np.float32), np.empty((0, size), np.float32)
             return Answer(handles, no_tokens, no_values, handles, no_values, no_tokens)
         ends, answers = np.cumsum(counts), []
-        for first in range(0, count, self._max_batch):
-            rows = slice(first, first + self._max_batch)
-            new = tokens[ends[first] - counts[first] : ends[rows][-1]]
-            answers.append(self._pass(handles[rows], new, counts[rows], marked[rows], judged[rows], look_ahead))
+        try:
+            for first in range(0, count, self._max_batch):
+                rows = slice(first, first + self._max_batch)
+                new = tokens[ends[first] - counts[first] : ends[rows][-1]]
+                answers.append(self._pass(handles[rows], new, counts[rows], marked[rows], judged[rows], look_ahead))
+        except BaseException:  # nobody will ever hold what earlier passes have answered
+            for answer in answers:
+                self._tree.release(np.concatenate([answer.handles, answer.action_handles]))
+            raise
         if len(answers) == 1:
             return answers[0]
         return Answer(*(np.concatenate(pieces) for pieces in zip(*answers, strict=True)))

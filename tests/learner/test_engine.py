@@ -234,6 +234,22 @@ def test_a_pass_that_fails_holds_nothing(monkeypatch):
     assert_plain(ask(engine, [handle], [[3]]), [[1, 2, 3]])
 
 
+def test_a_second_pass_that_fails_gives_back_what_the_first_has_answered(monkeypatch):
+    engine = QueryEngine(NET, UTILITY, replace(CPU, max_batch=1))
+    left, trunk, passes = engine.slots_left, engine._trunk, []
+
+    def fail_later(*arguments):
+        passes.append(arguments)
+        if len(passes) == 2:
+            raise KeyboardInterrupt
+        return trunk(*arguments)
+
+    monkeypatch.setattr(engine, "_trunk", fail_later)
+    with pytest.raises(KeyboardInterrupt):
+        ask(engine, nothing(2), [[1, 2], [3]], candidates=np.ones((2, V), bool))
+    assert len(passes) == 2 and engine.slots_left == left
+
+
 def test_a_full_cache_says_what_to_do_and_keeps_what_it_has():
     engine = QueryEngine(NET, UTILITY, replace(CPU, cache_mb=1))
     count = engine.slots_left // 50
