@@ -8,7 +8,6 @@ explain them (``games.openspiel_views``); what it answers is the same for each o
 A token that makes no sense ends a history: who is next behind it follows from no state of the game.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,19 +150,6 @@ class OpenSpielGame(Game):
                 state = self._settled(self._stepped(state, legal[pick]))
             states[row] = state
 
-    def serialize(self, states: np.ndarray) -> bytes:
-        rows = [[state.seed, state.spiel.history(), [vars(trace) for trace in state.traces]] for state in states]
-        return json.dumps(rows, separators=(",", ":")).encode()
-
-    def deserialize(self, data: bytes) -> np.ndarray:
-        states = []
-        for seed, history, traces in json.loads(data):
-            spiel = self._spiel.new_initial_state()
-            for action in history:
-                spiel.apply_action(action)
-            states.append(_State(spiel, seed, tuple(_trace(**parts) for parts in traces)))
-        return _objects(states)
-
     def replay(self, actions: list[list[int]]) -> np.ndarray:
         """States after given OpenSpiel actions, those of chance included; further chance follows from seed 0. A state
         may be at a chance node then, which has no seat to move."""
@@ -259,10 +245,6 @@ class OpenSpielGame(Game):
 
     def _label(self, spiel_state: Any, seat: int) -> int:
         return self._labels[self._observer.level_indices(spiel_state.returns(), seat)]
-
-
-def _trace(tokens: list[int], hidden: list[int], pending: list[int], **rest: int) -> Trace:
-    return Trace(tokens=tuple(tokens), hidden=tuple(hidden), pending=tuple(pending), **rest)
 
 
 def _objects(records: list[Any]) -> np.ndarray:

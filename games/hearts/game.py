@@ -92,14 +92,6 @@ class HeartsGame(Game):
         with np.errstate(over="ignore"):
             state.play_out_batch(states, np.asarray(seeds, np.uint64))
 
-    def serialize(self, states: np.ndarray) -> bytes:
-        return states.tobytes()
-
-    def deserialize(self, data: bytes) -> np.ndarray:
-        if len(data) % state.STATE.itemsize:
-            raise ValueError(f"{len(data)} bytes are no batch of hearts states of {state.STATE.itemsize} bytes each")
-        return np.frombuffer(data, state.STATE).copy()
-
     # ---- what one seat knows
 
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -182,8 +182,3 @@ def test_unknown_games_and_options_are_named_with_what_exists() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             make_game(name, options)
-
-
-def test_bytes_of_another_kind_are_refused() -> None:
-    with pytest.raises(ValueError, match="no batch of hearts states"):
-        HeartsGame().deserialize(b"123")
