@@ -93,7 +93,7 @@ def test_in_hearts_a_seat_sees_its_cards_and_the_plays_and_nothing_of_the_others
     passed: dict[int, list[int]] = {seat: [] for seat in range(4)}
     for number in range(12):
         action = int(np.argmax(game.legal(states)[0]))
-        passed[number // 3].append(action - game.vocabulary.id("action 0"))
+        passed[number // 3].append(action - game.vocabulary.names.index("action 0"))
         for seat in range(4):
             seen = history_of(game, states, 0, seat)
             dealt = [f"chance {card}" for place, card in enumerate(actions[1:]) if place % 4 == seat]
@@ -197,7 +197,7 @@ def test_a_showdown_that_cannot_be_is_inconsistent() -> None:
     game = OpenSpielGame("kuhn_poker")
     opening = ["seat 0", "chance 2", "turn", "action 1", "action 1"]
     for ending, possible in ((["return 2", "return -2"], True), (["return -2", "return 2"], False)):
-        tokens = np.array([[game.vocabulary.id(name) for name in (*opening, *ending)]])
+        tokens = np.array([[game.vocabulary.names.index(name) for name in (*opening, *ending)]])
         view = game.views(tokens, np.array([len(tokens[0])]))
         assert game.consistent(view)[0] == possible, "nothing beats the king"
         assert game.next(view)[0] == Next.END
