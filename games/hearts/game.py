@@ -8,7 +8,7 @@ from games.game import Game
 from games.hearts import determinize, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
-from games.hearts.rules import MOONS, OPTIONS, PUBLIC
+from games.hearts.rules import MOONS, OPTIONS, PUBLIC, blank
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
@@ -54,7 +54,7 @@ class HeartsGame(Game):
     # ---- the true state
 
     def deal(self, seeds: np.ndarray) -> np.ndarray:
-        states = state.new_states(self._template, len(seeds))
+        states = blank(state.STATE, self._template, len(seeds))
         with np.errstate(over="ignore"):
             state.deal_batch(states, np.asarray(seeds, np.uint64))
         return states
@@ -95,7 +95,7 @@ class HeartsGame(Game):
     # ---- what one seat knows
 
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        views = view.new_views(self._template, len(tokens))
+        views = blank(view.VIEW, self._template, len(tokens))
         view.replay_batch(views, np.asarray(tokens), np.asarray(lengths, np.int64))
         return views
 
@@ -136,7 +136,7 @@ class HeartsGame(Game):
         possible = self.consistent(views)
         if not possible.all():
             raise ValueError(f"row {int(np.argmin(possible))}: no deal agrees with this history, it is inconsistent")
-        states = state.new_states(self._template, len(views))
+        states = blank(state.STATE, self._template, len(views))
         with np.errstate(over="ignore"):
             row = determinize.determinize_batch(views, states, np.asarray(seeds, np.uint64))
         if row >= 0:

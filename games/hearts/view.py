@@ -7,7 +7,7 @@ never seen must fit into the hands of the others within those restrictions (Hall
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.game import Next
 from games.hearts.cards import (
@@ -48,15 +48,6 @@ _DIRECTION_TOKEN, _POSITION_TOKEN = np.int64(DIRECTIONS), np.int64(POSITIONS)
 _AFTER = np.zeros(NUM_CARDS, dtype=np.int64)
 for _i, _card in enumerate(SORTED_CARDS):
     _AFTER[_card] = sum(1 << int(later) for later in SORTED_CARDS[_i + 1 :])
-
-
-def new_views(template: np.ndarray, count: int) -> np.ndarray:
-    """``VIEW[count]`` before anything was seen; ``template`` is a ``PUBLIC[1]`` with the options in force."""
-    first = np.zeros(1, VIEW)
-    first["public"] = template
-    first["public"]["turn"] = -1
-    first["tokens"] = EOS
-    return np.repeat(first, count)
 
 
 @kernel
@@ -309,7 +300,4 @@ def possible_batch(views, scratch, possible):
 def own_legal_batch(views, legal):
     """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
     for i in range(len(views)):
-        cards = own_legal(views[i])
-        while cards != 0:
-            legal[i, lowest(cards)] = True
-            cards &= cards - 1
+        mark(own_legal(views[i]), legal[i])
