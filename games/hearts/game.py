@@ -72,10 +72,7 @@ class HeartsGame(Game):
     def play(self, states: np.ndarray, actions: np.ndarray) -> None:
         row = state.act_batch(states, np.asarray(actions, np.int64))
         if row >= 0:
-            seat, token = int(self.to_move(states[row : row + 1])[0]), int(actions[row])
-            legal = " ".join(VOCABULARY.names[t] for t in np.flatnonzero(self.legal(states[row : row + 1])[0]))
-            name = f" ({VOCABULARY.name(token)})" if 0 <= token < VOCABULARY.size else ""
-            raise ValueError(f"row {row}: token {token}{name} is not legal for seat {seat}; legal are {legal}")
+            raise self.refusal(states, row, int(actions[row]))
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.empty((len(states), 4), np.int32)

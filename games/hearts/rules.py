@@ -98,8 +98,8 @@ def _legal_follow(public, hand):
 
 @kernel
 def rest_after(public, card):
-    """``int64`` set of the cards that may remain in a hand out of which ``card`` is legally played now; -1 where no
-    hand could play it.
+    """``int64`` set of the cards that may remain in a hand out of which ``card`` is legally played now; -1, no limit,
+    where no hand could play it.
 
     The exact converse of ``legal_plays``: a card is legal from a hand that holds it if and only if the rest of the
     hand lies within this set.
