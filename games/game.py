@@ -80,6 +80,15 @@ class Game(ABC):
         token for an illegal action; rows before it have been played then.
         """
 
+    def refusal(self, states: np.ndarray, row: int, token: int) -> ValueError:
+        """The error with which ``play`` refuses an illegal token."""
+        state, names = states[row : row + 1], self.vocabulary.names
+        name = f" ({names[token]})" if 0 <= token < len(names) else ""
+        legal = ", ".join(names[other] for other in np.flatnonzero(self.legal(state)[0]))
+        return ValueError(
+            f"row {row}: token {token}{name} is not legal for seat {self.to_move(state)[0]}; legal are {legal}"
+        )
+
     @abstractmethod
     def outcome(self, states: np.ndarray) -> np.ndarray:
         """``int32[B, P]``: the outcome label seen from each seat, -1 before the end."""

@@ -93,7 +93,7 @@ class OpenSpielGame(Game):
     # ---- the true state
 
     def deal(self, seeds: np.ndarray) -> np.ndarray:
-        return _objects([self._dealt(int(seed)) for seed in seeds])
+        return _objects([self._settled(self._replayed([], int(seed))) for seed in seeds])
 
     def to_move(self, states: np.ndarray) -> np.ndarray:
         return np.array([max(state.spiel.current_player(), -1) for state in states], np.int8)
@@ -109,13 +109,8 @@ class OpenSpielGame(Game):
             state = states[row]
             if state.spiel.is_terminal():
                 continue
-            legal = self._action_tokens(state.spiel)
-            if token not in legal:
-                name = f" ({self.vocabulary.name(token)})" if 0 <= token < self.vocabulary.size else ""
-                raise ValueError(
-                    f"row {row}: token {token}{name} is not legal for seat {state.spiel.current_player()}; legal are "
-                    + ", ".join(self.vocabulary.name(other) for other in legal)
-                )
+            if token not in self._action_tokens(state.spiel):
+                raise self.refusal(states, row, token)
             states[row] = self._settled(self._stepped(state, token - self._observer.first_action))
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
@@ -212,10 +207,6 @@ class OpenSpielGame(Game):
         return _objects(states), seats
 
     # ---- one state
-
-    def _dealt(self, seed: int) -> _State:
-        starts = [self._observer.begin(seat) for seat in range(self.num_players)]
-        return self._settled(_State(starts[0].state, seed, tuple(start.trace for start in starts)))
 
     def _stepped(self, state: _State, action: int) -> _State:
         after = state.spiel.child(action)
