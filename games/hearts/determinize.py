@@ -127,10 +127,8 @@ def determinize(view, state, counter, hands, passed):
 @kernel
 def can_stand(view):
     """Whether a state can stand where this history ends: the deal, the received cards and the leader arrive as one."""
-    length = view["length"]
-    if length < PASSED_AT:
-        return False
-    return length >= first_place(view["public"]) or (view["public"]["direction"] != 0 and length <= RECEIVED_AT)
+    passing = view["public"]["direction"] != 0 and PASSED_AT <= view["length"] <= RECEIVED_AT
+    return passing or view["length"] >= first_place(view["public"])
 
 
 @kernel
