@@ -20,6 +20,14 @@ def lowest(cards):
 
 
 @kernel
+def mark(cards, row):
+    """Set ``row[card]`` (``bool[V]``) for every card of a set."""
+    while cards != 0:
+        row[lowest(cards)] = True
+        cards &= cards - 1
+
+
+@kernel
 def nth(cards, n):
     """Index of the ``n``-th card of a set, counted from 0 at the lowest; the set must hold more than ``n``."""
     for _ in range(n):

@@ -15,7 +15,3 @@ class GameConfig:
     """Registry name, e.g. ``"hearts"`` or ``"openspiel:leduc_poker"``."""
     options: dict[str, Any] = field(default_factory=dict)
     """Rule options by name; the game checks them and knows their defaults."""
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ValueError("game.name is empty; use a registry name such as hearts")

@@ -1,7 +1,5 @@
-"""Pages of docs/games from the code: ``python -m games.docs`` writes them, ``--check`` finds those out of step."""
+"""Pages of docs/games from the code: ``python -m games.docs`` writes them."""
 
-import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +8,9 @@ import numpy as np
 from games.game import Game
 from games.registry import make_game
 
-PAGES: dict[str, tuple[str, dict[str, bool | int | str]]] = {
-    "hearts": ("hearts", {}),
-    "leduc_poker": ("openspiel:leduc_poker", {}),
-}
-"""Page -> name and options of its game."""
+PAGES = {"hearts": "hearts", "leduc_poker": "openspiel:leduc_poker"}
+"""Page -> registry name of its game."""
+DIRECTORY = Path(__file__).parent.parent / "docs" / "games"
 
 _EXAMPLE_SEED = 1
 _NAMES_PER_LINE = 13
@@ -91,25 +87,11 @@ def _example(game: Game) -> str:
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point; 1 where ``--check`` finds a page that is not what the code gives."""
-    parser = argparse.ArgumentParser(prog="python -m games.docs", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, compare only")
-    parser.add_argument("--directory", type=Path, default=Path(__file__).parent.parent / "docs" / "games")
-    given = parser.parse_args(arguments)
-    stale = []
-    for name, (game_name, options) in PAGES.items():
-        path, text = given.directory / f"{name}.md", page(make_game(game_name, options))
-        if given.check:
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                stale.append(str(path))
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for path in stale:
-        print(f"{path}: not what the code gives; run python -m games.docs", file=sys.stderr)
-    return 1 if stale else 0
+def main() -> None:
+    """Entry point: writes every page."""
+    for name, game in PAGES.items():
+        (DIRECTORY / f"{name}.md").write_text(page(make_game(game)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

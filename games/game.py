@@ -4,8 +4,8 @@ Letters: ``B`` rows of a batch, ``P`` seats, ``L`` the game's ``max_length``, ``
 
 A batch of states or of views is a one-dimensional numpy array, one row per game: a structured array for compiled
 games, an array of objects for the OpenSpiel adapter. ``batch[rows]`` picks rows (a copy for structured arrays);
-calls that change a batch do it in place. Objects that a batch of views holds are replaced, never changed, so that a
-copy of the batch is independent of it.
+calls that change a batch do it in place. Objects that a batch holds are replaced, never changed, so that a copy of the
+batch is independent of it.
 
 *Actions are tokens*: what a seat does is the one token that its own history gains by it. Every seat has a history of
 its own; positions in it are relative to the observer. What is hidden from a seat never reaches its history, and
@@ -80,6 +80,15 @@ class Game(ABC):
         token for an illegal action; rows before it have been played then.
         """
 
+    def refusal(self, states: np.ndarray, row: int, token: int) -> ValueError:
+        """The error with which ``play`` refuses an illegal token."""
+        state, names = states[row : row + 1], self.vocabulary.names
+        name = f" ({names[token]})" if 0 <= token < len(names) else ""
+        legal = ", ".join(names[other] for other in np.flatnonzero(self.legal(state)[0]))
+        return ValueError(
+            f"row {row}: token {token}{name} is not legal for seat {self.to_move(state)[0]}; legal are {legal}"
+        )
+
     @abstractmethod
     def outcome(self, states: np.ndarray) -> np.ndarray:
         """``int32[B, P]``: the outcome label seen from each seat, -1 before the end."""
@@ -93,14 +102,6 @@ class Game(ABC):
     def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
         """Play every row to its end in place, each action uniform over the legal ones, drawn from ``seeds``
         (``uint64[B]``)."""
-
-    @abstractmethod
-    def serialize(self, states: np.ndarray) -> bytes:
-        """The batch as bytes; equal batches give equal bytes."""
-
-    @abstractmethod
-    def deserialize(self, data: bytes) -> np.ndarray:
-        """The batch that ``serialize`` wrote."""
 
     # ---- what one seat knows
 

@@ -8,7 +8,6 @@ explain them (``games.openspiel_views``); what it answers is the same for each o
 A token that makes no sense ends a history: who is next behind it follows from no state of the game.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +93,7 @@ class OpenSpielGame(Game):
     # ---- the true state
 
     def deal(self, seeds: np.ndarray) -> np.ndarray:
-        return _objects([self._dealt(int(seed)) for seed in seeds])
+        return _objects([self._settled(self._replayed([], int(seed))) for seed in seeds])
 
     def to_move(self, states: np.ndarray) -> np.ndarray:
         return np.array([max(state.spiel.current_player(), -1) for state in states], np.int8)
@@ -110,13 +109,8 @@ class OpenSpielGame(Game):
             state = states[row]
             if state.spiel.is_terminal():
                 continue
-            legal = self._action_tokens(state.spiel)
-            if token not in legal:
-                name = f" ({self.vocabulary.name(token)})" if 0 <= token < self.vocabulary.size else ""
-                raise ValueError(
-                    f"row {row}: token {token}{name} is not legal for seat {state.spiel.current_player()}; legal are "
-                    + ", ".join(self.vocabulary.name(other) for other in legal)
-                )
+            if token not in self._action_tokens(state.spiel):
+                raise self.refusal(states, row, token)
             states[row] = self._settled(self._stepped(state, token - self._observer.first_action))
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
@@ -150,19 +144,6 @@ class OpenSpielGame(Game):
                 pick = int(_uniform(seed, len(state.spiel.history())) * len(legal))
                 state = self._settled(self._stepped(state, legal[pick]))
             states[row] = state
-
-    def serialize(self, states: np.ndarray) -> bytes:
-        rows = [[state.seed, state.spiel.history(), [vars(trace) for trace in state.traces]] for state in states]
-        return json.dumps(rows, separators=(",", ":")).encode()
-
-    def deserialize(self, data: bytes) -> np.ndarray:
-        states = []
-        for seed, history, traces in json.loads(data):
-            spiel = self._spiel.new_initial_state()
-            for action in history:
-                spiel.apply_action(action)
-            states.append(_State(spiel, seed, tuple(_trace(**parts) for parts in traces)))
-        return _objects(states)
 
     def replay(self, actions: list[list[int]]) -> np.ndarray:
         """States after given OpenSpiel actions, those of chance included; further chance follows from seed 0. A state
@@ -227,10 +208,6 @@ class OpenSpielGame(Game):
 
     # ---- one state
 
-    def _dealt(self, seed: int) -> _State:
-        starts = [self._observer.begin(seat) for seat in range(self.num_players)]
-        return self._settled(_State(starts[0].state, seed, tuple(start.trace for start in starts)))
-
     def _stepped(self, state: _State, action: int) -> _State:
         after = state.spiel.child(action)
         traces = tuple(self._observer.see(trace, state.spiel, action, after) for trace in state.traces)
@@ -259,10 +236,6 @@ class OpenSpielGame(Game):
 
     def _label(self, spiel_state: Any, seat: int) -> int:
         return self._labels[self._observer.level_indices(spiel_state.returns(), seat)]
-
-
-def _trace(tokens: list[int], hidden: list[int], pending: list[int], **rest: int) -> Trace:
-    return Trace(tokens=tuple(tokens), hidden=tuple(hidden), pending=tuple(pending), **rest)
 
 
 def _objects(records: list[Any]) -> np.ndarray:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyspiel
 
 from games.outcomes import OutcomeTable
 
@@ -13,10 +14,6 @@ _MAX_ENUMERATED = 200_000
 
 def load_game(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
     """The ``pyspiel.Game``; ``ValueError`` for what cannot be loaded or is not supported."""
-    try:
-        import pyspiel
-    except ImportError:
-        raise ValueError(f"the game {load_string!r} needs OpenSpiel: pip install open_spiel") from None
     name, bracket, inside = load_string.strip().partition("(")
     settings = [text for text in (inside.rpartition(")")[0] if bracket else "").split(",") if text]
     settings += [f"{key}={value}" for key, value in parameters.items()]
@@ -86,7 +83,7 @@ def enumerated_returns(spiel_game: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bucketed_returns(spiel_game: Any, num_buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """As ``_enumerated`` for evenly spread levels and every vector of them."""
+    """As ``enumerated_returns`` for evenly spread levels and every vector of them."""
     players = spiel_game.num_players()
     if num_buckets**players > _MAX_LABELS:
         raise ValueError(

@@ -63,15 +63,12 @@ class Views:
 
     def sample(self, view: View, seed: int) -> list[int]:
         """Actions of OpenSpiel, those of chance included, that lead to one of the states behind a possible view."""
-        if view.reached is None or view.base is None:
+        if view.reached is None:
             return []
         if view.worlds:
-            return list(random.Random(derive(seed, "world")).choice(view.worlds).state.history())
-        whole = view.reached.trace.tokens == view.tokens
-        witness = self._observer.mix(view.reached if whole else view.base, derive(seed, "mix"))
-        if not whole:
-            found = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
-            witness = found[1] if found else view.reached
+            witness = random.Random(derive(seed, "world")).choice(view.worlds)
+        else:
+            witness = self._observer.mix(view.reached, derive(seed, "mix"))
         return list(witness.state.history())
 
     def _rebuild(self, tokens: tuple[int, ...]) -> View:

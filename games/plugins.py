@@ -9,26 +9,19 @@ A package offers them in its ``pyproject.toml``::
     nim_rules = "my_package.nim:RULES"
 """
 
+import pkgutil
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 GAMES, PLAYERS = "kibitz.games", "kibitz.players"
 """Groups of entry points."""
 
-_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-
 
 def offered(group: str) -> tuple[str, ...]:
     """Names that installed packages offer, whether or not they can be imported."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
-
-
-def is_reference(name: str) -> bool:
-    """Whether a name is written ``module:attribute``."""
-    return _REFERENCE.fullmatch(name) is not None
 
 
 def load(group: str, name: str) -> Any:
@@ -43,7 +36,8 @@ def load(group: str, name: str) -> Any:
         raise ValueError(f"{group}: {name!r} is offered more than once ({values}); write module:attribute instead")
     if entries:
         return _attribute(entries[0].value, f"plug-in {name!r} of the package {_package(entries[0])}")
-    return _attribute(name, repr(name)) if is_reference(name) else None
+    is_reference = re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", name)
+    return _attribute(name, repr(name)) if is_reference else None
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> ValueError:
@@ -52,18 +46,14 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> ValueError:
 
 
 def _attribute(reference: str, what: str) -> Any:
-    module, _, attribute = reference.partition(":")
     try:
-        found = import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
+        return pkgutil.resolve_name(reference)
     except Exception as error:  # whatever somebody else's module raises
         reason = " ".join(str(error).split())
         raise ValueError(
             f"{what} cannot be imported ({type(error).__name__}: {reason}); mend or remove its package, "
-            f"or put {module} where Python finds it (PYTHONPATH)"
+            f"or put {reference.partition(':')[0]} where Python finds it (PYTHONPATH)"
         ) from error
-    return found
 
 
 def _package(entry: EntryPoint) -> str:

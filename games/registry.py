@@ -7,13 +7,10 @@ from typing import Any
 from games import plugins
 from games.game import Game
 
-BUILT_IN = ("hearts", "openspiel", "openspiel:<game>")
-"""What ``make_game`` understands without plug-ins."""
-
 
 def names() -> tuple[str, ...]:
     """What ``make_game`` understands, the plug-ins' games included."""
-    return (*BUILT_IN, *plugins.offered(plugins.GAMES))
+    return ("hearts", "openspiel:<game>", *plugins.offered(plugins.GAMES))
 
 
 def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
@@ -21,9 +18,8 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
 
     Args:
         name: ``"hearts"``; ``"openspiel:leduc_poker"`` for any sequential OpenSpiel game, parameters in brackets after
-            it or as options; ``"openspiel"`` with an option ``load``, the whole string ``pyspiel.load_game`` takes; a
-            game that another package offers (``games.plugins``); or ``"module:attribute"``, a ``Game`` class or a
-            function that makes one.
+            it or as options; a game that another package offers (``games.plugins``); or ``"module:attribute"``, a
+            ``Game`` class or a function that makes one.
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
     given = dict(options or {})
@@ -31,18 +27,11 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
         from games.hearts.game import HeartsGame
 
         return HeartsGame(**given)
-    if name == "openspiel" or name.startswith("openspiel:"):
-        return _open_spiel(name, given)
+    if name.startswith("openspiel:"):
+        from games.openspiel import OpenSpielGame
+
+        return OpenSpielGame(name.removeprefix("openspiel:"), **given)
     return _plug_in(name, given)
-
-
-def _open_spiel(name: str, options: dict[str, Any]) -> Game:
-    from games.openspiel import OpenSpielGame
-
-    load = name.partition(":")[2] or options.pop("load", "")
-    if not load:
-        raise ValueError("game 'openspiel' needs an option load, e.g. load=leduc_poker")
-    return OpenSpielGame(str(load), **options)
 
 
 def _plug_in(name: str, options: dict[str, Any]) -> Game:

@@ -5,21 +5,20 @@ import sys
 
 from games.game import Game
 from games.registry import make_game
-from games.shards import Sequences, ShardError, ShardInfo, read_shard, shard_info
+from games.shards import Sequences, ShardInfo, read_shard, shard_info
 
 
 def parse_rows(text: str, count: int) -> range:
-    """Rows meant by ``"A:B"`` (either end may be left out) of a shard with ``count`` rows; B is not included.
+    """Rows meant by ``"N"``, or by ``"A:B"`` (either end may be left out; B is not included), of ``count`` rows.
 
     Raises ``ValueError`` for anything else, and for rows the shard does not have.
     """
     first, colon, end = text.partition(":")
     try:
-        rows = range(int(first or 0), int(end or count))
+        start = int(first or 0) if colon else int(first)
+        rows = range(start, int(end or count) if colon else start + 1)
     except ValueError:
-        colon = ""
-    if not colon:
-        raise ValueError(f"--rows {text}: give A:B, for example 0:3")
+        raise ValueError(f"--rows {text}: give A:B, for example 0:3, or one row") from None
     if not 0 <= rows.start < rows.stop <= count:
         raise ValueError(f"--rows {text}: the shard has rows 0 to {count - 1}")
     return rows
@@ -53,19 +52,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when printed, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="python -m games.show", description=__doc__)
     parser.add_argument("shard", help="a shard, local path or URI")
-    wanted = parser.add_mutually_exclusive_group()
-    wanted.add_argument("--row", type=int, help="row to print (default 0)")
-    wanted.add_argument("--rows", help="rows A to B - 1, as A:B")
+    parser.add_argument("--row", "--rows", dest="rows", default="0", help="row to print, or rows A to B - 1 as A:B")
     given = parser.parse_args(arguments)
     try:
         info = shard_info(given.shard)
         game = make_game(info.game, info.options)
         sequences = read_shard(given.shard, game)
-        row = given.row or 0
-        if not 0 <= row < len(sequences):
-            raise ValueError(f"--row {row}: the shard has rows 0 to {len(sequences) - 1}")
-        rows = parse_rows(given.rows, len(sequences)) if given.rows is not None else [row]
-    except (ShardError, ValueError) as error:
+        rows = parse_rows(given.rows, len(sequences))
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     print(header(info))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,12 +20,9 @@ class Vocabulary:
     groups: Mapping[str, Sequence[str]]
     """Group name -> names of its tokens; names are unique over the whole vocabulary."""
 
-    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", {name: tuple(tokens) for name, tokens in self.groups.items()})
-        object.__setattr__(self, "_ids", {name: i for i, name in enumerate(self.names)})
-        if len(self._ids) != len(self.names):
+        if len(set(self.names)) < len(self.names):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise ValueError(f"token names must be unique within a vocabulary; these appear twice: {', '.join(twice)}")
 
@@ -57,12 +54,6 @@ class Vocabulary:
                 return before
             before += len(tokens)
         raise KeyError(f"no token group {group!r}; the groups are {', '.join(self.groups)}")
-
-    def id(self, name: str) -> int:
-        """Id of a token by its name."""
-        if name not in self._ids:
-            raise KeyError(f"no token {name!r}; the groups are {', '.join(self.groups)}")
-        return self._ids[name]
 
     def name(self, token: int) -> str:
         """Name of a token by its id."""

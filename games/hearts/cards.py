@@ -4,7 +4,6 @@ import numpy as np
 
 from games.vocabulary import Vocabulary
 
-NUM_SEATS = 4
 NUM_CARDS = 52
 HAND_SIZE = 13
 PASS_SIZE = 3
@@ -38,8 +37,6 @@ PENALTY_CARDS = HEART_CARDS | QUEEN_SET
 
 SORTED_CARDS = np.array([rank * 4 + suit for suit in range(4) for rank in range(13)], dtype=np.int64)
 """``int64[52]``: the cards by suit, then rank, the order in which dealt and received cards enter a history."""
-
-HOLD, LEFT, ACROSS, RIGHT = range(4)
 
 VOCABULARY = Vocabulary(
     {

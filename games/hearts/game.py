@@ -8,7 +8,7 @@ from games.game import Game
 from games.hearts import determinize, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
-from games.hearts.rules import MOONS, OPTIONS, PUBLIC
+from games.hearts.rules import MOONS, OPTIONS, PUBLIC, blank
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
@@ -54,7 +54,7 @@ class HeartsGame(Game):
     # ---- the true state
 
     def deal(self, seeds: np.ndarray) -> np.ndarray:
-        states = state.new_states(self._template, len(seeds))
+        states = blank(state.STATE, self._template, len(seeds))
         with np.errstate(over="ignore"):
             state.deal_batch(states, np.asarray(seeds, np.uint64))
         return states
@@ -72,10 +72,7 @@ class HeartsGame(Game):
     def play(self, states: np.ndarray, actions: np.ndarray) -> None:
         row = state.act_batch(states, np.asarray(actions, np.int64))
         if row >= 0:
-            seat, token = int(self.to_move(states[row : row + 1])[0]), int(actions[row])
-            legal = " ".join(VOCABULARY.names[t] for t in np.flatnonzero(self.legal(states[row : row + 1])[0]))
-            name = f" ({VOCABULARY.name(token)})" if 0 <= token < VOCABULARY.size else ""
-            raise ValueError(f"row {row}: token {token}{name} is not legal for seat {seat}; legal are {legal}")
+            raise self.refusal(states, row, int(actions[row]))
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.empty((len(states), 4), np.int32)
@@ -92,18 +89,10 @@ class HeartsGame(Game):
         with np.errstate(over="ignore"):
             state.play_out_batch(states, np.asarray(seeds, np.uint64))
 
-    def serialize(self, states: np.ndarray) -> bytes:
-        return states.tobytes()
-
-    def deserialize(self, data: bytes) -> np.ndarray:
-        if len(data) % state.STATE.itemsize:
-            raise ValueError(f"{len(data)} bytes are no batch of hearts states of {state.STATE.itemsize} bytes each")
-        return np.frombuffer(data, state.STATE).copy()
-
     # ---- what one seat knows
 
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        views = view.new_views(self._template, len(tokens))
+        views = blank(view.VIEW, self._template, len(tokens))
         view.replay_batch(views, np.asarray(tokens), np.asarray(lengths, np.int64))
         return views
 
@@ -144,7 +133,7 @@ class HeartsGame(Game):
         possible = self.consistent(views)
         if not possible.all():
             raise ValueError(f"row {int(np.argmin(possible))}: no deal agrees with this history, it is inconsistent")
-        states = state.new_states(self._template, len(views))
+        states = blank(state.STATE, self._template, len(views))
         with np.errstate(over="ignore"):
             row = determinize.determinize_batch(views, states, np.asarray(seeds, np.uint64))
         if row >= 0:

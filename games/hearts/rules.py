@@ -11,6 +11,7 @@ from games.compiling import kernel
 from games.hearts.cards import (
     BIT,
     CLUB_CARDS,
+    EOS,
     HEART_CARDS,
     HEARTS,
     JACK_SET,
@@ -53,6 +54,15 @@ PUBLIC = np.dtype(
 """The public part of a deal: the options in force (0 or 1; ``moon`` an index of ``MOONS``), then the play so far."""
 
 
+def blank(dtype: np.dtype, template: np.ndarray, count: int) -> np.ndarray:
+    """``dtype[count]``, states or views before the deal; ``template`` is a ``PUBLIC[1]`` with the options in force."""
+    first = np.zeros(1, dtype)
+    first["public"] = template
+    first["public"]["turn"] = -1
+    first["tokens"] = EOS
+    return np.repeat(first, count)
+
+
 @kernel
 def first_place(public):
     """Place of the first play in every history; the leader's position stands just before it."""
@@ -88,8 +98,8 @@ def _legal_follow(public, hand):
 
 @kernel
 def rest_after(public, card):
-    """``int64`` set of the cards that may remain in a hand out of which ``card`` is legally played now; -1 where no
-    hand could play it.
+    """``int64`` set of the cards that may remain in a hand out of which ``card`` is legally played now; -1, no limit,
+    where no hand could play it.
 
     The exact converse of ``legal_plays``: a card is legal from a hand that holds it if and only if the rest of the
     hand lies within this set.

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from games.bits import count, lowest, nth
+from games.bits import count, lowest, mark, nth
 from games.compiling import kernel
 from games.hearts.cards import (
     BIT,
     DEALT_AT,
     DIRECTIONS,
-    EOS,
     NUM_CARDS,
     PASSED_AT,
     POSITIONS,
@@ -30,14 +29,6 @@ STATE = np.dtype(
         ("tokens", np.uint8, (4, ROW)),  # history of every seat, eos behind its end
     ]
 )
-
-
-def new_states(template: np.ndarray, count: int) -> np.ndarray:
-    """``STATE[count]`` before the deal; ``template`` is a ``PUBLIC[1]`` with the options in force."""
-    first = np.zeros(1, STATE)
-    first["public"] = template
-    first["tokens"] = EOS
-    return np.repeat(first, count)
 
 
 @kernel
@@ -111,7 +102,6 @@ def start(state, direction):
     """Announce the pass direction to everybody; without passing the first lead follows at once."""
     public = state["public"]
     public["direction"] = direction
-    public["turn"] = -1
     public["broken"] = 1 - public["must_break_hearts"]
     for seat in range(4):
         state["tokens"][seat, 0] = DIRECTIONS + direction
@@ -213,10 +203,7 @@ def to_move_batch(states, seats):
 def legal_batch(states, legal):
     """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
     for i in range(len(states)):
-        cards = legal_actions(states[i])
-        while cards != 0:
-            legal[i, lowest(cards)] = True
-            cards &= cards - 1
+        mark(legal_actions(states[i]), legal[i])
 
 
 @kernel

@@ -7,7 +7,7 @@ never seen must fit into the hands of the others within those restrictions (Hall
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.game import Next
 from games.hearts.cards import (
@@ -48,15 +48,6 @@ _DIRECTION_TOKEN, _POSITION_TOKEN = np.int64(DIRECTIONS), np.int64(POSITIONS)
 _AFTER = np.zeros(NUM_CARDS, dtype=np.int64)
 for _i, _card in enumerate(SORTED_CARDS):
     _AFTER[_card] = sum(1 << int(later) for later in SORTED_CARDS[_i + 1 :])
-
-
-def new_views(template: np.ndarray, count: int) -> np.ndarray:
-    """``VIEW[count]`` before anything was seen; ``template`` is a ``PUBLIC[1]`` with the options in force."""
-    first = np.zeros(1, VIEW)
-    first["public"] = template
-    first["public"]["turn"] = -1
-    first["tokens"] = EOS
-    return np.repeat(first, count)
 
 
 @kernel
@@ -183,31 +174,21 @@ def _see_leader(view, token):
 
 @kernel
 def _see_play(view, token):
-    card = BIT[token]
-    shown, public = view["shown"], view["public"]
+    """Cards that were shown are neither in the observer's hand any more nor possible anywhere else."""
+    card, public = BIT[token], view["public"]
     turn = public["turn"]
-    possible = (shown[0] | shown[1] | shown[2] | shown[3]) & card == 0
     if turn == 0:
-        possible &= legal_plays(public, view["hand"]) & card != 0
+        possible = legal_plays(public, view["hand"]) & card != 0
         view["hand"] &= ~card
     else:
-        possible &= view["hand"] & card == 0
-        _restrict(view, turn, token)
-    shown[turn] |= card
+        rest = rest_after(public, token)
+        possible = rest >= 0 and view["possible"][turn] & card != 0
+        view["possible"][turn] &= rest
+        for seat in range(1, 4):
+            view["possible"][seat] &= ~card
+    view["shown"][turn] |= card
     play_card(public, token)
     return possible
-
-
-@kernel
-def _restrict(view, turn, token):
-    possible, card = view["possible"], BIT[token]
-    rest = rest_after(view["public"], token)
-    if rest < 0 or possible[turn] & card == 0:
-        view["refuted"] = 1
-    else:
-        possible[turn] &= rest
-    for seat in range(1, 4):
-        possible[seat] &= ~card
 
 
 @kernel
@@ -235,18 +216,17 @@ def is_consistent(view):
     public = view["public"]
     if public["turn"] < 0:
         return True
-    left, across, right = view["possible"][1], view["possible"][2], view["possible"][3]
     cards = unseen(view)
-    room_left, room_across, room_right = room(view, 1), room(view, 2), room(view, 3)
-    return (
-        cards & ~(left | across | right) == 0
-        and count(cards & ~(across | right)) <= room_left
-        and count(cards & ~(left | right)) <= room_across
-        and count(cards & ~(left | across)) <= room_right
-        and count(cards & ~right) <= room_left + room_across
-        and count(cards & ~across) <= room_left + room_right
-        and count(cards & ~left) <= room_across + room_right
-    )
+    for seats in range(8):  # a set of the others: bit 0 left, 1 across, 2 right
+        at_home, places = cards, 0
+        for seat in range(1, 4):
+            if seats >> (seat - 1) & 1 != 0:
+                places += room(view, seat)
+            else:
+                at_home &= ~view["possible"][seat]
+        if count(at_home) > places:
+            return False
+    return True
 
 
 @kernel
@@ -309,7 +289,4 @@ def possible_batch(views, scratch, possible):
 def own_legal_batch(views, legal):
     """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
     for i in range(len(views)):
-        cards = own_legal(views[i])
-        while cards != 0:
-            legal[i, lowest(cards)] = True
-            cards &= cards - 1
+        mark(own_legal(views[i]), legal[i])

@@ -65,7 +65,6 @@ def test_vocabulary_counts_its_groups_through_and_ends_with_eos() -> None:
     vocabulary = Vocabulary({"Cards": ["A", "B", "C"], "Seats": ["left", "right"]})
     assert vocabulary.names == ("A", "B", "C", "left", "right", "eos")
     assert (vocabulary.size, vocabulary.eos, vocabulary.first("Seats")) == (6, 5, 3)
-    assert [vocabulary.id(name) for name in vocabulary.names] == list(range(6))
     assert vocabulary.dtype == np.uint8
     assert Vocabulary({"Many": [str(i) for i in range(256)]}).dtype == np.uint16
 
@@ -73,8 +72,6 @@ def test_vocabulary_counts_its_groups_through_and_ends_with_eos() -> None:
 def test_vocabulary_refuses_names_given_twice_and_names_what_it_lacks() -> None:
     with pytest.raises(ValueError, match="twice: A"):
         Vocabulary({"Cards": ["A", "B"], "Seats": ["A"]})
-    with pytest.raises(KeyError, match="Cards"):
-        Vocabulary({"Cards": ["A"]}).id("Z")
     with pytest.raises(KeyError, match="Cards"):
         Vocabulary({"Cards": ["A"]}).first("Seats")
 

@@ -178,12 +178,8 @@ def test_unknown_games_and_options_are_named_with_what_exists() -> None:
         ("hearts", {"jack": True}, "no option 'jack'; its options are pass_cards"),
         ("hearts", {"moon": "none"}, "moon='none': choose one of others_plus_26, shooter_minus_26"),
         ("hearts", {"jd_bonus": "yes"}, "jd_bonus='yes': give true or false"),
-        ("openspiel", {}, "needs an option load"),
+        ("openspiel", {}, "no game 'openspiel'; there are hearts, openspiel:<game>"),
+        ("openspiel:", {}, "OpenSpiel has no game ''"),
     ]:
         with pytest.raises(ValueError, match=message):
             make_game(name, options)
-
-
-def test_bytes_of_another_kind_are_refused() -> None:
-    with pytest.raises(ValueError, match="no batch of hearts states"):
-        HeartsGame().deserialize(b"123")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from games.game import Next
 from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
-from games.hearts.rules import OPTIONS, PUBLIC
-from games.hearts.state import deal_hands, new_states
+from games.hearts.rules import OPTIONS, PUBLIC, blank
+from games.hearts.state import STATE, deal_hands
 from games.rng import derive_many
 
 SETTINGS = [
@@ -87,7 +87,7 @@ def replays(deals: list[list[int]], game: HeartsGame, plays: np.ndarray) -> np.n
     template = np.zeros(1, PUBLIC)
     for name in OPTIONS:
         template[name] = game.options[name]
-    states = new_states(template, len(deals))
+    states = blank(STATE, template, len(deals))
     for state, hands in zip(states, deals, strict=True):
         deal_hands(state, 0, np.array(hands, np.int64))
     fine = np.ones(len(deals), np.bool_)
@@ -177,7 +177,7 @@ def names(text: str) -> list[str]:
 
 
 def view_after(text: str, **options: bool) -> tuple[HeartsGame, np.ndarray]:
-    tokens = np.array([[VOCABULARY.id(name.replace("_", " ")) for name in names(text)]], np.uint8)
+    tokens = np.array([[VOCABULARY.names.index(name.replace("_", " ")) for name in names(text)]], np.uint8)
     game = HeartsGame(**options)
     return game, game.views(tokens, np.array([tokens.shape[1]]))
 

@@ -94,9 +94,9 @@ def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
     """By hand: after the passing, the seat across leads the two of clubs and everybody else "plays" it again."""
     game = HeartsGame()
     text = "pass_left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD 2D 3D 4D 3C 4C 5C across 2C 6C"
-    root = tuple(game.vocabulary.id(name.replace("_", " ")) for name in text.split())
-    three, four, five = (game.vocabulary.id(name) for name in ("3C", "4C", "5C"))
-    two = game.vocabulary.id("2C")
+    root = tuple(game.vocabulary.names.index(name.replace("_", " ")) for name in text.split())
+    three, four, five = (game.vocabulary.names.index(name) for name in ("3C", "4C", "5C"))
+    two = game.vocabulary.names.index("2C")
 
     def answer(history: tuple[int, ...]) -> tuple[np.ndarray, float]:
         distribution = np.zeros(game.vocabulary.size, np.float32)

@@ -103,12 +103,6 @@ class ToyGame(Game):
             draws = mix(seeds, ply)
             self.play(states, np.array([o[int(d) % len(o)] for o, d in zip(options, draws, strict=True)]))
 
-    def serialize(self, states: np.ndarray) -> bytes:
-        return states.tobytes()
-
-    def deserialize(self, data: bytes) -> np.ndarray:
-        return np.frombuffer(data, STATE).copy()
-
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         views = np.zeros(len(tokens), VIEW)
         views["consistent"] = True
