@@ -52,6 +52,13 @@ def exists(path: str | Path) -> bool:
     return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
 
 
+def list_names(directory: str | Path) -> list[str]:
+    """Names of the files and directories in ``directory``, sorted, temporary ones left out; empty if it is missing."""
+    filesystem, name = resolve(directory)
+    found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
+    return sorted(entry.base_name for entry in found if not entry.base_name.endswith(".tmp"))
+
+
 def read_text(path: str | Path) -> str:
     """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
     filesystem, name = resolve(path)
