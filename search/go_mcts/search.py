@@ -39,10 +39,8 @@ class SearchStatistics:
     """Simulations that ended in a history that could not have happened."""
     rolled_back: int = 0
     """Speculative simulations that had to be made anew (``search.go_mcts.speculative``)."""
-    queries: int = 0
-    """Model queries, one per row."""
     batches: int = 0
-    """Forward passes those queries were served in."""
+    """Model queries, each for many simulations."""
 
 
 class Search:
@@ -170,7 +168,6 @@ class Search:
         handles, held = sims.beginnings(rows, nodes)
         new = tokens_since(sims.tokens[rows], held, sims.lengths[rows])
         answer = self.model.query(handles, *new, legal, cut_short, look_ahead=bool(expanding.any()))
-        self.statistics.queries += len(rows)
         self.statistics.batches += 1
         sims.receive(rows, answer.handles, nodes, self.model)
         nodes.next_token[sims.node[rows[in_tree]]] = answer.next_token[in_tree]

@@ -1,11 +1,8 @@
 """Speculative simulations: they begin before their turn, and the trees come out as if they had not.
 
-Algorithm 3 makes one simulation after the other, each on the tree that those before it left. A model answers many
-queries in the time of one, so simulations begin early: they select as if those in flight before them had ended with the
-mean found so far, which is right for most of them (docs/search.md). They are committed in order: every selection is
-made again on the tree as it is; a simulation that would have gone elsewhere is rolled back with all behind it, which
-have counted on its choices, and they are made anew. As the random numbers of a simulation depend on its number alone,
-and what the model says on the history alone, the tree is the one that Algorithm 3 grows.
+They select as if those in flight before them had ended with the mean found so far, and are committed in order
+(docs/search.md): every selection is made again on the tree as it is; a simulation that would have gone elsewhere is
+rolled back with all behind it, which have counted on its choices, and they are made anew.
 """
 
 from typing import Any, NamedTuple
