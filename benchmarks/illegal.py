@@ -9,8 +9,6 @@ network gives.
 import argparse
 import json
 
-import numpy as np
-
 from benchmarks.plain import hearts_turns
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
@@ -29,7 +27,7 @@ def main() -> None:
         (player,) = make_players([spec], game, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
         assert isinstance(player, GoMcts)
         player.start(game, len(turns.game))
-        done = player.search(turns, np.arange(len(turns.game))).statistics
+        done = player.search(turns).statistics
         print(f"{spec}: {done.illegal:,} of {done.simulations:,} simulations end as illegal")
         lines.append({"benchmark": "illegal", "case": spec, "illegal": done.illegal, "simulations": done.simulations})
     print(json.dumps(lines))

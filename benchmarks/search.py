@@ -49,7 +49,7 @@ class Ours:
         """Search some turns side by side, as if their games had just come up."""
         self._player.start(GAME, len(self._turns.game))
         began = time.perf_counter()
-        self._player.search(self._turns, rows)
+        self._player.search(self._turns.take(rows))
         self.seconds += time.perf_counter() - began
         self.decisions += len(rows)
 

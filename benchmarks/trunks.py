@@ -42,7 +42,7 @@ def searches(net: PolicyValueNet, engine: EngineConfig, lanes: int, rows: Sequen
 
     def work(repetition: int) -> int:
         player.start(GAME, len(turns.game))
-        player.search(turns, rows[repetition])
+        player.search(turns.take(rows[repetition]))
         return len(rows[repetition])
 
     return work

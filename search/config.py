@@ -62,8 +62,7 @@ class GoMctsConfig:
     """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
     seconds: float = 0.0
     """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
-    on the
-    machine."""
+    on the machine."""
     keep_subtree: bool = False
     """Whether a search starts from what the seat's search before it found out about what has happened since: beyond the
     paper."""

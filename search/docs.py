@@ -19,8 +19,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "players.md"
 def page(players: Iterable[PlayerKind]) -> str:
     """The players' page as Markdown: a table of the kinds, then the settings of each that has some."""
     players = list(players)
+    network = {True: "yes", False: "no"}
     rows = "\n".join(
-        f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {_yes(kind.needs_model)} | {kind.summary} |"
+        f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {network[kind.needs_model]} | {kind.summary} |"
         for kind in players
     )
     head = (
@@ -31,10 +32,6 @@ def page(players: Iterable[PlayerKind]) -> str:
         f"| Kind | Games | Network | What it does |\n|---|---|---|---|\n{rows}"
     )
     return "\n\n".join([head, *(_settings(kind) for kind in players if kind.settings is not None)]) + "\n"
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
 
 
 def _settings(kind: PlayerKind) -> str:

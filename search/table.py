@@ -39,8 +39,7 @@ def play_table(
     seating: np.ndarray,
     seeds: np.ndarray,
     table_size: int = 0,
-    on_finished: Callable[[int], None] | None = None,
-    on_decisions: Callable[[int], None] | None = None,
+    on_progress: Callable[[int, int], None] = lambda ended, decided: None,
     *,
     secret: int,
 ) -> TableResult:
@@ -51,8 +50,8 @@ def play_table(
         seating: ``int[G, P]``, which player (index into ``players``) has which seat.
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
-        on_finished: called now and then with the number of deals that have ended since the last call.
-        on_decisions: called with the number of turns a player has just decided, as soon as it has.
+        on_progress: called as soon as a player has decided its turns or deals have ended, with the number of deals that
+            have ended and of turns decided since the last call.
         secret: 64 bits that no player knows. Together with deal, seat and length of the history they give the random
             number of a decision, from which nobody can learn the seed of the deal.
 
@@ -60,70 +59,31 @@ def play_table(
         ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
     """
     seating, seeds = _checked(game, players, seating, seeds)
-    table = _Places(game, players, seeds, min(table_size or len(seeds), len(seeds)))
-    decisions = np.zeros(len(players), np.int64)
-    seconds = np.zeros(len(players), np.float64)
+    size = min(table_size or len(seeds), len(seeds))
+    states, deal, waiting = game.deal(seeds), np.arange(size), np.arange(size, len(seeds))
+    place = np.arange(size)  # of each of the deals under way
+    for player in players:
+        player.start(game, size)
+    decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
     steps = taken = 0
-    while True:
-        ended = table.renew()
-        if ended and on_finished is not None:
-            on_finished(ended)
-        if len(table.deal) == 0:
-            break
-        steps, taken = steps + 1, taken + len(table.deal)
-        mover = game.to_move(table.states).astype(np.int64)
-        turns = _turns(game, table.states, table.place, mover, seeds[table.deal], secret)
-        actions = np.empty(len(mover), np.int64)
-        acting = seating[table.deal, mover]
-        for index in np.unique(acting):
-            mine = np.flatnonzero(acting == index)
-            began = time.perf_counter()
-            actions[mine] = _answers(players[index], turns, mine, table.states)
-            seconds[index] += time.perf_counter() - began
-            decisions[index] += len(mine)
-            if on_decisions is not None:
-                on_decisions(len(mine))
-        game.play(table.states, actions)
-    final = table.final
-    return TableResult(
-        final, game.outcome(final), game.points(final), decisions, seconds, taken / max(steps * table.size, 1)
-    )
-
-
-class _Places:
-    """The places of a table and the deals at them."""
-
-    def __init__(self, game: Game, players: Sequence[Player], seeds: np.ndarray, size: int) -> None:
-        self.size = size
-        self.place = np.arange(size)
-        """Places that are taken."""
-        self.deal = np.arange(size)
-        """The deal at each of them."""
-        self.states = game.deal(seeds[:size])
-        """And how it stands."""
-        self.final = np.empty(len(seeds), self.states.dtype)
-        """How each deal has ended."""
-        self._game, self._players, self._seeds, self._next = game, players, seeds, size
-        for player in players:
-            player.start(game, size)
-
-    def renew(self) -> int:
-        """Clear places whose deals have ended, deal anew there as long as deals are left, and say how many ended."""
-        ended = 0
-        while (over := self._game.to_move(self.states) < 0).any():
-            self.final[self.deal[over]] = self.states[over]
-            cleared, going_on = self.place[over], ~over
-            for player in self._players:
-                player.forget(cleared)
-            fresh = np.arange(self._next, min(self._next + len(cleared), len(self._seeds)))
-            self._next += len(fresh)
-            self.states = self.states[going_on]
-            if len(fresh):
-                self.states = np.concatenate([self.states, self._game.deal(self._seeds[fresh])])
-            self.deal = np.concatenate([self.deal[going_on], fresh])
-            self.place = np.concatenate([self.place[going_on], cleared[: len(fresh)]])
-            ended += len(cleared)
-        return ended
+    while len(deal):
+        steps, taken = steps + 1, taken + len(deal)
+        current = states[deal]
+        mover = game.to_move(current).astype(np.int64)
+        turns = _turns(game, current, place, mover, seeds[deal], secret)
+        actions = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
+        game.play(current, actions)
+        states[deal] = current
+        over = game.to_move(current) < 0
+        if over.any():
+            for player in players:
+                player.forget(place[over])
+            fresh, waiting = np.split(waiting, [over.sum()])
+            deal = np.concatenate([deal[~over], fresh])
+            place = np.concatenate([place[~over], place[over][: len(fresh)]])
+            on_progress(int(over.sum()), 0)
+    fill = taken / (steps * size)
+    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill)
 
 
 def _checked(
@@ -146,6 +106,27 @@ def _turns(
     """The decisions of all active games, whoever takes them."""
     tokens, lengths = game.histories(states, seats)
     return Turns(rows, seats, tokens, lengths, game.legal(states), keyed_hash(secret, deal_seeds, seats, lengths))
+
+
+def _decide(
+    players: Sequence[Player],
+    acting: np.ndarray,
+    turns: Turns,
+    states: np.ndarray,
+    decisions: np.ndarray,
+    seconds: np.ndarray,
+    on_progress: Callable[[int, int], None],
+) -> np.ndarray:
+    """``int64[M]``: the action of every turn, which is player ``acting[m]``'s; counts ``decisions`` and ``seconds``."""
+    actions = np.empty(len(acting), np.int64)
+    for index in np.unique(acting):
+        mine = np.flatnonzero(acting == index)
+        began = time.perf_counter()
+        actions[mine] = _answers(players[index], turns, mine, states)
+        seconds[index] += time.perf_counter() - began
+        decisions[index] += len(mine)
+        on_progress(0, len(mine))
+    return actions
 
 
 def _answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:

@@ -119,7 +119,7 @@ class Generator:
         """Decisions taken so far in the shard under way; asked from another thread."""
         return {"decisions": self._decisions}
 
-    def _note(self, decisions: int) -> None:
+    def _note(self, ended: int, decisions: int) -> None:
         self._decisions += decisions
 
     def _play(self, plan: ShardPlan, players: Sequence[Player], networks: bool) -> tuple[Sequences, int]:
@@ -132,7 +132,7 @@ class Generator:
             labels, decisions = self.game.outcome(states), 0
         else:
             size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
-            result = play_table(self.game, players, seating, seeds, size, on_decisions=self._note, secret=secret)
+            result = play_table(self.game, players, seating, seeds, size, on_progress=self._note, secret=secret)
             states, labels = result.states, result.labels
             decisions = int(result.decisions.sum()) if networks else 0
         rows, seat = np.nonzero(keep)

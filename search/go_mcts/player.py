@@ -5,10 +5,9 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import GoMctsConfig
-from search.go_mcts.commit import AtOnce
 from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
-from search.go_mcts.speculative import InOrder
+from search.go_mcts.speculative import SpeculativeSearch
 from search.go_mcts.subtree import Subtrees
 from search.players.model_player import ModelPlayer
 from search.players.player import Turns
@@ -20,8 +19,10 @@ _ROWS, _MOST_SPECULATIVE = 128, 16
 class GoMcts(ModelPlayer):
     """Searches every turn of a batch and plays the function Argmax of Algorithm 3."""
 
-    def __init__(self, model: ObservationModel, config: GoMctsConfig, name: str = "go_mcts") -> None:
-        super().__init__(model, name)
+    name = "go_mcts"
+
+    def __init__(self, model: ObservationModel, config: GoMctsConfig) -> None:
+        super().__init__(model)
         self.config = config
 
     def start(self, game: Game, num_games: int) -> None:
@@ -37,30 +38,28 @@ class GoMcts(ModelPlayer):
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: the root action of the highest mean value, the first one of equals."""
-        forest = self.search(turns, np.arange(len(turns.game))).forest
+        forest = self.search(turns).forest
         found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
         return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
 
-    def search(self, turns: Turns, rows: np.ndarray) -> Search:
-        """Run the search of the given turns to its end; the trees stay readable in ``.forest``, tree ``i`` for
-        ``rows[i]``."""
-        asked = turns.take(rows)
-        tokens = np.full((len(rows), self._game.max_length), self._game.vocabulary.eos, np.int64)
-        width = min(asked.tokens.shape[1], self._game.max_length)
-        tokens[:, :width] = asked.tokens[:, :width]
-        lengths = asked.lengths.astype(np.int64)
-        roots = Roots(self._game.views(tokens, lengths), tokens, lengths, *self.histories.beginnings(asked))
-        in_flight, order = self._parallelism(len(rows))
-        search = Search(self._game, self.histories.model, self.config, roots, asked.seeds, in_flight, order)
+    def search(self, turns: Turns) -> Search:
+        """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
+        known = self._subtrees.known(turns) if self.config.keep_subtree else {}
+        if known:  # no simulation will ask about these roots, but all build on their handles
+            self.histories.query(turns.take(np.array(list(known))))
+        handles, held = self.histories.beginnings(turns)
+        roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
+        kind, width = self._parallelism(len(roots.lengths))
+        search = kind(self._game, self.histories.model, self.config, roots, width)
         if self.config.keep_subtree:
-            self._subtrees.hand_on(search, asked)
+            self._subtrees.hand_on(search, turns, known)
         search.run()
-        self.histories.store(asked, search.forest.nodes.handle[: len(rows)])
+        self.histories.store(turns, search.forest.nodes.handle[: len(roots.lengths)])
         return search
 
-    def _parallelism(self, searches: int) -> tuple[int, type[AtOnce] | type[InOrder]]:
-        """Simulations in flight in each search, and how they are committed."""
+    def _parallelism(self, searches: int) -> tuple[type[Search], int]:
+        """What has several simulations in flight, and how many in each search."""
         if self.config.lanes > 1:
-            return self.config.lanes, AtOnce
+            return Search, self.config.lanes
         width = self.config.speculative or max(1, min(_MOST_SPECULATIVE, _ROWS // searches))
-        return width, InOrder if width > 1 else AtOnce
+        return (SpeculativeSearch if width > 1 else Search), width

@@ -8,22 +8,13 @@ Nothing is asked for twice: the tree keeps the model's handle of every node and 
 decision's children learn theirs from the query that values them, so that the rollout behind it begins two tokens
 further.
 
-Where Algorithm 3 leaves something open:
-  * Rollout samples the search player's own moves from the model too, illegal ones included.
-  * A token of a wrong kind, after which nobody can tell who is next, ends a history (``Game.advance``). It is backed up
-    as an illegal one. A card that cannot be is carried on, and judged only at the end of the deal.
-  * Backup reaches the decision that was just expanded. Its edge for the rollout's first move gets the result if that
-    move is among its children, and nothing does otherwise.
-  * If no legal action exceeds the threshold, the most probable one becomes the only child.
-  * A decision whose answer cannot depend on the search, one legal action or one child at the root, is answered
-    without simulations.
+docs/search.md lists what Algorithm 3 leaves open and what is done there.
 
 With ``lanes`` several simulations of a tree are in flight at once and avoid each other; ``search.go_mcts.speculative``
 lets them begin early without changing the tree.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,11 +22,11 @@ import numpy as np
 from games.game import Game, Next
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.config import GoMctsConfig
-from search.go_mcts.commit import AtOnce, CommitOrder
 from search.go_mcts.sampling import sample_rows
 from search.go_mcts.simulations import Roots, Simulations
-from search.go_mcts.tree import NONE, Forest
-from search.go_mcts.uct import Selection
+from search.go_mcts.tree import NONE, Forest, find_children
+from search.go_mcts.uct import Selection, backup_all, select
+from search.players.histories import tokens_since
 from search.players.policy import admitted, legal_policy, possible_only
 
 
@@ -48,51 +39,21 @@ class SearchStatistics:
     """Simulations that ended in a history that could not have happened."""
     rolled_back: int = 0
     """Speculative simulations that had to be made anew (``search.go_mcts.speculative``)."""
-    queries: int = 0
-    """Model queries, one per row."""
     batches: int = 0
-    """Forward passes those queries were served in."""
+    """Model queries, each for many simulations."""
 
 
 class Search:
     """``B`` searches that advance together; ``run`` carries them through all their simulations."""
 
-    def __init__(
-        self,
-        game: Game,
-        model: ObservationModel,
-        config: GoMctsConfig,
-        roots: Roots,
-        seeds: np.ndarray,
-        width: int = 1,
-        order: Callable[[Simulations, Forest, GoMctsConfig], CommitOrder] = AtOnce,
-    ) -> None:
-        """
-        Args:
-            roots: their handles and lengths held are brought up to the whole histories.
-            seeds: ``uint64[B]``: random numbers.
-            width: most simulations of a search in flight at once.
-            order: when they are backed up.
-        """
+    def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, roots: Roots, width: int = 1) -> None:
+        """``width``: most simulations of a search in flight at once."""
         self.game, self.model, self.config = game, model, config
         self.utility = game.outcomes.utility(config.utility)
         self.statistics = SearchStatistics()
-        self.forest = Forest(len(roots.lengths), game.vocabulary.size)
-        self.sims = Simulations(game, roots, width, config.num_runs, config.num_steps, seeds)
-        self._order = order(self.sims, self.forest, config)
+        self.forest = Forest(roots.lengths, game.vocabulary.size)
+        self.sims = Simulations(game, roots, width, config)
         self._selection = Selection(config.exploration, config.selection == "puct", config.virtual_loss)
-
-    def begin_from_given_trees(self) -> None:
-        """The trees hold what earlier searches found out (``search.go_mcts.subtree``)."""
-        sims, count = self.sims, len(self.sims.left)
-        edges = self.forest.nodes.edge_count[:count]
-        sims.left[edges == 1] = 0  # a single child at the root: the answer is known
-        known = np.flatnonzero(edges > 1) * sims.width
-        if len(known):  # no simulation will ask about these roots, but all build on their handles
-            sims.restart(known)
-            sims.active[known] = False
-            answer = self._query(known, np.zeros(len(known), bool), np.zeros((0, 0), bool), np.zeros(len(known), bool))
-            sims.receive(known, answer.handles, self.forest, self.model)
 
     def run(self) -> None:
         """Carry every search through all its simulations. The handles of the roots are the caller's afterwards, all
@@ -110,88 +71,77 @@ class Search:
         sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each, until the root is a decision
         began = time.monotonic()
         while sims.active.any():
-            self._advance()
-            waiting = self._make_room(self._first_at_each_node(sims.moving()))
+            waiting = self._advance()
             if len(waiting):
-                self._ask(waiting)
+                self._ask(self._first_at_each_node(waiting))
                 if 0 < self.config.seconds < time.monotonic() - began:
                     sims.left[:] = 0
-                sims.begin(np.flatnonzero(~sims.active & (sims.left[sims.tree] > 0)))
+                sims.begin(np.flatnonzero(~sims.active))
 
     # ---- between queries: as far as the trees know what follows
 
-    def _advance(self) -> None:
-        """Move every simulation on until it needs the model or its search has none left."""
-        sims, forest = self.sims, self.forest
-        moving = sims.moving()
-        sims.take_handles(moving, forest)  # while one waited, another may have asked for it
-        while len(moving):
-            over = self._terminal(moving)
-            if over.any():
-                begun = self._backup(moving[over], *self._outcomes(moving[over]))
-                moving = np.union1d(moving[~over], begun)
-                moving = moving[sims.active[moving]]  # some of the others may have been put off
-            nodes, node, upcoming = forest.nodes, sims.node[moving], sims.upcoming[moving]
-            in_tree = sims.leaf[moving] == NONE
-            told = (node != NONE) & (nodes.distribution[node] != NONE)
-            deciding = in_tree & (upcoming == Next.ACTION) & (nodes.edge_count[node] > 0)
-            selecting = deciding & (nodes.expanded_by[node] < sims.number[moving])
-            sampling = in_tree & (upcoming == Next.OBSERVATION) & told
-            rolling = ~in_tree & told
-            if selecting.any() or sampling.any():
-                self._step(moving[selecting], moving[sampling])
-            begun = self._expand(moving[deciding & ~selecting])
-            begun = np.union1d(begun, self._second_of_rollout(moving[rolling]))
-            moving = np.union1d(moving[deciding | sampling | rolling], begun)
-            moving = moving[sims.active[moving] & ~sims.done[moving]]
+    def _advance(self) -> np.ndarray:
+        """Move every simulation on until it needs the model or its search has none left; those that need it."""
+        sims = self.sims
+        while True:
+            rows = self._moving()
+            over = rows[sims.upcoming[rows] == Next.END]
+            if len(over):
+                self._backup(over, *self._outcomes(over))
+                rows = self._moving()
+            nodes = self.forest.nodes
+            node, upcoming = sims.node[rows], sims.upcoming[rows]
+            in_tree = sims.leaf[rows] == NONE
+            deciding = in_tree & (upcoming == Next.ACTION) & (nodes.first_child[node] != NONE)
+            selecting = deciding & (nodes.expanded_by[node] < sims.number[rows])
+            sampling = in_tree & (upcoming == Next.OBSERVATION) & ~np.isnan(nodes.next_token[node, 0])
+            rolling = ~in_tree & (nodes.length[node] == sims.lengths[rows])
+            if not (deciding | sampling | rolling).any():
+                return rows
+            if (selecting | sampling).any():
+                self._step(rows[selecting], rows[sampling])
+            expanded = self._expand(rows[deciding & ~selecting])
+            if len(expanded) or rolling.any():
+                self._roll(np.union1d(expanded, rows[rolling]))
+
+    def _moving(self) -> np.ndarray:
+        """Simulations in flight that have not ended."""
+        return np.flatnonzero(self.sims.active & ~self.sims.done)
 
     def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
         """A token for each simulation in the tree: Select at the search player's decisions, else Sample."""
-        selecting, actions, below = self._select(selecting)
-        at = self.sims.node[sampling]
-        observed = self._sample(sampling, self.forest.probabilities, self.forest.nodes.distribution[at])
-        rows = np.concatenate([selecting, sampling])
-        self.sims.append(rows, np.concatenate([actions, observed]))
-        self.sims.step_to(rows, np.concatenate([below, self.forest.child_nodes(at, observed)]), self.forest)
-
-    def _select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Select: the rows in the order they chose, their actions, and the nodes these lead to."""
-        sims, edges = self.sims, self.forest.edges
-        rows = rows[np.argsort(sims.number[rows], kind="stable")]  # each sees those before it
-        chosen = self.forest.select(sims.node[rows], self._selection, self._order.alone(rows))
-        sims.pass_edges(rows, chosen)
-        sims.selected[rows] += 1
-        return rows, edges.token[chosen], edges.child[chosen]
+        sims, forest = self.sims, self.forest
+        selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees those before it
+        chosen = select(sims.node[selecting], self._alone(selecting), self._selection, forest.nodes)
+        at = sims.node[sampling]
+        observed = forest.child_nodes(at, self._sample(sampling, forest.nodes.next_token, at))
+        rows, below = np.concatenate([selecting, sampling]), np.concatenate([chosen, observed])
+        sims.append(rows, forest.nodes.token[below])
+        sims.node[rows] = below
 
     def _expand(self, rows: np.ndarray) -> np.ndarray:
-        """Expand, of whose children the model has told (``_predict_children``), and the first token of Rollout. Of
-        several simulations at one decision the first expands it; the others pass it. Rows that are at a root again."""
-        if len(rows) == 0:
-            return rows
-        sims, forest = self.sims, self.forest
-        rows = rows[forest.claim(sims.node[rows], sims.number[rows])]
-        at = sims.leaf[rows] = sims.node[rows]
-        self._order.expand(at)
-        if self.config.num_steps == 0:
-            return self._backup(rows, forest.nodes.value[at], np.ones(len(rows), bool))
-        edges = forest.enter(at, self._roll_out(rows, forest.probabilities, forest.nodes.distribution[at]))
-        rows, edges = rows[edges != NONE], edges[edges != NONE]
-        sims.pass_edges(rows, edges)
-        sims.step_to(rows, forest.edges.child[edges], forest)
-        return np.zeros(0, np.int64)
+        """Expand, of whose children the model has told (``_predict_children``). Of several simulations at one decision
+        the first expands it; the others pass it. Those that have expanded one."""
+        sims, expanded_by = self.sims, self.forest.nodes.expanded_by
+        np.minimum.at(expanded_by, sims.node[rows], sims.number[rows])
+        rows = rows[expanded_by[sims.node[rows]] == sims.number[rows]]
+        sims.leaf[rows] = sims.node[rows]
+        self._join(sims.leaf[rows])
+        return rows
 
-    def _second_of_rollout(self, rows: np.ndarray) -> np.ndarray:
-        """The second token of Rollout where the first one is a child of the expanded decision, of which the model has
-        told what follows. Rows that are at a root again."""
-        if len(rows) == 0:
-            return rows
-        sims, forest = self.sims, self.forest
+    def _roll(self, rows: np.ndarray) -> None:
+        """Rollout, as far as the model has told what follows: at the expanded decision, and at its child where the
+        rollout's first token is one."""
+        sims, nodes = self.sims, self.forest.nodes
         cut_short = sims.steps_left[rows] == 0
-        rolling = rows[~cut_short]
-        self._roll_out(rolling, forest.probabilities, forest.nodes.distribution[sims.node[rolling]])
-        rows = rows[cut_short]  # nobody has been backed up there: a child's value is still the model's
-        values = forest.edges.value[sims.path[rows, sims.depth[rows] - 1]]
-        return self._backup(rows, values, np.ones(len(rows), bool))
+        ended, rows = rows[cut_short], rows[~cut_short]
+        at = sims.node[rows]
+        tokens = self._roll_out(rows, nodes.next_token, at)
+        child = np.where(at == sims.leaf[rows], find_children(at, tokens, nodes), NONE)
+        entered = child != NONE
+        np.add.at(nodes.pending, child[entered], 1)
+        sims.node[rows[entered]] = child[entered]
+        self._backup(ended, nodes.value[sims.node[ended]], np.ones(len(ended), bool))
 
     def _roll_out(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
         """One token of Rollout each, from the distributions ``probabilities[which]``; returns them."""
@@ -202,79 +152,70 @@ class Search:
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
         """Of the simulations that wait at the same node only the first asks; what it is told serves the others."""
-        node = self.sims.node[rows]
-        in_tree = np.flatnonzero(node != NONE)
-        first = node == NONE
-        first[in_tree[np.unique(node[in_tree], return_index=True)[1]]] = True
-        return rows[first]
+        place = np.where(self.sims.leaf[rows] == NONE, self.sims.node[rows], -1 - rows)
+        return rows[np.sort(np.unique(place, return_index=True)[1])]
 
     # ---- with a query: what the model says at the end of every waiting history
 
     def _ask(self, rows: np.ndarray) -> None:
-        """One query for every waiting simulation: a new distribution, a new decision, the next token of a rollout, or
-        the value of a history that was cut short."""
-        sims = self.sims
-        in_tree = sims.leaf[rows] == NONE
-        expanding = in_tree & (sims.upcoming[rows] == Next.ACTION)
-        observing = in_tree & ~expanding
-        cut_short = ~observing & (sims.steps_left[rows] == 0)
-        legal = self.game.view_legal(sims.views[rows[expanding]])
-        answer = self._query(rows, expanding, legal, cut_short)
-        sims.receive(rows, answer.handles, self.forest, self.model)
-        self.forest.store_distributions(sims.node[rows[observing]], answer.next_token[observing])
-        self._predict_children(rows[expanding], legal, answer, expanding)
-        rolling = ~in_tree & ~cut_short
-        self._roll_out(rows[rolling], answer.next_token, np.flatnonzero(rolling))
-        valued = cut_short & ~in_tree
-        self._backup(rows[valued], answer.value[valued], np.ones(int(valued.sum()), bool))
-
-    def _query(self, rows: np.ndarray, expanding: np.ndarray, legal: np.ndarray, values: np.ndarray) -> Answer:
-        candidates = None
-        if len(legal):
-            candidates = np.zeros((len(rows), self.game.vocabulary.size), bool)
-            candidates[expanding] = legal
-        self.statistics.queries += len(rows)
+        """One query for every waiting simulation, as far as there is room: a new distribution, a new decision, the next
+        token of a rollout, or the value of a history that was cut short."""
+        sims, nodes, legal = self.sims, self.forest.nodes, self._candidates(rows)
+        room = self._make_room(rows, legal.sum(1))
+        rows, legal = rows[:room], legal[:room]
+        in_tree, expanding = sims.leaf[rows] == NONE, legal.any(1)
+        cut_short = (expanding | ~in_tree) & (sims.steps_left[rows] == 0)
+        handles, held = sims.beginnings(rows, nodes)
+        new = tokens_since(sims.tokens[rows], held, sims.lengths[rows])
+        answer = self.model.query(handles, *new, legal, cut_short, look_ahead=bool(expanding.any()))
         self.statistics.batches += 1
-        tokens, counts = self.sims.new_tokens(rows)
-        return self.model.query(self.sims.handle[rows], tokens, counts, candidates, values, len(legal) > 0)
+        sims.receive(rows, answer.handles, nodes, self.model)
+        nodes.next_token[sims.node[rows[in_tree]]] = answer.next_token[in_tree]
+        told = in_tree & cut_short
+        nodes.value[sims.node[rows[told]]] = answer.value[told]
+        self._predict_children(rows[expanding], legal[expanding], answer, answer.next_token[expanding])
+        rolling = np.flatnonzero(~in_tree & ~cut_short)
+        self._roll_out(rows[rolling], answer.next_token, rolling)
+        ended = ~in_tree & cut_short
+        self._backup(rows[ended], answer.value[ended], np.ones(int(ended.sum()), bool))
 
-    def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, asked: np.ndarray) -> None:
+    def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, next_token: np.ndarray) -> None:
         """What Expand asks the model about new decisions: a child for every legal action whose probability exceeds the
-        threshold, with its value."""
-        if len(rows) == 0:
-            return
-        sims, forest, nodes = self.sims, self.forest, self.sims.node[rows]
-        next_token = answer.next_token[asked]
+        threshold, with its value as one visit."""
+        sims, decisions = self.sims, self.sims.node[rows]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
         used = children[legal]
-        below = forest.add_edges(nodes, children, policy[children], answer.action_values[used])
-        forest.nodes.handle[below] = answer.action_handles[used]
-        forest.store_distributions(below, answer.action_next[used])
-        forest.store_distributions(nodes, next_token)
-        forest.nodes.value[nodes] = answer.value[asked]
+        below = self.forest.add_decisions(decisions, children)
+        nodes = self.forest.nodes
+        nodes.prior[below] = policy[children]
+        nodes.total[below] = nodes.value[below] = answer.action_values[used]
+        nodes.next_token[below], nodes.handle[below] = answer.action_next[used], answer.action_handles[used]
         self.model.release(answer.action_handles[~used])
-        settled = (children.sum(1) == 1) & (nodes == sims.tree[rows])
-        sims.left[sims.tree[rows[settled]]] = 0
-        sims.active[rows[settled]] = False
+        settled = rows[(children.sum(1) == 1) & (decisions == sims.tree[rows])]
+        sims.left[sims.tree[settled]] = 0
+        sims.active[settled] = False
 
-    def _make_room(self, rows: np.ndarray) -> np.ndarray:
-        """Those of the rows that may ask now. Where too few KV slots are left, what was computed beyond the root
-        histories is given up and some have to wait: slower, and but for lanes the same."""
-        sims, handles = self.sims, self.forest.nodes.handle
-        new = int((sims.lengths[rows] - sims.held[rows]).sum())
-        if self.model.slots_left >= new + len(rows) * self.game.vocabulary.size:
-            return rows
-        expanding = (sims.leaf[rows] == NONE) & (sims.upcoming[rows] == Next.ACTION)
-        candidates = np.where(expanding, self.game.view_legal(sims.views[rows]).sum(1), 0)
-        if self.model.slots_left >= new + candidates.sum():
-            return rows
-        beyond = slice(len(sims.left), self.forest.num_nodes)
-        self.model.release(handles[beyond])
-        handles[beyond] = EMPTY
-        sims.release(np.flatnonzero(sims.active), self.model)
-        needed = np.cumsum(sims.lengths[rows] - sims.held[rows] + candidates)
-        return rows[: max(1, np.count_nonzero(needed <= self.model.slots_left))]
+    def _candidates(self, rows: np.ndarray) -> np.ndarray:
+        """``bool[M, V]``: the legal actions of the decisions that simulations wait to expand."""
+        deciding = (self.sims.leaf[rows] == NONE) & (self.sims.upcoming[rows] == Next.ACTION)
+        legal = np.zeros((len(rows), self.game.vocabulary.size), bool)
+        legal[deciding] = self.game.view_legal(self.sims.views[rows[deciding]])
+        return legal
+
+    def _make_room(self, rows: np.ndarray, candidates: np.ndarray) -> int:
+        """How many of the rows may ask now, each with so many candidates. Where too few KV slots are left, what was
+        computed beyond the root histories is given up and some have to wait: slower, and but for lanes the same."""
+        sims, nodes = self.sims, self.forest.nodes
+        ends = sims.lengths[rows] + candidates
+        needed = ends - sims.beginnings(rows, nodes)[1]
+        if needed.sum() > self.model.slots_left:
+            beyond = slice(len(sims.left), self.forest.num_nodes)
+            self.model.release(nodes.handle[beyond])
+            nodes.handle[beyond] = EMPTY
+            sims.release(np.flatnonzero(sims.active), self.model)
+            needed = ends - sims.beginnings(rows, nodes)[1]
+        return max(1, int((np.cumsum(needed) <= self.model.slots_left).sum()))
 
     def _sample(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
         """``int32[M]``: a token for every simulation, from the distributions ``probabilities[which]``."""
@@ -288,11 +229,6 @@ class Search:
 
     # ---- the end of a simulation
 
-    def _terminal(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: whether the histories are at their end."""
-        over = self.sims.upcoming[rows] == Next.END
-        return over | ~self.game.consistent(self.sims.views[rows]) if self.config.prune_impossible else over
-
     def _outcomes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """OutcomeValue and IsLegal of terminal histories."""
         views = self.sims.views[rows]
@@ -300,18 +236,29 @@ class Search:
         legal = self.game.consistent(views) & (labels >= 0)
         return np.where(legal, self.utility[labels], 0.0), legal
 
-    def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        """Backup, as far as it is the simulations' turn, and begin others in their place as long as there are any. Rows
-        that stand at a root again."""
+    def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> None:
+        """Backup."""
         if len(rows) == 0:
-            return rows
-        sims = self.sims
-        committed, legal, again = self._order.end(rows, values.astype(np.float64), legal)
-        self.statistics.simulations += len(committed)
+            return
+        self.sims.release(rows, self.model)
+        backup_all(
+            self.sims.node[rows], values.astype(np.float64), legal, self.config.illegal_penalty, self.forest.nodes
+        )
+        self._end(rows, legal)
+
+    def _end(self, rows: np.ndarray, legal: np.ndarray) -> None:
+        """Simulations have been backed up; others begin in their place as long as there are any."""
+        self.statistics.simulations += len(rows)
         self.statistics.illegal += int((~legal).sum())
-        self.statistics.rolled_back += len(again)
-        sims.release(np.union1d(rows, again), self.model)
-        sims.active[committed] = False
-        again = again[sims.active[again]]
-        sims.restart(again)
-        return np.concatenate([again, sims.begin(committed)])
+        self.sims.active[rows] = False
+        self.sims.begin(rows)
+
+    # ---- what simulations in flight see of each other; ``search.go_mcts.speculative`` answers otherwise
+
+    def _alone(self, rows: np.ndarray) -> np.ndarray:
+        """``bool[M]``: rows whose Select sees no simulations in flight. With lanes they look elsewhere than others."""
+        return np.zeros(len(rows), bool)
+
+    def _join(self, decisions: np.ndarray) -> None:
+        """These nodes have been expanded, and are decisions of the tree for everybody."""
+        self.forest.nodes.expanded_by[decisions] = 0

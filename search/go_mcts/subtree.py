@@ -3,76 +3,59 @@
 import numpy as np
 
 from search.go_mcts.search import Search
-from search.go_mcts.tree import NONE, Forest
+from search.go_mcts.tree import NONE, Forest, find_child
 from search.players.player import Turns
+
+Subtree = tuple[Forest, int]
+"""A forest and a node of it: all that stands on the node."""
 
 
 class Subtrees:
     """The last search of every seat at a table."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[int, int], tuple[Forest, int, int]] = {}
-        """(place at the table, seat) -> forest, tree and length of the root history."""
+        self._last: dict[tuple[int, int], Subtree] = {}
+        """(place at the table, seat) -> the tree of its last search."""
 
     def forget(self, games: np.ndarray) -> None:
         """The deals at these places have ended."""
         ended = set(games.tolist())
         self._last = {place: last for place, last in self._last.items() if place[0] not in ended}
 
-    def hand_on(self, search: Search, turns: Turns) -> None:
-        """Let the searches of these turns begin with what the last ones found out about what came since."""
-        for tree, place in enumerate(zip(turns.game.tolist(), turns.seat.tolist(), strict=True)):
-            now = int(turns.lengths[tree])
-            forest, root, length = self._last.get(place, (search.forest, tree, now))
-            node = _find(forest, root, turns.tokens[tree, length:now]) if length < now else NONE
-            if node != NONE:
-                _graft(search.forest, tree, forest, int(node))
-            self._last[place] = (search.forest, tree, now)
-        search.begin_from_given_trees()
+    def known(self, turns: Turns) -> dict[int, Subtree]:
+        """Row -> what the last search of the seat found out about what came since, where that is anything."""
+        found = {}
+        for row, place in enumerate(_places(turns)):
+            if place in self._last:
+                forest, node = self._last[place]
+                for token in turns.tokens[row, forest.nodes.length[node] : turns.lengths[row]].tolist():
+                    node = int(find_child(node, token, forest.nodes)) if node != NONE else node
+                if node not in (NONE, self._last[place][1]):
+                    found[row] = (forest, node)
+        return found
+
+    def hand_on(self, search: Search, turns: Turns, known: dict[int, Subtree]) -> None:
+        """Let the searches of these turns begin with what is ``known``, and be the last ones from now on."""
+        for row, (forest, node) in known.items():
+            _graft(search.forest, row, forest, node)
+            if len(forest.below(node)) == 1:  # a single child at the root: the answer is known
+                search.sims.left[row] = 0
+        for row, place in enumerate(_places(turns)):
+            self._last[place] = (search.forest, row)
 
 
-def _find(forest: Forest, node: int, tokens: np.ndarray) -> int:
-    """The node that the tokens (``int[...]``) lead to from ``node``, or ``NONE``."""
-    for token in tokens.tolist():
-        below = dict(_children(forest, node))
-        if token not in below:
-            return int(NONE)
-        node = below[token]
-    return node
+def _places(turns: Turns) -> list[tuple[int, int]]:
+    return list(zip(turns.game.tolist(), turns.seat.tolist(), strict=True))
 
 
 def _graft(forest: Forest, root: int, other: Forest, node: int) -> None:
-    """Grow on the bare node ``root`` what stands on ``node`` of another forest: statistics and distributions, no
-    handles. Nothing may be pending there, and so nothing is once a search has ended."""
+    """Grow on the bare root what stands on ``node`` of another forest, all but the handles. Nothing is pending there
+    once a search has ended."""
     pairs = [(root, node)]
-    while pairs:
-        mine, theirs = pairs.pop()
-        row = other.nodes.distribution[theirs]
-        if row != NONE:
-            forest.store_distributions(np.array([mine]), other.probabilities[row][None])
-        below = [child for _, child in _children(other, theirs)]
-        if other.nodes.edge_count[theirs]:
-            made = _copy_edges(forest, mine, other, theirs)
-        else:
-            made = [int(forest.new_nodes(np.array([mine]), other.nodes.token[[child]])[0]) for child in below]
-        for copied in (forest.nodes.expanded_by, other.nodes.expanded_by), (forest.nodes.value, other.nodes.value):
-            copied[0][mine] = copied[1][theirs]
-        pairs += zip(made, below, strict=True)
-
-
-def _children(forest: Forest, node: int) -> list[tuple[int, int]]:
-    """Token and node of everything below a node: of a decision's actions, or of observations."""
-    own = forest.edges_of(node)
-    if own.start < own.stop:
-        return list(zip(forest.edges.token[own].tolist(), forest.edges.child[own].tolist(), strict=True))
-    return [(int(forest.nodes.token[child]), child) for child in forest.observed_below(node)]
-
-
-def _copy_edges(forest: Forest, node: int, other: Forest, theirs: int) -> list[int]:
-    """Give a bare node the edges of another forest's; the nodes they lead to."""
-    own = other.edges_of(theirs)
-    children = np.zeros((1, forest.probabilities.shape[1]), bool)
-    children[0, other.edges.token[own]] = True
-    below = forest.add_edges(np.array([node]), children, other.edges.prior[own], other.edges.value[own])
-    forest.edges.visits[forest.edges_of(node)] = other.edges.visits[own]
-    return [int(child) for child in below]
+    for mine, theirs in pairs:
+        below = other.below(theirs)[::-1]  # the last one made comes first
+        made = forest.child_nodes(np.full(len(below), mine), other.nodes.token[below])
+        pairs += zip(made.tolist(), below, strict=True)
+    grown, copied = np.array(pairs).T
+    for column in ("next_token", "value", "expanded_by", "prior", "total", "visits"):
+        getattr(forest.nodes, column)[grown] = getattr(other.nodes, column)[copied]

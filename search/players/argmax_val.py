@@ -15,8 +15,10 @@ from search.players.policy import admitted, legal_policy
 class ArgmaxVal(ModelPlayer):
     """Plays the legal action of the highest value V(h.a) among those the policy finds likely enough."""
 
-    def __init__(self, model: ObservationModel, config: ArgmaxValConfig, name: str = "argmax_val") -> None:
-        super().__init__(model, name)
+    name = "argmax_val"
+
+    def __init__(self, model: ObservationModel, config: ArgmaxValConfig) -> None:
+        super().__init__(model)
         self._threshold = config.threshold
 
     def choose(self, turns: Turns) -> np.ndarray:

@@ -58,11 +58,6 @@ class Engines:
         self._engines.clear()
         gc.collect()
 
-    @property
-    def loaded(self) -> int:
-        """How many engines there are."""
-        return len(self._engines)
-
 
 def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig) -> ObservationModel:
     """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""

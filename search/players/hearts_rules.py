@@ -25,11 +25,8 @@ _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 class HeartsRules:
     """Plays Hearts by rules of thumb; deterministic."""
 
+    name = "hearts_rules"
     sees_hidden = False
-
-    def __init__(self, name: str = "hearts_rules") -> None:
-        self.name = name
-        self._game: Game
 
     def start(self, game: Game, num_games: int) -> None:
         """Remember the game; ``ValueError`` for any but Hearts."""

@@ -18,17 +18,15 @@ class Histories:
     def __init__(self, model: ObservationModel) -> None:
         self.model = model
         self._handle = np.empty((0, 0), np.int64)
-        self._held = np.empty((0, 0), np.int64)
-        """Tokens behind each handle."""
-        self._action = np.empty((0, 0), np.int64)
-        """The chosen action that is the last of them; ``EMPTY`` if it was not chosen here."""
 
     def start(self, game: Game, num_games: int) -> None:
         """A table with ``num_games`` places begins: every earlier history is forgotten."""
         self.model.release(self._handle)
         self._handle = np.full((num_games, game.num_players), EMPTY, np.int64)
         self._held = np.zeros((num_games, game.num_players), np.int64)
+        """Tokens behind each handle."""
         self._action = np.full((num_games, game.num_players), EMPTY, np.int64)
+        """The chosen action that is the last of them; ``EMPTY`` if it was not chosen here."""
 
     def forget(self, games: np.ndarray) -> None:
         """The deals at these places have ended."""

@@ -15,8 +15,10 @@ from search.players.policy import legal_policy
 class Imitation(ModelPlayer):
     """Plays as those played whose games the model was trained on."""
 
-    def __init__(self, model: ObservationModel, config: ImitationConfig, name: str = "imitation") -> None:
-        super().__init__(model, name)
+    name = "imitation"
+
+    def __init__(self, model: ObservationModel, config: ImitationConfig) -> None:
+        super().__init__(model)
         self._temperature = config.temperature
 
     def choose(self, turns: Turns) -> np.ndarray:

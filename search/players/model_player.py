@@ -14,10 +14,10 @@ from search.players.player import Turns
 class ModelPlayer:
     """Decides the turns that leave a choice with ``choose``; a forced move costs no query."""
 
+    name: str
     sees_hidden = False
 
-    def __init__(self, model: ObservationModel, name: str) -> None:
-        self.name = name
+    def __init__(self, model: ObservationModel) -> None:
         self.histories = Histories(model)
 
     def start(self, game: Game, num_games: int) -> None:

@@ -34,16 +34,8 @@ class Turns:
 
     def take(self, rows: np.ndarray) -> "Turns":
         """Some of the turns."""
-        hidden = None if self.hidden is None else self.hidden[rows]
-        return Turns(
-            self.game[rows],
-            self.seat[rows],
-            self.tokens[rows],
-            self.lengths[rows],
-            self.legal[rows],
-            self.seeds[rows],
-            hidden,
-        )
+        there = {name: column[rows] for name, column in vars(self).items() if column is not None}
+        return Turns(**there)
 
 
 class Player(Protocol):
@@ -61,5 +53,4 @@ class Player(Protocol):
 
     def act(self, turns: Turns) -> np.ndarray:
         """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; whoever
-        calls
-        this for other deals must have called ``forget`` or ``start`` before."""
+        calls this for other deals must have called ``forget`` or ``start`` before."""

@@ -1,6 +1,5 @@
 """Part of a tournament as a unit of work: what an evaluator actor does, without Ray."""
 
-import os
 from dataclasses import dataclass
 
 from games.config import GameConfig
@@ -65,10 +64,6 @@ class Evaluator:
     def progress(self) -> dict[str, float]:
         """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""
         return {"deals": self._deals, "decisions": self._decisions}
-
-    def pid(self) -> int:
-        """Process id, for operators and for tests that kill it."""
-        return os.getpid()
 
     def _note(self, deals: int, decisions: int) -> None:
         self._deals += deals

@@ -57,7 +57,7 @@ def play_deals(
     count: int,
     seed: int,
     table_size: int = 256,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
 ) -> Matches:
     """Play deals ``first .. first + count - 1`` of the tournament that ``seed`` names, each in every seating.
 
@@ -73,19 +73,13 @@ def play_deals(
     deals = derive_many(derive(seed, "tournament"), count, first)
     ended = 0
 
-    def count_matches(matches: int) -> None:
+    def count_deals(matches: int, decisions: int) -> None:
         nonlocal ended
-        before, ended = ended, ended + matches
-        if on_progress is not None and ended // len(seats) > before // len(seats):
-            on_progress(ended // len(seats) - before // len(seats), 0)
-
-    def count_decisions(decisions: int) -> None:
-        if on_progress is not None:
-            on_progress(0, decisions)
+        before, ended = ended // len(seats), ended + matches
+        on_progress(ended // len(seats) - before, decisions)
 
     seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
-    secret = derive(seed, "decisions")
-    result = play_table(game, players, seating, seeds, table_size, count_matches, count_decisions, secret=secret)
+    result = play_table(game, players, seating, seeds, table_size, count_deals, secret=derive(seed, "decisions"))
     points = result.points.reshape(count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
     return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden)

@@ -17,10 +17,10 @@ import numpy as np
 
 from games.game import Game
 from search.tournament.matches import Matches, seatings
-from search.tournament.statistics import MIN_DEALS, mean_interval, wilcoxon_p
+from search.tournament.statistics import mean_interval, wilcoxon_p
 
 FORMAT = 2
-"""Raised whenever the JSON changes its meaning. 1 had percentile bootstrap intervals, from any number of deals."""
+"""Raised whenever the JSON changes its meaning."""
 
 
 @dataclass(frozen=True)
@@ -82,27 +82,13 @@ class TournamentResult:
         record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
         return record
 
-    def column(self, name: str) -> Column:
-        """A column by its name; ``KeyError`` listing what there is."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(f"no column {name!r}; there are {', '.join(column.name for column in self.columns)}")
-
 
 def from_record(record: Mapping[str, Any]) -> TournamentResult:
-    """The result that ``record`` came from; one of format 1 keeps its intervals where deals are enough for one.
-    ``ValueError`` for a record of another format."""
-    if record.get("format") not in (1, FORMAT):
-        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads 1 and {FORMAT}")
-    shown: dict[str, None] = {} if record["deals"] >= MIN_DEALS else {"low": None, "high": None}
+    """The result that ``record`` came from; ``ValueError`` for a record of another format."""
+    if record.get("format") != FORMAT:
+        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads {FORMAT}")
     columns = tuple(
-        Column(
-            name=column["name"],
-            matches=column["matches"],
-            points=column["points"],
-            comparisons=tuple(Comparison(**(pair | shown)) for pair in column["comparisons"]),
-        )
+        Column(**column | {"comparisons": tuple(Comparison(**pair) for pair in column["comparisons"])})
         for column in record["columns"]
     )
     rest = {key: value for key, value in record.items() if key not in ("format", "columns")}

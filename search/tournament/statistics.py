@@ -23,10 +23,8 @@ def wilcoxon_p(differences: np.ndarray) -> float:
 def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
     """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
 
-    Resampled from Hearts, it covers the true mean of two players of similar strength 93 to 95 % of the time from 10
-    deals on, in every column. Where one seat is far better than three others the differences are skewed, and it covers
-    90 % at 10 deals, 92 at 20 and 94 at 50. A percentile bootstrap covers less in each of these cases, 87 to 92 % at
-    10 deals; a studentised one is infinite where most deals tie.
+    How often it covers the true mean is in docs/search.md. A percentile bootstrap covers less, 87 to 92 % at 10 deals
+    of Hearts; a studentised one is infinite where most deals tie.
 
     Args:
         values: ``float[D, C]``.

@@ -16,7 +16,7 @@ def run_tournament(
     seed: int,
     table_size: int = 256,
     settings: Mapping[str, Any] | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
 ) -> TournamentResult:
     """Play ``deals`` deals in every seating of the players (distinct names) and sum them up.
 

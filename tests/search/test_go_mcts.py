@@ -10,10 +10,10 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from search.config import GoMctsConfig
-from search.go_mcts.plain import PlainGoMcts
+from search.go_mcts.plain import History, PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.go_mcts.tree import Forest
-from search.go_mcts.uct import Selection
+from search.go_mcts.uct import Selection, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
 from tests.search.turns import decision_histories, searched, turns_at
@@ -42,25 +42,20 @@ def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> N
     player = GoMcts(FunctionModel(table_model(game.vocabulary.size, HAND_MADE)), config)
     player.start(game, 1)
     turns = turns_at(game, [ROOT], np.array([7], np.uint64))
-    search = player.search(turns, np.array([0]))
+    search = player.search(turns)
     statistics = search.statistics
     assert (statistics.simulations, statistics.illegal) == (3, 1)
 
-    root = search.forest.dump(0)
+    tree = search.forest.decisions(0, ROOT)
     # Run 1: 3 starts at -0.1 and gets the value 0.5 of the history that was cut short.
     # UCT after run 1, total 3 visits: 1 scores 0.2 + 0.4 sqrt(ln 3) = 0.619,
     # 3 scores 0.4/2 + 0.4 sqrt(ln 3 / 2) = 0.496.
     # Run 2 expands (1, 2, 0) and ends in an impossible history: 1 loses mu and gains no visit.
     # Run 3: 1 scores 0.609 and is selected again; 1, 2, 0, 3 takes one trick of two, utility 0, a visit each.
-    assert root["children"][1]["value"] == pytest.approx(0.2 - 0.01 + 0.0)
-    assert root["children"][1]["visits"] == 2
-    assert root["children"][3]["value"] == pytest.approx(-0.1 + 0.5)
-    assert root["children"][3]["visits"] == 2
-    assert root["children"][3]["then"] is None
-    decision = root["children"][1]["then"]["observations"][2]["observations"][0]
-    assert list(decision["children"]) == [3]
-    assert decision["children"][3]["value"] == pytest.approx(0.3 + 0.0)
-    assert decision["children"][3]["visits"] == 2
+    assert tree == {
+        ROOT: {1: [pytest.approx(0.2 - 0.01 + 0.0), 2], 3: [pytest.approx(-0.1 + 0.5), 2]},
+        (*ROOT, 1, 2, 0): {3: [pytest.approx(0.3 + 0.0), 2]},
+    }
     # Means 0.095 and 0.2: token 3 is played.
     assert player.act(turns).tolist() == [3]
 
@@ -79,15 +74,15 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it(pruned
     game, answers = ToyGame(), table_model(ToyGame.vocabulary.size, CUT_SHORT)
     config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0, illegal_penalty=0.01, prune_impossible=pruned)
     player, _ = searched(game, FunctionModel(answers), config, turns_at(game, [ROOT], np.array([7], np.uint64)))
-    search = player.search(turns_at(game, [ROOT], np.array([7], np.uint64)), np.array([0]))
+    search = player.search(turns_at(game, [ROOT], np.array([7], np.uint64)))
     plain = PlainGoMcts(game, answers, config, 7)
     plain.search(ROOT)
     # Rollout plays 3 and samples 3 again; then the search player is to move and N_steps is 0. The history is not
     # terminal, so "legality is assumed to be true" (Algorithm 3): -0.1 + 0.5, two visits. Pruned it costs mu.
     value, visits = (-0.1 - 0.01, 1) if pruned else (-0.1 + 0.5, 2)
     assert search.statistics.illegal == pruned
-    assert search.forest.dump(0)["children"][3] == {"value": pytest.approx(value), "visits": visits, "then": None}
-    assert plain.tree == {ROOT: {1: [pytest.approx(0.2), 1], 3: [pytest.approx(value), visits]}}
+    tree = {ROOT: {1: [pytest.approx(0.2), 1], 3: [pytest.approx(value), visits]}}
+    assert search.forest.decisions(0, ROOT) == plain.tree == tree
 
 
 def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
@@ -108,15 +103,14 @@ def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
 
     config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0)
     player, _ = searched(game, FunctionModel(answer), config, turns_at(game, [root], np.array([7], np.uint64)))
-    search = player.search(turns_at(game, [root], np.array([7], np.uint64)), np.array([0]))
+    search = player.search(turns_at(game, [root], np.array([7], np.uint64)))
     plain = PlainGoMcts(game, answer, config, 7)
     plain.search(root)
     # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
     # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
     assert search.statistics.illegal == 0
-    children = search.forest.dump(0)["children"]
-    assert (children[five]["value"], children[five]["visits"]) == (pytest.approx(0.24 + 0.26), 2)
-    assert plain.tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
+    for tree in (search.forest.decisions(0, root), plain.tree):
+        assert tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
 
 
 def test_a_distribution_once_computed_is_not_asked_for_again() -> None:
@@ -171,7 +165,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     player = GoMcts(FunctionModel(model, slots), config)
     turns = turns_at(game, histories, seeds)
     player.start(game, len(histories))
-    search = player.search(turns, np.arange(len(histories)))
+    search = player.search(turns)
     actions = player.act(turns)
     assert search.statistics.illegal < search.statistics.simulations
     assert "mask_impossible" not in beyond or search.statistics.illegal == 0
@@ -179,7 +173,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
         reference = PlainGoMcts(game, model, config, int(seeds[row]))
         assert actions[row] == reference.search(history)
         if len(reference.tree[history]) > 1:
-            assert flattened(search.forest.dump(row), history) == reference_children(reference)
+            assert search.forest.decisions(row, history) == nearly(reference.tree)
 
 
 def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_grows_on() -> None:
@@ -191,27 +185,27 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
     player = GoMcts(FunctionModel(model), config)
     player.start(game, 8)
     first = turns_at(game, histories, derive_many(5, 8))
-    player.search(first, np.arange(8))
+    player.search(first)
     later, shared = list(histories), 0
     for row, reference in enumerate(references):
         reference.search(histories[row])
         choices = [history for history, children in reference.tree.items() if len(children) > 1]
         later[row] = max([histories[row], *choices], key=len)  # something that came up, or the same history once more
     second = turns_at(game, later, derive_many(6, 8))
-    search = player.search(second, np.arange(8))
+    search = player.search(second)
     for row, (reference, seed) in enumerate(zip(references, second.seeds, strict=True)):
         if later[row] == histories[row] or len(reference.tree[histories[row]]) == 1:  # which is not searched
             continue
         before = sum(visits for _, visits in reference.tree[later[row]].values())
         reference.seed = seed
         reference.search(later[row])
-        known = {h: c for h, c in reference_children(reference).items() if h[: len(later[row])] == later[row]}
-        assert flattened(search.forest.dump(row), later[row]) == known
+        known = {h: c for h, c in reference.tree.items() if h[: len(later[row])] == later[row]}
+        assert search.forest.decisions(row, later[row]) == nearly(known)
         assert sum(visits for _, visits in known[later[row]].values()) > before
         shared += 1
     assert shared >= 2
     player.forget(np.arange(8))
-    again = player.search(turns_at(game, later, derive_many(6, 8)), np.arange(8))
+    again = player.search(turns_at(game, later, derive_many(6, 8)))
     assert all(again.forest.root_statistics(row)[2].sum() <= 60 + 20 for row in range(8))
 
 
@@ -227,7 +221,7 @@ def test_a_crowded_cache_and_kept_subtrees_leave_every_slot_accounted_for(lanes:
         player = GoMcts(model, config)
         player.start(game, 4)
         for seed in (5, 6):  # the second time the roots are there already, and with keep_subtree nothing else changes
-            search = player.search(turns_at(game, histories, derive_many(seed, 4)), np.arange(4))
+            search = player.search(turns_at(game, histories, derive_many(seed, 4)))
         later = [(*history, int(search.forest.root_statistics(row)[0][0])) for row, history in enumerate(histories)]
         later = [
             history
@@ -236,8 +230,8 @@ def test_a_crowded_cache_and_kept_subtrees_leave_every_slot_accounted_for(lanes:
         ]
         if later:
             turns = turns_at(game, later, derive_many(7, len(later)))
-            player.search(turns, np.arange(len(later)))
-        trees.append([search.forest.dump(row) for row in range(4)])
+            player.search(turns)
+        trees.append([search.forest.decisions(row, ()) for row in range(4)])
         player.start(game, 4)
         assert model.slots_left == slots
     if lanes == 1:  # else it depends on the room who asks first
@@ -251,7 +245,7 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
         model = FunctionModel(hash_model(game, nonsense=0.02))
         player = GoMcts(model, GoMctsConfig(num_runs=40, num_steps=0, exploration=0.3, lanes=lanes))
         player.start(game, 1)
-        search = player.search(turns_at(game, [history], derive_many(5, 1)), np.arange(1))
+        search = player.search(turns_at(game, [history], derive_many(5, 1)))
         # Without rollouts every token is one of the tree.
         assert set(Counter(model.computed).values()) == {1}
         assert {model.history_of(slot) for slot in model.slots} == {history[:end] for end in range(1, len(history) + 1)}
@@ -259,7 +253,7 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
 
 
 def test_new_children_of_one_parent_are_all_found_again() -> None:
-    forest = Forest(2, 5)
+    forest = Forest(np.zeros(2, np.int64), 5)
     made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
     assert made[0] == made[3] and len(set(made)) == 3
     again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
@@ -271,7 +265,7 @@ def test_a_search_stops_when_its_time_is_up() -> None:
     turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
     player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.2))
     player.start(game, 6)
-    search = player.search(turns, np.arange(6))
+    search = player.search(turns)
     assert 6 <= search.statistics.simulations < 10**6
     assert not search.sims.active.any()
 
@@ -299,31 +293,18 @@ def test_an_interrupted_search_gives_back_what_it_holds() -> None:
 
 
 def test_pending_simulations_make_others_look_elsewhere() -> None:
-    values, visits = np.array([0.6, 0.5]), np.array([1, 1])
+    values = np.array([0.6, 0.5])
     for loss, second in ((0.0, 0), (0.5, 1)):
-        forest = Forest(1, 4)
-        children = np.array([[True, True, False, False]])
-        forest.add_edges(np.zeros(1, np.int64), children, np.full(2, 0.5), values)
+        forest = Forest(np.zeros(1, np.int64), 4)
+        made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]))
+        forest.nodes.total[made] = values
         selection = Selection(exploration=0.0, puct=False, virtual_loss=loss)
-        chosen = forest.select(np.zeros(2, np.int64), selection, np.zeros(2, bool))
+        chosen = select(np.zeros(2, np.int64), np.zeros(2, bool), selection, forest.nodes)
         # Without exploration: 0.6 against 0.5, then 0.6 - loss / 2 against 0.5.
-        assert chosen.tolist() == [0, second]
-        assert forest.edges.pending[:2].sum() == 2
-        assert np.array_equal(forest.edges.visits[:2], visits)
+        assert chosen.tolist() == [made[0], made[second]]
+        assert forest.nodes.pending[made].sum() == 2
+        assert forest.nodes.visits[made].tolist() == [1, 1]
 
 
-def flattened(node: dict, history: tuple[int, ...]) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
-    """Every decision of a dumped tree by its history."""
-    found = {}
-    if node["children"]:
-        found[history] = {a: (pytest.approx(c["value"], abs=1e-6), c["visits"]) for a, c in node["children"].items()}
-    for action, child in node["children"].items():
-        if child["then"] is not None:
-            found |= flattened(child["then"], (*history, action))
-    for token, below in node["observations"].items():
-        found |= flattened(below, (*history, token))
-    return found
-
-
-def reference_children(reference: PlainGoMcts) -> dict[tuple[int, ...], dict[int, tuple[float, int]]]:
-    return {h: {a: (v, int(n)) for a, (v, n) in children.items()} for h, children in reference.tree.items()}
+def nearly(tree: dict[History, dict[int, list[float]]]) -> dict[History, dict[int, list[object]]]:
+    return {h: {a: [pytest.approx(v, abs=1e-6), n] for a, (v, n) in below.items()} for h, below in tree.items()}

@@ -21,11 +21,11 @@ def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending(vir
         config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=virtual_loss, speculative=1)
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
-        searches[lanes] = player.search(turns_at(game, histories, seeds), np.arange(6))
+        searches[lanes] = player.search(turns_at(game, histories, seeds))
     one, many = searches[1], searches[7]
     assert one.statistics.simulations == many.statistics.simulations
     assert many.statistics.batches < one.statistics.batches / 3
-    assert (many.forest.edges.pending[: many.forest.num_edges] == 0).all()
+    assert not many.forest.nodes.pending.any()
     visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
     assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
 
@@ -39,15 +39,15 @@ def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
         config = GoMctsConfig(num_runs=60, exploration=2.0, speculative=speculative, mask_impossible=True)
         player = GoMcts(model, config)
         player.start(game, 3)
-        search = player.search(turns_at(game, histories, seeds), np.arange(3))
+        search = player.search(turns_at(game, histories, seeds))
         forest, sims = search.forest, search.sims
         batches[speculative] = search.statistics.batches
-        trees.append([forest.dump(row) for row in range(3)])
+        trees.append([forest.decisions(row, ()) for row in range(3)])
         assert search.statistics.simulations == sims.begun.sum() == 180
         # a model that says anything of anything: guesses go wrong
         assert (search.statistics.rolled_back > 0) == (speculative > 1)
         assert ((sims.allowed >= 1) & (sims.allowed <= speculative)).all()
-        assert (forest.edges.pending[: forest.num_edges] == 0).all()
+        assert not forest.nodes.pending.any()
         assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, NOBODY}
         assert len(model.slots) == sum(len(history) for history in histories)
     assert trees[0] == trees[1]
@@ -63,10 +63,10 @@ def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed
     for most in (1, speculative):
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, speculative=most))
         player.start(game, 4)
-        search = player.search(turns_at(game, histories, seeds), np.arange(4))
+        search = player.search(turns_at(game, histories, seeds))
         assert search.statistics.illegal > 40
         assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
-        trees.append([search.forest.dump(row) for row in range(4)])
+        trees.append([search.forest.decisions(row, ()) for row in range(4)])
     assert trees[0] == trees[1]
 
 
@@ -82,7 +82,7 @@ def test_right_guesses_let_more_simulations_begin_early_and_wrong_ones_fewer() -
         config = GoMctsConfig(num_runs=60, exploration=100.0, speculative=8, num_steps=1)
         player = GoMcts(FunctionModel(function), config)
         player.start(game, 1)
-        search = player.search(turns, np.arange(1))
+        search = player.search(turns)
         redone[told] = search.statistics.rolled_back
     assert redone["nothing"] < redone["values"]
 
@@ -95,6 +95,6 @@ def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
     for chosen in (np.arange(6), np.array([4]), np.array([2, 4])):
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
-        search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]), np.arange(len(chosen)))
-        trees.append(search.forest.dump(list(chosen).index(4)))
+        search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]))
+        trees.append(search.forest.decisions(list(chosen).index(4), ()))
     assert trees[0] == trees[1] == trees[2]

@@ -47,13 +47,14 @@ def test_players_keep_their_order_and_get_distinct_names(checkpoint: str) -> Non
 def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own(checkpoint: str) -> None:
     game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
     names = ["argmax_val", "imitation", "argmax_val:threshold=0.2", "random"]
-    make_players(names, game, SearchConfig(), checkpoint, engines=engines)
-    assert engines.loaded == 1
+    first = make_players(names, game, SearchConfig(), checkpoint, engines=engines)[:3]
     other = SearchConfig(go_mcts=GoMctsConfig(num_runs=2, utility=OTHER))
-    make_players(["go_mcts", "imitation"], game, other, checkpoint, engines=engines)
-    assert engines.loaded == 2
+    second = make_players(["go_mcts", "imitation"], game, other, checkpoint, engines=engines)
+    assert {player.histories.model for player in first} == {engines.get(checkpoint)}
+    assert {player.histories.model for player in second} == {engines.get(checkpoint, OTHER)}
+    before = engines.get(checkpoint)
     engines.keep([])
-    assert engines.loaded == 0
+    assert engines.get(checkpoint) is not before
 
 
 def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(checkpoint: str) -> None:
@@ -62,7 +63,7 @@ def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(che
     search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
     players = make_players(["argmax_val", "imitation", "go_mcts", "random"], game, search, checkpoint, engines=engines)
     play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2, secret=1)
-    assert engines.loaded == 1 and engines.get(checkpoint).slots_left == free
+    assert engines.get(checkpoint).slots_left == free
 
 
 def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:

@@ -84,7 +84,7 @@ def test_places_are_taken_anew_as_deals_end_and_nothing_changes(make: Callable[[
     game, seeds = ToyGame(), derive_many(7, 64)
     seating = np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 16)
     ended: list[int] = []
-    refilled = play_table(game, make(), seating, seeds, size, ended.append, secret=1)
+    refilled = play_table(game, make(), seating, seeds, size, lambda deals, _: ended.append(deals), secret=1)
     at_once = play_table(game, make(), seating, seeds, secret=1)
     assert refilled.states.tobytes() == at_once.states.tobytes()
     assert np.array_equal(refilled.decisions, at_once.decisions)

@@ -142,16 +142,11 @@ def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
     assert interval(-0.001, 0.2) == "+0.00..+0.20" and interval(None, None) == "-"
 
 
-def test_a_record_of_format_1_is_read_and_keeps_intervals_of_five_deals_or_more() -> None:
-    """Before format 2 intervals were percentile bootstraps, from two deals too."""
-    old = by_hand().record() | {"format": 1}
-    for column in old["columns"]:
-        column["comparisons"][0] |= {"low": -3.0, "high": -2.0}
-    ends = [from_record(old | {"deals": deals}).columns[0].comparisons[0].low for deals in (4, 5)]
-    assert ends == [None, -3.0]
+def test_a_record_gives_its_result_back_and_one_of_another_format_is_refused() -> None:
     assert from_record(by_hand().record()) == by_hand()
-    with pytest.raises(ValueError, match="a tournament of format 3; this version reads 1 and 2"):
-        from_record(old | {"format": 3})
+    for other in (1, 3):
+        with pytest.raises(ValueError, match=f"a tournament of format {other}; this version reads 2"):
+            from_record(by_hand().record() | {"format": other})
 
 
 def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
