@@ -25,11 +25,11 @@ from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, networ
 from benchmarks.report import machine
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, ModelConfig
+from learner.inference.engine import QueryEngine
 from search.config import ArgmaxValConfig, GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
-from search.players.engines import make_model
 from search.players.player import Turns
 
 GAME = HeartsGame()
@@ -40,14 +40,14 @@ SEARCH = GoMctsConfig(num_runs=20, mask_impossible=True)
 
 def argmax_val_decisions(turns: Turns, precision: str) -> np.ndarray:
     """Ours, all in one batch."""
-    player = ArgmaxVal(make_model(network(GAME, PAPER), UTILITY, EngineConfig(precision=precision)), ArgmaxValConfig())
+    player = ArgmaxVal(QueryEngine(network(GAME, PAPER), UTILITY, EngineConfig(precision=precision)), ArgmaxValConfig())
     player.start(GAME, len(turns.game))
     return player.act(turns)
 
 
 def go_mcts_decisions(turns: Turns, precision: str) -> np.ndarray:
     """Ours, all side by side."""
-    player = GoMcts(make_model(network(GAME, SMALL), UTILITY, EngineConfig(precision=precision)), SEARCH)
+    player = GoMcts(QueryEngine(network(GAME, SMALL), UTILITY, EngineConfig(precision=precision)), SEARCH)
     player.start(GAME, len(turns.game))
     return player.act(turns)
 

@@ -24,11 +24,11 @@ from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, networ
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
+from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from search.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
-from search.players.engines import make_model
 from search.players.player import Turns
 
 GAME = HeartsGame()
@@ -39,7 +39,7 @@ class Ours:
     """One way to search the turns, and the time it took."""
 
     def __init__(self, net: PolicyValueNet, turns: Turns, lanes: int, precision: str, warm_up: np.ndarray) -> None:
-        engine = make_model(net, GAME.outcomes.utility(""), EngineConfig(precision=precision))
+        engine = QueryEngine(net, GAME.outcomes.utility(""), EngineConfig(precision=precision))
         self._turns, self._player = turns, GoMcts(engine, replace(CONFIG, lanes=lanes))
         self.decisions, self.seconds = 0, 0.0
         self.search(warm_up)

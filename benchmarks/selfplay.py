@@ -16,10 +16,10 @@ from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import EngineConfig
+from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from search.config import ArgmaxValConfig
 from search.players.argmax_val import ArgmaxVal
-from search.players.engines import make_model
 from search.players.player import Turns
 from search.table import play_table
 
@@ -39,7 +39,7 @@ class _Counting(ArgmaxVal):
 
 def ours(net: PolicyValueNet, deals: int) -> float:
     """Decisions a second over whole tables."""
-    player = _Counting(make_model(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
+    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
     play_table(GAME, [player], np.zeros((2, 4), np.int64), derive_many(1, 2), secret=1)
     player.decisions = 0
     began = time.perf_counter()

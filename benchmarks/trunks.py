@@ -20,11 +20,11 @@ from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import EngineConfig, ModelConfig
+from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from search.config import ArgmaxValConfig, GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
-from search.players.engines import make_model
 from search.players.player import Turns
 from search.table import play_table
 
@@ -38,7 +38,7 @@ Work = Callable[[int], int]
 
 def searches(net: PolicyValueNet, engine: EngineConfig, lanes: int, rows: Sequence[np.ndarray], turns: Turns) -> Work:
     """Repetition ``n`` searches the turns ``rows[n]`` side by side."""
-    player = GoMcts(make_model(net, GAME.outcomes.utility(""), engine), replace(CONFIG, lanes=lanes))
+    player = GoMcts(QueryEngine(net, GAME.outcomes.utility(""), engine), replace(CONFIG, lanes=lanes))
 
     def work(repetition: int) -> int:
         player.start(GAME, len(turns.game))
@@ -60,7 +60,7 @@ class _Counting(ArgmaxVal):
 
 def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
     """Repetition ``n`` plays tables of its own."""
-    player = _Counting(make_model(net, GAME.outcomes.utility(""), engine), ArgmaxValConfig())
+    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), engine), ArgmaxValConfig())
 
     def work(repetition: int) -> int:
         player.decisions = 0

@@ -1,6 +1,6 @@
 """Games and players as the code describes them: ``python -m search.docs [players | GAME ...]`` prints their pages.
 
-``--write`` writes ``docs/players.md``, the page of this repository's players, and ``--check`` compares it.
+``--write`` writes ``docs/players.md``, the page of this repository's players.
 """
 
 import argparse
@@ -54,30 +54,23 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point; 1 where ``--check`` finds the page out of step, 2 after one line on what is wrong."""
+def main() -> int:
+    """Entry point; 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="players, or a game; none: what there is")
-    parser.add_argument("--check", action="store_true", help="compare docs/players.md with the code")
     parser.add_argument("--write", action="store_true", help="write docs/players.md")
-    given = parser.parse_args(arguments)
-    text = page(kinds.BUILT_IN)
+    given = parser.parse_args()
     if given.write:
-        PAGE.write_text(text, encoding="utf-8")
-    elif given.check:
-        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
-            print(f"{PAGE}: not what the code gives; run python -m search.docs --write", file=sys.stderr)
-            return 1
-    else:
-        try:
-            pages = [
-                page(kinds.every()) if name == "players" else docs.page(registry.make_game(name))
-                for name in given.names
-            ]
-        except ValueError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        print("\n".join(pages or [overview()]))
+        PAGE.write_text(page(kinds.BUILT_IN), encoding="utf-8")
+        return 0
+    try:
+        pages = [
+            page(kinds.every()) if name == "players" else docs.page(registry.make_game(name)) for name in given.names
+        ]
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(pages or [overview()]))
     return 0
 
 

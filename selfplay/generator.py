@@ -96,15 +96,12 @@ class Generator:
         """Play the shard's games, write its file, and say what it took."""
         meter = Meter()
         specs, names = self._seated(plan)
-        self._engines.keep([spec.checkpoint for spec in specs])
         try:
-            players = seat_players(
-                specs, names, self.game, self._settings.search, self._engines, lambda model: MeteredModel(model, meter)
-            )
-            kept, decisions = self._play(plan, players, any(spec.checkpoint for spec in specs))
-        except BaseException:
-            self._engines.clear()
-            raise
+            with self._engines.serving([spec.checkpoint for spec in specs]):
+                players = seat_players(
+                    specs, names, self.game, self._settings.search, self._engines, lambda m: MeteredModel(m, meter)
+                )
+                kept, decisions = self._play(plan, players, any(spec.checkpoint for spec in specs))
         finally:  # whoever asks next has counted this shard already
             self._decisions = 0
         write_shard(path, kept, self.game, self._provenance(plan, specs))

@@ -1,10 +1,9 @@
 """The networks of a process: one query engine for each, which its players share, and what their caches may take."""
 
 import gc
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from cluster import storage
 from games.game import Game
@@ -12,7 +11,7 @@ from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
 
 if TYPE_CHECKING:
-    from learner.model.network import Architecture, PolicyValueNet
+    from learner.model.network import Architecture
 
 
 class Engines:
@@ -29,13 +28,14 @@ class Engines:
     def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
         """The engine over a checkpoint (directory, path or URI) whose values are of a utility by name; empty for the
         game's default. ``ValueError`` naming what is missing or does not fit."""
+        from learner.inference.engine import QueryEngine
         from learner.model.checkpoint import load_weights
 
         key = (checkpoint, utility or self._game.outcomes.default_utility)
         if key not in self._engines:
             values = self._game.outcomes.utility(utility)
             net = load_weights(storage.local_copy(checkpoint), self._game)
-            self._engines[key] = make_model(net, values, self._config)
+            self._engines[key] = QueryEngine(net, values, self._config)
         return self._engines[key]
 
     def checkpoint_id(self, checkpoint: str) -> str:
@@ -46,24 +46,22 @@ class Engines:
             self._ids[checkpoint] = checkpoint_id(storage.local_copy(checkpoint))
         return self._ids[checkpoint]
 
-    def keep(self, checkpoints: Collection[str]) -> None:
-        """Drop the engines of all other networks."""
+    @contextmanager
+    def serving(self, checkpoints: Collection[str]) -> Iterator[None]:
+        """Work that asks these networks: the engines of all others are dropped before it, and all of them after an
+        exception, because nobody knows what players still hold there."""
+        self._keep(checkpoints)
+        try:
+            yield
+        except BaseException:
+            self._keep(())
+            raise
+
+    def _keep(self, checkpoints: Collection[str]) -> None:
         kept = {key: engine for key, engine in self._engines.items() if key[0] in checkpoints}
         dropped, self._engines = len(self._engines) - len(kept), kept
         if dropped:
             gc.collect()  # captured graphs refer to their trunk, whose cache takes much of a GPU
-
-    def clear(self) -> None:
-        """Drop all engines: after an exception nobody knows what players still hold there."""
-        self._engines.clear()
-        gc.collect()
-
-
-def make_model(net: "PolicyValueNet", utility: np.ndarray, engine: EngineConfig) -> ObservationModel:
-    """An engine with a cache of its own over a network; ``utility`` is ``float32[K]``, v(o) of every outcome label."""
-    from learner.inference.engine import QueryEngine
-
-    return QueryEngine(net, utility, engine)
 
 
 def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:

@@ -51,13 +51,14 @@ class Evaluator:
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
         settings = self._settings
-        self._engines.keep([task.checkpoint, *own_checkpoints(task.players)])
         try:
-            players = make_players(task.players, self._game, settings.search, task.checkpoint, engines=self._engines)
-            return play_deals(self._game, players, task.first, task.count, task.seed, settings.table_size, self._note)
-        except BaseException:
-            self._engines.clear()  # what the players hold there is in disorder
-            raise
+            with self._engines.serving([task.checkpoint, *own_checkpoints(task.players)]):
+                players = make_players(
+                    task.players, self._game, settings.search, task.checkpoint, engines=self._engines
+                )
+                return play_deals(
+                    self._game, players, task.first, task.count, task.seed, settings.table_size, self._note
+                )
         finally:  # whoever asks next has counted this task already
             self._deals = self._decisions = 0
 

@@ -53,8 +53,10 @@ def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own
     assert {player.histories.model for player in first} == {engines.get(checkpoint)}
     assert {player.histories.model for player in second} == {engines.get(checkpoint, OTHER)}
     before = engines.get(checkpoint)
-    engines.keep([])
-    assert engines.get(checkpoint) is not before
+    with engines.serving([checkpoint]):
+        assert engines.get(checkpoint) is before
+    with engines.serving([]):
+        assert engines.get(checkpoint) is not before
 
 
 def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(checkpoint: str) -> None:

@@ -10,10 +10,11 @@ import torch
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
+from learner.inference import engine
+from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, architecture, initialise
 from learner.model.pretrained import PolicyValueModel
-from search.players import engines
 from selfplay.config import InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, seats
@@ -190,8 +191,7 @@ def test_engines_stay_between_shards_until_their_networks_no_longer_play(
     tmp_path: Path, networks: tuple[Network, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    load = engines.make_model
-    monkeypatch.setattr(engines, "make_model", lambda *arguments: made.append("") or load(*arguments))
+    monkeypatch.setattr(engine, "QueryEngine", lambda *given: made.append("") or QueryEngine(*given))
     worker = generator()
     for shard in range(2):
         worker.generate(plan(Seating.POPULATION, networks, shard=shard), str(tmp_path / f"{shard}.parquet"))
