@@ -29,6 +29,7 @@ lost = "tiny_tricks.lost:Game"
 [project.entry-points."kibitz.players"]
 highest = "tiny_tricks.players:HIGHEST"
 broken = "tiny_tricks.players:NO_SUCH_KIND"
+random = "tiny_tricks.players:HIGHEST"
 """
 PLAYERS = '''
 """Players of the toy game."""
@@ -118,6 +119,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     said = checked(environment, "-m", "cluster.console", "docs")
     assert "games: hearts, openspiel:<game>, lost, toy" in said
     assert "players: random, hearts_rules, argmax_val, imitation, go_mcts, highest\n" in said
+    assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
         environment, "-m", "cluster.console", "docs", "players"
