@@ -112,15 +112,21 @@ class _Replay:
         self._agree(everywhere, self.game.view_outcome(self.views) == outcome, "outcome")
 
     def compare_rebuilt(self, states: np.ndarray) -> None:
-        """Views rebuilt from whole prefixes against views advanced token by token."""
+        """Views rebuilt from whole prefixes against views advanced token by token. An outcome that they rule out does
+        not come, and stays ruled out."""
         tokens, lengths = self.game.histories(states, self.seats)
         views = self.game.views(tokens, np.zeros_like(lengths))
+        possible, ends = self.game.view_outcomes(views), self.game.outcome(states)[:, self.seat]
         for place in range(int(lengths.max())):
             rebuilt = self.game.views(tokens, np.minimum(place, lengths))
-            for name in ("next", "view_legal", "view_outcome", "consistent"):
+            for name in ("next", "view_legal", "view_outcome", "view_outcomes", "consistent"):
                 ask = getattr(self.game, name)
                 same = (ask(rebuilt) == ask(views)).reshape(len(tokens), -1).all(axis=1)
                 assert same.all(), f"seat {self.seat}: {name} differs between rebuilt and advanced views at {place}"
+            now = self.game.view_outcomes(views)
+            assert now[np.arange(len(tokens)), ends].all(), f"seat {self.seat}: at {place} the real end is ruled out"
+            assert (now <= possible).all(), f"seat {self.seat}: at {place} an outcome is possible again"
+            possible = now
             self.game.advance(views, tokens[:, place])
 
     def _agree(self, rows: np.ndarray, same: np.ndarray, what: str) -> None:
@@ -213,6 +219,7 @@ def _check_step(game: Game, views: np.ndarray, tokens: np.ndarray) -> None:
     following, outcome = game.next(views), game.view_outcome(views)
     assert np.isin(following, [int(n) for n in Next]).all(), "next is no Next"
     assert ((outcome >= -1) & (outcome < game.outcomes.num_labels)).all(), "an outcome label that does not exist"
+    assert game.view_outcomes(views).any(axis=1).all(), "no outcome is possible"
     assert (following[ended] == Next.END).all(), "a view at its end went on"
     assert (game.consistent(views) == verdict)[ended].all(), "a view at its end changed its verdict"
     assert (outcome == label)[ended].all(), "a view at its end changed its outcome"

@@ -151,6 +151,14 @@ class Game(ABC):
             possible[going_on, token] = self.consistent(tried)
         return possible
 
+    def view_outcomes(self, views: np.ndarray) -> np.ndarray:
+        """``bool[B, K]``: outcome labels that can still come, as far as the history tells; every label where it could
+        not have happened, as then nothing follows from it.
+
+        This one rules out nothing; games whose points are public as they are made rule out what cannot come any more.
+        """
+        return np.ones((len(views), self.outcomes.num_labels), np.bool_)
+
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States that agree with everything the observer has seen, one per view, sampled from ``seeds``
         (``uint64[B]``).

@@ -49,7 +49,7 @@ class HeartsGame(Game):
         for name in OPTIONS:
             self._template[name] = self.options[name]
         self._template["moon"] = MOONS.index(str(self.options["moon"]))
-        self.outcomes, self._keys = outcomes.build(self._template)
+        self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self._template)
 
     # ---- the true state
 
@@ -120,6 +120,12 @@ class HeartsGame(Game):
         labels = np.empty(len(views), np.int32)
         outcomes.view_labels(views, self._keys, labels)
         return labels
+
+    def view_outcomes(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_outcomes``: nobody gives back hearts or the queen of spades."""
+        possible = np.zeros((len(views), self.outcomes.num_labels), np.bool_)
+        outcomes.view_outcomes(views, self._shares, self._labels, possible)
+        return possible
 
     def consistent(self, views: np.ndarray) -> np.ndarray:
         verdicts = np.empty(len(views), np.bool_)

@@ -4,9 +4,11 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from games.bits import count
 from games.compiling import kernel
-from games.hearts.cards import BIT, CLUBS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
+from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
 from games.hearts.rules import score
+from games.hearts.view import is_consistent
 from games.outcomes import OutcomeTable
 
 _HEARTS_IN_ORDER = SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]
@@ -70,8 +72,10 @@ def _extra_cards(public: np.ndarray) -> np.ndarray:
     return np.array(extras, np.int64)
 
 
-def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray]:
-    """The outcome table of the options in force (``PUBLIC[1]``), and the keys of its labels (``int64[K]``, ascending).
+def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray, np.ndarray, np.ndarray]:
+    """The outcome table of the options in force (``PUBLIC[1]``), and what kernels look up: the keys of its labels
+    (``int64[K]``, ascending); every way to share the penalty cards (``int8[5, A]``: hearts of each seat, owner of the
+    queen) and the labels these may come to (``int64[A]``), of which the first K are each label once.
 
     Utilities: ``relative``, the default, is equation 4: the mean of the opponents' points less one's own, over 26.
     ``own`` is minus one's own points, over 26.
@@ -83,7 +87,15 @@ def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray]:
     keys = np.unique(every_key)
     points = np.stack([(keys >> shift & 127) - _OFFSET for shift in (21, 14, 7, 0)], axis=1).astype(np.float32)
     relative = (points[:, 1:].mean(axis=1) - points[:, 0]) / 26
-    return OutcomeTable(points, {"relative": relative, "own": -points[:, 0] / 26}, "relative"), keys
+    table = OutcomeTable(points, {"relative": relative, "own": -points[:, 0] / 26}, "relative")
+    ways = np.empty((len(hearts), len(extras), 6), np.int64)
+    ways[:, :, :4] = np.bitwise_count(hearts)[:, None]
+    ways[:, :, 4] = (extras & QUEEN_SET != 0).argmax(axis=1)
+    ways[:, :, 5] = np.searchsorted(keys, every_key).reshape(len(hearts), len(extras))
+    ways = np.unique(ways.reshape(-1, 6), axis=0)
+    first = np.unique(ways[:, 5], return_index=True)[1]
+    ways = np.concatenate([ways[first], np.delete(ways, first, axis=0)])
+    return table, keys, np.ascontiguousarray(ways[:, :5].T.astype(np.int8)), np.ascontiguousarray(ways[:, 5])
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------
@@ -106,3 +118,31 @@ def view_labels(views, keys, labels):
     for i in range(len(views)):
         public = views[i]["public"]
         labels[i] = label_of(public, 0, keys, points) if public["num_played"] == 52 else -1
+
+
+@kernel
+def _enough(shares, n, hearts, owner):
+    """Whether every seat has at least these ``hearts``, and ``owner`` the queen unless it is -1."""
+    mine, left, across, right = hearts
+    enough = (shares[0, n] >= mine) & (shares[1, n] >= left) & (shares[2, n] >= across) & (shares[3, n] >= right)
+    return enough & ((owner < 0) | (shares[4, n] == owner))
+
+
+@kernel
+def view_outcomes(views, shares, labels, possible):
+    """Mark in ``bool[B, K]``, given all False, the labels with a share (``build`` has both) in which every seat has at
+    least the penalty cards that it has taken; all labels of an inconsistent view."""
+    for i in range(len(views)):
+        if not is_consistent(views[i]):
+            possible[i] = True
+            continue
+        taken, owner = views[i]["public"]["taken"], np.int8(-1)
+        for seat in range(4):
+            owner = np.int8(seat) if taken[seat] & QUEEN_SET != 0 else owner
+        mine, left = np.int8(count(taken[0] & HEART_CARDS)), np.int8(count(taken[1] & HEART_CARDS))
+        across, right = np.int8(count(taken[2] & HEART_CARDS)), np.int8(count(taken[3] & HEART_CARDS))
+        hearts, row = (mine, left, across, right), possible[i]
+        for n in range(len(row)):
+            row[n] = _enough(shares, n, hearts, owner)
+        for n in range(len(row), len(labels)):
+            row[labels[n]] |= _enough(shares, n, hearts, owner)

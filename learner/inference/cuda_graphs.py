@@ -61,8 +61,9 @@ class Indices(NamedTuple):
     """Places in ``answered``."""
 
 
-Forward = Callable[[Shape, Indices], torch.Tensor]
-"""What a pass answers, in one tensor on the device."""
+Forward = Callable[[Shape, torch.Tensor, torch.Tensor | None], torch.Tensor]
+"""What a pass answers, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and which outcomes
+values count."""
 
 
 def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
@@ -98,6 +99,11 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
     return np.concatenate([np.append(array, np.full(size - len(array), fill)) for array, fill, size in filled])
 
 
+def rows_filled_up(possible: np.ndarray, shape: Shape) -> np.ndarray:
+    """``bool[N, K]`` with as many rows as the shape has values, more of them with every outcome."""
+    return np.concatenate([possible, np.ones((shape.valued - len(possible), possible.shape[1]), np.bool_)])
+
+
 def split(flat: torch.Tensor, shape: Shape) -> Indices:
     """Views of the arrays that ``lay_out`` put together."""
     return Indices(*flat.split(shape.sizes))
@@ -117,33 +123,36 @@ class Graphs:
         self._forward = forward
         self._captured: dict[Shape, _Captured] = {}
 
-    def __call__(self, shape: Shape, given: torch.Tensor) -> torch.Tensor:
-        """What ``forward`` answers, good until the next call; ``given`` lies on the device, as ``lay_out`` has it."""
+    def __call__(self, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """What ``forward`` answers, good until the next call; what is given lies on the device. Either all passes have
+        a mask or none has."""
         captured = self._captured.pop(shape, None)
         if captured is None:
             if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
                 del self._captured[next(iter(self._captured))]
-            captured = _Captured(self._forward, shape, given)
+            captured = _Captured(self._forward, shape, given, mask)
         self._captured[shape] = captured
-        return captured.replay(given)
+        return captured.replay(given, mask)
 
 
 class _Captured:
     """One shape as a CUDA graph, and the memory it reads from and writes to."""
 
-    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor) -> None:
-        self._given = given.clone()
-        indices, here = split(self._given, shape), torch.cuda.current_stream(given.device)
+    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> None:
+        self._given, self._mask = given.clone(), None if mask is None else mask.clone()
+        here = torch.cuda.current_stream(given.device)
         aside = torch.cuda.Stream(given.device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
-            forward(shape, indices)
+            forward(shape, self._given, self._mask)
         here.wait_stream(aside)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._result = forward(shape, indices)
+            self._result = forward(shape, self._given, self._mask)
 
-    def replay(self, given: torch.Tensor) -> torch.Tensor:
+    def replay(self, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         self._given.copy_(given)
+        if mask is not None and self._mask is not None:
+            self._mask.copy_(mask)
         self._graph.replay()
         return self._result

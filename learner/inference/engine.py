@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from games.game import Game
 from learner.config import EngineConfig
 from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
@@ -41,7 +42,9 @@ def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32")
 class QueryEngine:
     """``ObservationModel`` over a network, with keys and values cached on one device."""
 
-    def __init__(self, net: PolicyValueNet, utility: np.ndarray, config: EngineConfig | None = None) -> None:
+    def __init__(
+        self, net: PolicyValueNet, utility: np.ndarray, config: EngineConfig | None = None, game: Game | None = None
+    ) -> None:
         """The engine keeps a copy of the weights.
 
         Args:
@@ -49,6 +52,7 @@ class QueryEngine:
             utility: ``float32[K]``: v(o) of every outcome label.
             config: where and how it runs; the default settings if None. Layer norms, the residual stream and
                 probabilities are float32 in every precision.
+            game: the game that the network plays; only ``mask_outcomes`` needs it.
 
         Raises ``ValueError``: a utility of another size, no such device, a cache that is too small or does not fit.
         """
@@ -63,7 +67,9 @@ class QueryEngine:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
         self.arch = net.arch
         self.stats = EngineStats()
-        self._max_batch = config.max_batch
+        if config.mask_outcomes and game is None:
+            raise ValueError("engine.mask_outcomes=true: the engine must be told the game")
+        self._max_batch, self._rules = config.max_batch, game if config.mask_outcomes else None
         self._trunk = make_trunk(net, np.asarray(utility, np.float32), num_slots, device, config)
         self._tree = PrefixTree(num_slots)
 
@@ -123,7 +129,8 @@ class QueryEngine:
         self.stats.passes += 1
         self.stats.tokens += len(plan.ids)
         try:
-            next_token, values = self._trunk(plan, judged, look_ahead)
+            possible = self._possible(held[np.append(np.flatnonzero(judged), np.arange(count, len(held)))])
+            next_token, values = self._trunk(plan, judged, look_ahead, possible)
         except BaseException:  # interrupted, or no memory: nobody will ever hold these
             self._tree.release(held)
             raise
@@ -138,6 +145,10 @@ class QueryEngine:
             action_values=values[asked:],
             action_next=next_token[count:],
         )
+
+    def _possible(self, slots: np.ndarray) -> np.ndarray | None:
+        """``bool[N, K]``: the outcomes that can still come behind the histories of these slots; None for all."""
+        return self._rules.view_outcomes(self._rules.views(*self._tree.histories(slots))) if self._rules else None
 
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray

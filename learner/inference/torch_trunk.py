@@ -9,7 +9,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from learner.inference.cuda_graphs import Graphs, Indices, Shape, filled_up, lay_out, shape_of, split, to_device
+from learner.inference.cuda_graphs import (
+    Graphs,
+    Indices,
+    Shape,
+    filled_up,
+    lay_out,
+    rows_filled_up,
+    shape_of,
+    split,
+    to_device,
+)
 from learner.inference.packing import Pass
 from learner.model.network import PolicyValueNet, Projection
 
@@ -44,7 +54,9 @@ class TorchTrunk:
         self.cache[:, self._spare] = 0
 
     @torch.inference_mode()
-    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``. Only the copy of the answer waits for the device."""
         rows, answered = len(plan.lengths), len(plan.answered)
         valued = np.concatenate([np.flatnonzero(judged), np.arange(rows, answered)])
@@ -52,19 +64,24 @@ class TorchTrunk:
         if self._fill_up:
             shape = filled_up(shape)
         given = to_device(lay_out(plan, valued, shape, self._spare), self._device)
-        result = self._forward(shape, split(given, shape)) if self._graphs is None else self._graphs(shape, given)
+        mask = None if possible is None else to_device(rows_filled_up(possible, shape), self._device)
+        forward = self._forward if self._graphs is None else self._graphs
+        result = forward(shape, given, mask)
         whole = result.cpu().numpy()
         next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
         values = whole[len(whole) - shape.valued :]
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
-    def _forward(self, shape: Shape, at: Indices) -> torch.Tensor:
+    def _forward(self, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, together so that one copy brings both."""
+        at = split(given, shape)
         hidden_WE = self._hidden(shape, at)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
         next_token = torch.softmax(self._net.next_token_logits(asked_NE), dim=-1)
-        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued]), dim=-1)
-        return torch.cat([next_token.flatten(), outcomes @ self._utility])
+        logits = self._net.outcome_logits(hidden_WE[at.valued])
+        if mask is not None:
+            logits = logits.masked_fill(~mask, float("-inf"))
+        return torch.cat([next_token.flatten(), torch.softmax(logits, dim=-1) @ self._utility])
 
     def _hidden(self, shape: Shape, at: Indices) -> torch.Tensor:
         """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""

@@ -16,16 +16,20 @@ from learner.model.network import PolicyValueNet, dtype_of, precision_of
 class Trunk(Protocol):
     """A copy of a network with both its heads, and a cache of keys and values with a place per slot.
 
-    Letters as in ``learner.inference.packing``; ``J`` rows whose value is asked for, ``V`` tokens of the vocabulary.
+    Letters as in ``learner.inference.packing``; ``J`` rows whose value is asked for, ``V`` tokens of the vocabulary,
+    ``K`` outcome labels.
     """
 
-    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Run a pass; the cache gains all of its tokens.
 
         Args:
             plan: the pass; every slot that it reads is in the cache.
             judged: ``bool[M]`` rows whose V(h) is asked for.
             look_ahead: whether p(token | h.a) of the candidates is asked for.
+            possible: ``bool[J + Z, K]`` outcome labels that values count, at least one each; None for all.
 
         Returns:
             ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions of rows, then candidates;

@@ -35,7 +35,7 @@ class Engines:
         if key not in self._engines:
             values = self._game.outcomes.utility(utility)
             net = load_weights(storage.local_copy(checkpoint), self._game)
-            self._engines[key] = QueryEngine(net, values, self._config)
+            self._engines[key] = QueryEngine(net, values, self._config, self._game)
         return self._engines[key]
 
     def checkpoint_id(self, checkpoint: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
+from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.observation_model import EMPTY
@@ -17,21 +18,26 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 GAME = HeartsGame()
 
 
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 0.05)])
-def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs):
+def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs, masked):
     rng = np.random.default_rng(0)
     net, utility = tiny_net(GAME), rng.normal(size=GAME.outcomes.num_labels).astype(np.float32)
     counts = rng.integers(1, 50, 20)
-    tokens, more = rng.integers(0, 61, counts.sum()), rng.integers(0, 61, 40)
+    states = GAME.deal(derive_many(1, 20))
+    GAME.playout(states, derive_many(2, 20))
+    histories, _ = GAME.histories(states, np.arange(20) % 4)
+    tokens = histories[np.arange(histories.shape[1]) < counts[:, None]]
+    more = rng.integers(0, 61, 40)
     candidates = rng.random((20, 61)) < 0.1
     candidates[:, 7] = True
     answers = []
     for config in (
-        EngineConfig(device="cpu"),
-        EngineConfig(device="cuda", precision=precision, cuda_graphs=graphs, cache_mb=256),
+        EngineConfig(device="cpu", mask_outcomes=masked),
+        EngineConfig(device="cuda", precision=precision, cuda_graphs=graphs, mask_outcomes=masked, cache_mb=256),
     ):
-        engine, asked = QueryEngine(net, utility, config), {"values": np.ones(20, bool)}
+        engine, asked = QueryEngine(net, utility, config, GAME), {"values": np.ones(20, bool)}
         for _ in range(3):  # captured, then replayed on other slots
             first = engine.query(np.full(20, EMPTY), tokens, counts, candidates, **asked, look_ahead=True)
         kept = first.action_handles[np.nonzero(candidates)[1] == 7]

@@ -22,6 +22,8 @@ from learner.model.network import Block, PolicyValueNet
 
 _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
+_IMPOSSIBLE = -1e30
+"""Logit of an outcome that does not count; finite, as the compiled loops assume."""
 
 
 class _Layer:
@@ -55,12 +57,14 @@ class CpuTrunk:
         """``[slots, L, 2E]``: keys, then values."""
 
     @torch.inference_mode()
-    def __call__(self, plan: Pass, judged: np.ndarray, look_ahead: bool) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``."""
         rows, hidden = len(plan.lengths), self._hidden(plan)
         logits = self._net.next_token_logits(torch.from_numpy(hidden if look_ahead else hidden[:rows]))
         valued = hidden if judged.all() else hidden[np.concatenate([judged, np.ones(len(hidden) - rows, bool)])]
-        return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued))
+        return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued), possible)
 
     def _hidden(self, plan: Pass) -> np.ndarray:
         """``float32[M + Z, E]``: hidden states behind the packed tokens that something is asked about."""
@@ -71,16 +75,19 @@ class CpuTrunk:
             hidden[inside] = self._block(plan, part, wanted[inside] - part.start)
         return hidden
 
-    def _values(self, hidden: torch.Tensor) -> np.ndarray:
+    def _values(self, hidden: torch.Tensor, possible: np.ndarray | None) -> np.ndarray:
         """``float32[N]``: expected utility of hidden states ``[N, E]``, a block at a time."""
         if len(hidden) == 0:
             return np.zeros(0, np.float32)
         values = []
-        for block in hidden.split(_BLOCK // 2):
+        for first in range(0, len(hidden), _BLOCK // 2):
+            block = hidden[first : first + _BLOCK // 2]
             more = rows_for(len(block), self._dtype) - len(block)
             filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
-            logits = _bits(self._outcomes(self._outcome_hidden(filled)))
-            values.append(expectations(logits[: len(block)], self._utility))
+            logits = self._outcomes(self._outcome_hidden(filled))[: len(block)]
+            if possible is not None:
+                logits.masked_fill_(torch.from_numpy(~possible[first : first + len(block)]), _IMPOSSIBLE)
+            values.append(expectations(_bits(logits), self._utility))
         return np.concatenate(values)
 
     def _block(self, plan: Pass, part: slice, wanted: np.ndarray) -> np.ndarray:
