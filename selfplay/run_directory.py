@@ -7,7 +7,7 @@ learner works in a local scratch directory and the finished checkpoint is copied
 import dataclasses
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 from omegaconf import OmegaConf
 
@@ -67,7 +67,8 @@ class RunDirectory:
         path = f"{self.root}/config.yaml"
         if not storage.exists(path):
             return
-        theirs: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        theirs: Any = OmegaConf.to_container(OmegaConf.create(completed(recorded, TrainConfig)))
         iterations, before = config.selfplay.iterations, theirs.get("selfplay", {}).get("iterations", 0)
         if iterations < before:
             raise UserError(
@@ -105,6 +106,19 @@ class RunDirectory:
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
+
+
+def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
+    """A configuration as a run recorded it, with the defaults of settings that there were not yet."""
+    types, whole = get_type_hints(schema), dict(recorded)
+    for field in dataclasses.fields(schema):
+        if dataclasses.is_dataclass(types[field.name]):
+            whole[field.name] = completed(recorded.get(field.name, {}), types[field.name])  # type: ignore[arg-type]
+        elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:
+            whole[field.name] = field.default_factory()
+        elif field.name not in recorded and field.default is not dataclasses.MISSING:
+            whole[field.name] = field.default
+    return whole
 
 
 def first_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, Any, Any] | None:

@@ -133,6 +133,16 @@ def test_other_settings_are_refused_and_named(finished: Path) -> None:
         RunDirectory(str(finished)).check(other)
 
 
+def test_a_run_of_before_there_was_a_setting_goes_on_with_its_default(tmp_path: Path) -> None:
+    config, directory = tiny_config(str(tmp_path)), RunDirectory(str(tmp_path))
+    directory.begin(config)
+    path = tmp_path / "config.yaml"
+    path.write_text("".join(line for line in path.open() if "mask_outcomes" not in line and "grad_clip" not in line))
+    directory.check(config)
+    with pytest.raises(UserError, match=r"started with engine\.mask_outcomes=False, the command says True"):
+        directory.check(replace(config, engine=replace(config.engine, mask_outcomes=True)))
+
+
 def test_what_the_run_does_not_learn_from_may_change() -> None:
     mine = {"cluster": {"generators": 2}, "evaluation": {"final": []}, "run": {"dir": "a", "seed": 1}}
     theirs = {"cluster": {"generators": 9}, "evaluation": {"final": [1]}, "run": {"dir": "b", "seed": 1}}
