@@ -11,6 +11,7 @@ from learner.observation_model import ObservationModel
 from search.config import SearchConfig
 from search.players import kinds
 from search.players.engines import Engines
+from search.players.exploring import Exploring
 from search.players.player import Player
 from search.players.spec import PlayerSpec, labels, parse
 
@@ -54,13 +55,13 @@ def seat_players(
         specs: checked, every one that needs a network with its checkpoint.
         watch: what stands between a player and its engine.
     """
-    players = []
+    players: list[Player] = []
     for spec, name, utility in zip(specs, names, _utilities(specs, search), strict=True):
         kind = kinds.find(spec.kind)
         model = watch(engines.get(spec.checkpoint, utility)) if kind.needs_model else None
         player = kind.factory(game, model, settings_of(spec, search))
         player.name = name
-        players.append(player)
+        players.append(Exploring(player, spec.explore) if spec.explore else player)
     return players
 
 

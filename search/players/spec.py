@@ -2,7 +2,7 @@
 
 ``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
 can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
-none.
+none. Any player may ``explore``: ``hearts_rules:explore=0.05`` plays a random legal action one time in twenty.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,8 @@ class PlayerSpec:
     """Keys and values that differ from the configuration."""
     checkpoint: str = ""
     """Directory, path or URI, of the network it brings itself."""
+    explore: float = 0.0
+    """Probability that an action is uniform over the legal ones (``search.players.exploring``)."""
 
     def configured(self, config: _Config) -> _Config:
         """A copy of its kind's configuration (a dataclass) with its own settings; ``ValueError`` naming player and
@@ -65,7 +67,19 @@ def parse(name: str) -> PlayerSpec:
             raise ValueError(f"player {name!r}: {setting!r} is no setting; write {kind}:KEY=VALUE")
     if at and not checkpoint:
         raise ValueError(f"player {name!r}: the directory of a checkpoint must follow the @")
-    return PlayerSpec(name, kind, tuple((key, value) for key, _, value in pairs), checkpoint)
+    own = tuple((key, value) for key, _, value in pairs if key != "explore")
+    explore = [_probability(name, key, value) for key, _, value in pairs if key == "explore"]
+    return PlayerSpec(name, kind, own, checkpoint, *explore[-1:])
+
+
+def _probability(name: str, key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"player {name!r}: {key} is {text!r}; it must be a probability, 0 to 1")
+    return value
 
 
 def labels(players: Sequence[str]) -> list[str]:
