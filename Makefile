@@ -1,4 +1,4 @@
-# make train   the main job: the demo preset, from hands played half by rules, half at random, to a tournament
+# make train   the main job: the demo preset, from hands of a rule-based player to a tournament
 # make test    the test suite
 # Both need nothing but Python 3.11 or newer with pip; the first call installs everything into .venv.
 
