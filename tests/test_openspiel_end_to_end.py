@@ -53,7 +53,8 @@ def checkpoint(game: Game, tmp_path_factory: pytest.TempPathFactory) -> str:
     for iteration, (seating, games) in enumerate([(Seating.INITIAL, 400), (Seating.EVERYBODY, 200)]):
         plan = ShardPlan(iteration, 0, games, seating, InitialConfig(), networks, run_seed=1)
         shard, out = root / f"{iteration}.parquet", root / f"{iteration}"
-        assert generator.generate(plan, str(shard)).sequences == games * game.num_players
+        assert generator.generate(plan, str(shard)).games == games
+        assert len(read_shards([str(shard)], game)) == games * game.num_players
         init_from = networks[-1].path if networks else None
         train(game, MODEL, LEARNER, [str(shard)], out, init_from, seed=iteration)
         networks = (Network(f"{iteration:03d}", str(out)),)
