@@ -63,12 +63,16 @@ class Views:
 
     def sample(self, view: View, seed: int) -> list[int]:
         """Actions of OpenSpiel, those of chance included, that lead to one of the states behind a possible view."""
-        if view.reached is None:
+        if view.reached is None or view.base is None:
             return []
         if view.worlds:
             witness = random.Random(derive(seed, "world")).choice(view.worlds)
-        else:
+        elif view.reached.trace.tokens == view.tokens:
             witness = self._observer.mix(view.reached, derive(seed, "mix"))
+        else:  # the history stops inside a step, whose rest is yet to be drawn
+            witness = self._observer.mix(view.base, derive(seed, "mix"))
+            found = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
+            witness = found[1] if found else view.reached
         return list(witness.state.history())
 
     def _rebuild(self, tokens: tuple[int, ...]) -> View:

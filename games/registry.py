@@ -7,10 +7,13 @@ from typing import Any
 from games import plugins
 from games.game import Game
 
+BUILT_IN = ("hearts", "openspiel:<game>")
+"""What ``make_game`` understands without plug-ins."""
+
 
 def names() -> tuple[str, ...]:
     """What ``make_game`` understands, the plug-ins' games included."""
-    return ("hearts", "openspiel:<game>", *plugins.offered(plugins.GAMES))
+    return (*BUILT_IN, *plugins.offered(plugins.GAMES))
 
 
 def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:

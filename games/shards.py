@@ -95,7 +95,7 @@ class ShardInfo:
 
 
 def find_shards(directory: PathOrUri) -> list[str]:
-    """Paths of the shards directly in a directory, by name; unfinished files are left out.
+    """Paths of the shards directly in a directory, by name; unfinished and hidden files (``._x``, ``_x``) are left out.
 
     Raises ``ShardError`` where there is no such directory or no shard in it.
     """
@@ -103,7 +103,7 @@ def find_shards(directory: PathOrUri) -> list[str]:
     filesystem, inner = storage.resolve(text)
     if filesystem.get_file_info(inner).type != pafs.FileType.Directory:
         raise ShardError(f"{text}: no such directory")
-    names = [name for name in storage.list_names(text) if name.endswith(".parquet")]
+    names = [name for name in storage.list_names(text) if name.endswith(".parquet") and name[0] not in "._"]
     if not names:
         raise ShardError(f"{text}: no *.parquet shard in this directory")
     return [f"{text.rstrip('/')}/{name}" for name in names]

@@ -47,7 +47,7 @@ def _settings(kind: PlayerKind) -> str:
 def overview() -> str:
     """Everything that can be named here, plug-ins included, with a line for each plug-in that cannot be used."""
     lines = [f"games: {', '.join(registry.names())}", f"players: {', '.join(kind.name for kind in kinds.every())}"]
-    own = {plugins.PLAYERS: [kind.name for kind in kinds.BUILT_IN], plugins.GAMES: ["hearts"]}
+    own = {plugins.PLAYERS: [kind.name for kind in kinds.BUILT_IN], plugins.GAMES: registry.BUILT_IN}
     for group, names in own.items():
         hidden = [name for name in plugins.offered(group) if name in names]
         lines += [f"unusable: {group} {name!r} has a name of Kibitz's own; write module:attribute" for name in hidden]

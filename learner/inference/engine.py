@@ -69,7 +69,8 @@ class QueryEngine:
         self.stats = EngineStats()
         if config.mask_outcomes and game is None:
             raise ValueError("engine.mask_outcomes=true: the engine must be told the game")
-        self._max_batch, self._rules = config.max_batch, game if config.mask_outcomes else None
+        rules_out = game is not None and type(game).view_outcomes is not Game.view_outcomes
+        self._max_batch, self._rules = config.max_batch, game if config.mask_outcomes and rules_out else None
         self._trunk = make_trunk(net, np.asarray(utility, np.float32), num_slots, device, config)
         self._tree = PrefixTree(num_slots)
 

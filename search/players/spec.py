@@ -65,6 +65,8 @@ def parse(name: str) -> PlayerSpec:
     for setting, (key, equals, value) in zip(settings, pairs, strict=True):
         if not (key and equals and value):
             raise ValueError(f"player {name!r}: {setting!r} is no setting; write {kind}:KEY=VALUE")
+        if [other for other, _, _ in pairs].count(key) > 1:
+            raise ValueError(f"player {name!r}: {key} is given twice")
     if at and not checkpoint:
         raise ValueError(f"player {name!r}: the directory of a checkpoint must follow the @")
     own = tuple((key, value) for key, _, value in pairs if key != "explore")

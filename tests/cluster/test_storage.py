@@ -35,7 +35,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
     with pytest.raises(OSError, match="disk is full"):
         storage.write_bytes_atomic(path, b"new")
     assert storage.read_text(path) == "old"
-    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix != ".tmp"] == ["state.json"]
+    assert storage.list_names(tmp_path) == ["state.json"]
 
 
 def test_a_broken_json_file_is_named(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="it/checkpoint: exists already"):
         storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
     assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["it", "second"]
+    assert storage.list_names(tmp_path) == ["it", "second"]
     assert storage.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
@@ -71,7 +71,8 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monke
     storage.write_json_atomic("mock://run/state.json", [1])
     assert storage.read_json("mock://run/state.json") == [1]
     storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
-    assert storage.exists("mock://run/checkpoint/sub/config") and not storage.exists("mock://nowhere")
+    assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
+    assert storage.list_names("mock://nowhere") == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fetched = storage.local_copy("mock://run/checkpoint")
     assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched

@@ -89,6 +89,7 @@ def test_information_needs_no_game(shard: Path) -> None:
 def test_unfinished_files_are_not_found_and_none_is_left_behind(shard: Path) -> None:
     (shard.parent / ".shard-001.parquet.0a1b2c3d.tmp").write_bytes(b"half")
     (shard.parent / "notes.txt").write_text("x")
+    (shard.parent / "._shard-000.parquet").write_bytes(b"what a file manager leaves")
     assert find_shards(shard.parent) == [str(shard)]
     assert [path.name for path in shard.parent.glob(".shard-000*")] == []
 

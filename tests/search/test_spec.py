@@ -26,6 +26,8 @@ def test_a_name_is_taken_apart():
         ("go_mcts:mask_impossible=1", "it must be true or false"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("random:lanes=2", "random has no settings"),
+        ("go_mcts:lanes=2:lanes=3", "lanes is given twice"),
+        ("random:explore=0.1:explore=0.2", "explore is given twice"),
         ("random:explore=2", "explore is '2'; it must be a probability, 0 to 1"),
         ("go_mcts:explore=often", "explore is 'often'; it must be a probability, 0 to 1"),
         ("argmax_val@", "the directory of a checkpoint must follow the @"),
