@@ -14,7 +14,7 @@ train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
 test: $(READY)
-	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest  # a crash at the very end says where
+	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 2 --dist loadgroup  # a crash says where
 
 check: $(READY)
 	$(BIN)/ruff check
