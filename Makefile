@@ -14,7 +14,7 @@ train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
 test: $(READY)
-	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 2 --dist loadgroup  # a crash says where
+	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 2  # a crash says where
 
 check: $(READY)
 	$(BIN)/ruff check

@@ -1,9 +1,12 @@
 """What all tests share."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # Before anything imports torch: threads that spin while they wait starve the other processes of a small machine, and
 # tests start several at once.
@@ -17,9 +20,14 @@ START_RAY = ("cluster", "packaging", "selfplay")
 """Directories of tests that start Ray on this machine, where two at once can disturb each other."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class Scheduling(LoadScopeScheduling):
     """With ``-n``, a file's tests share a process, for their fixtures' sake; those that start Ray all share one."""
-    for item in items:
-        directory = item.path.parent.name
-        item.add_marker(pytest.mark.xdist_group("ray" if directory in START_RAY else item.nodeid.split("::")[0]))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return "ray" if Path(file).parent.name in START_RAY else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """How tests are shared out, whatever ``--dist`` says."""
+    return Scheduling(config, log)
