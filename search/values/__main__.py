@@ -1,6 +1,6 @@
 """How good a network's values are: ``python -m search.values game=hearts checkpoint=DIR``."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from learner.observation_model import ObservationModel
 from search.config import ArgmaxValConfig
 from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import make_players
+from search.players.registry import make_players, settings_of
+from search.players.spec import parse
 from search.values.config import ValuesConfig
 from search.values.decisions import draw_decisions
 from search.values.measure import Part, ask, measure
@@ -93,16 +94,14 @@ def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
 
 
 def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:
-    """Player spec -> settings, for every threshold with every policy weight."""
-    configured = config.search.argmax_val
-    thresholds = config.thresholds or [configured.threshold]
-    weights = config.policy_weights or [configured.policy_weight]
-    return {
-        f"argmax_val:threshold={threshold:g}:policy_weight={weight:g}": replace(
-            configured, threshold=threshold, policy_weight=weight
-        )
-        for threshold, weight in product(thresholds, weights)
-    }
+    """Player spec -> settings: every threshold given with every policy weight given, else as configured."""
+    lists = {"threshold": config.thresholds, "policy_weight": config.policy_weights}
+    given = {key: values for key, values in lists.items() if values}
+    names = [
+        ":".join(["argmax_val", *(f"{key}={value:g}" for key, value in zip(given, values, strict=True))])
+        for values in product(*given.values())
+    ]
+    return {name: settings_of(parse(name), config.search) for name in names}
 
 
 def _settings(config: ValuesConfig, engines: Engines) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class ValuesConfig:
     game: GameConfig = MISSING
     checkpoint: str = MISSING
     """Checkpoint directory of the network; players that need one and name none use it too."""
-    decisions: int = 300
+    decisions: int = 1000
     """Decisions that are measured, one of each deal."""
     worlds: int = 100
     """Deals sampled for every decision, even; each is played out after every legal action."""
