@@ -56,6 +56,12 @@ COMMANDS = {
         "search.tournament.config:TournamentConfig",
         "players=[hearts_rules,random] deals=20 game=hearts",
     ),
+    "values": Command(
+        "search.values",
+        "how good a network's values are, against playouts of sampled deals",
+        "search.values.config:ValuesConfig",
+        "checkpoint=DIR game=hearts thresholds=[0.02,0.05,0.1]",
+    ),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }

@@ -11,11 +11,15 @@ class ArgmaxValConfig:
 
     threshold: float = 0.05
     """Lambda: the least probability, normalised over the legal actions, of an action that may be chosen."""
+    policy_weight: float = 0.0
+    """What is added to the value for each unit of log p_legal, in units of the utility; 0 is the paper's rule, more
+    follows the policy where values hardly differ: beyond the paper."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
         within("argmax_val", self, 0, 1, "threshold")
+        within("argmax_val", self, 0, 100, "policy_weight")
 
 
 @dataclass

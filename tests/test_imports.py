@@ -22,7 +22,13 @@ BELOW = {
 }
 """Package -> packages of ours that it may import."""
 
-COMMANDS = ("learner.__main__", "search.tournament.__main__", "selfplay.__main__", "selfplay.generate")
+COMMANDS = (
+    "learner.__main__",
+    "search.tournament.__main__",
+    "search.values.__main__",
+    "selfplay.__main__",
+    "selfplay.generate",
+)
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
 ONLY_IN = {

@@ -21,6 +21,7 @@ COMMANDS = {
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
+    "values": ("search.values.config", "ValuesConfig", ["checkpoint=x"]),
     "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),
 }
 """Top-level configuration -> the module and name of its schema, and what must be given."""

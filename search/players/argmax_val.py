@@ -19,20 +19,28 @@ class ArgmaxVal(ModelPlayer):
 
     def __init__(self, model: ObservationModel, config: ArgmaxValConfig) -> None:
         super().__init__(model)
-        self._threshold = config.threshold
+        self._threshold, self._policy_weight = config.threshold, config.policy_weight
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: see ``argmax_val``."""
         answer = self.histories.query(turns, turns.legal)
         values = by_token(answer.action_values, turns.legal)
-        actions = argmax_val(answer.next_token, values, turns.legal, self._threshold)
+        actions = argmax_val(answer.next_token, values, turns.legal, self._threshold, self._policy_weight)
         self.histories.keep(turns, actions, turns.legal, answer)
         return actions
 
 
-def argmax_val(next_token: np.ndarray, action_values: np.ndarray, legal: np.ndarray, threshold: float) -> np.ndarray:
+def argmax_val(
+    next_token: np.ndarray,
+    action_values: np.ndarray,
+    legal: np.ndarray,
+    threshold: float,
+    policy_weight: float = 0.0,
+) -> np.ndarray:
     """``int64[M]``: equations 2 and 3. The action of the highest value with p_legal at or above ``threshold``; where no
     action reaches it, the most probable legal one. Ties go to the lowest token.
+
+    Beyond the paper, ``policy_weight`` times log p_legal is added to the value.
 
     Args:
         next_token: ``float[M, V]``, p(token | h).
@@ -41,4 +49,5 @@ def argmax_val(next_token: np.ndarray, action_values: np.ndarray, legal: np.ndar
     """
     policy = legal_policy(next_token, legal)
     likely = admitted(policy, legal & (policy >= threshold))
-    return np.asarray(np.where(likely, action_values, -np.inf).argmax(axis=1))
+    scores = action_values + policy_weight * np.log(np.maximum(policy, np.finfo(np.float32).tiny))
+    return np.asarray(np.where(likely, scores, -np.inf).argmax(axis=1))

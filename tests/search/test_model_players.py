@@ -28,10 +28,11 @@ def turns(histories: list[tuple[int, ...]], legal: list[list[int]]) -> Turns:
     return Turns(rows, np.zeros_like(rows), tokens, lengths, marked, derive_many(1, len(histories)))
 
 
-def decide(policy: dict[int, float], values: dict[int, float], threshold: float) -> int:
+def decide(policy: dict[int, float], values: dict[int, float], threshold: float, policy_weight: float = 0.0) -> int:
     """What ArgmaxVal* leads from 1 and 4."""
     rows = {HOLDS_1_4: (policy, 0.0)} | {(*HOLDS_1_4, action): ({}, value) for action, value in values.items()}
-    player = ArgmaxVal(FunctionModel(table_model(EOS + 1, rows)), ArgmaxValConfig(threshold=threshold))
+    config = ArgmaxValConfig(threshold=threshold, policy_weight=policy_weight)
+    player = ArgmaxVal(FunctionModel(table_model(EOS + 1, rows)), config)
     player.start(ToyGame(), 1)
     return int(player.act(turns([HOLDS_1_4], [[0, 3]]))[0])
 
@@ -52,6 +53,22 @@ def test_argmax_val_decides_as_equations_2_and_3_say(
     policy: dict[int, float], values: dict[int, float], threshold: float, chosen: int, why: str
 ) -> None:
     assert decide(policy, values, threshold) == chosen, why
+
+
+@pytest.mark.parametrize(
+    ("policy", "threshold", "weight", "chosen", "why"),
+    [
+        ({0: 0.75, 3: 0.25}, 0.05, 0.1, 3, "0.1 * log 3 = 0.110 is less than the 0.125 that 3 is worth more"),
+        ({0: 0.75, 3: 0.25}, 0.05, 0.125, 0, "0.125 * log 3 = 0.137 is more"),
+        ({0: 0.1, 3: 0.9}, 0.2, 0.0, 3, "what is below the threshold is not chosen"),
+        ({0: 0.9, 3: 0.1}, 0.05, 0.0, 3, "the paper's rule looks at values alone"),
+        ({0: 0.9, 3: 0.0, 1: 0.1}, 0.0, 1.0, 0, "an action without any probability comes last"),
+    ],
+)
+def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(
+    policy: dict[int, float], threshold: float, weight: float, chosen: int, why: str
+) -> None:
+    assert decide(policy, {0: 0.25, 3: 0.375}, threshold, weight) == chosen, why
 
 
 def test_argmax_val_ignores_values_of_actions_that_are_not_legal() -> None:

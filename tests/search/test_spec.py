@@ -25,6 +25,7 @@ def test_a_name_is_taken_apart():
         ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
         ("go_mcts:mask_impossible=1", "it must be true or false"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
+        ("argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),
         ("random:lanes=2", "random has no settings"),
         ("go_mcts:lanes=2:lanes=3", "lanes is given twice"),
         ("random:explore=0.1:explore=0.2", "explore is given twice"),

@@ -1,0 +1,51 @@
+"""The configuration of ``python -m search.values``."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from cluster.validation import at_least, require
+from games.config import GameConfig
+from learner.config import EngineConfig
+from search.config import SearchConfig
+
+
+@dataclass
+class ValuesConfig:
+    """One measurement of a network's values."""
+
+    game: GameConfig = MISSING
+    checkpoint: str = MISSING
+    """Checkpoint directory of the network; players that need one and name none use it too."""
+    decisions: int = 1000
+    """Decisions that are measured, one of each deal."""
+    worlds: int = 100
+    """Deals sampled for every decision, even; each is played out after every legal action."""
+    player: str = ""
+    """Plays the deals, in every seat; empty for ``hearts_rules:explore=0.08`` in Hearts, else ``random``."""
+    playouts: str = ""
+    """Plays the sampled deals out, in every seat; empty for ``hearts_rules`` in Hearts, else ``random``."""
+    thresholds: list[float] = field(default_factory=list)
+    """Thresholds of ArgmaxVal* whose choices are judged, with every policy weight; empty for
+    ``search.argmax_val.threshold`` alone."""
+    policy_weights: list[float] = field(default_factory=list)
+    """Policy weights of ArgmaxVal*; empty for ``search.argmax_val.policy_weight`` alone."""
+    seed: int = 1
+    """Names the deals, the worlds and everything random in them."""
+    out: str = ""
+    """JSON file of the result; empty to print only."""
+    table_size: int = 512
+    """Worlds played out side by side; where a network plays, memory for keys and values grows with it."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+
+    def __post_init__(self) -> None:
+        at_least("", self, 3, "decisions")
+        at_least("", self, 2, "worlds")
+        require(self.worlds % 2 == 0, "", self, "worlds", "even, because the worlds are halved")
+        at_least("", self, 1, "table_size")
+        at_least("", self, 0, "seed")
+        probabilities = all(0 <= threshold <= 1 for threshold in self.thresholds)
+        require(probabilities, "", self, "thresholds", "numbers between 0 and 1")
+        weights = all(0 <= weight <= 100 for weight in self.policy_weights)
+        require(weights, "", self, "policy_weights", "numbers between 0 and 100")

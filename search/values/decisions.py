@@ -1,0 +1,101 @@
+"""The decisions that values are measured on: one position of each of many played deals.
+
+Letters: ``B`` deals, ``M`` decisions, ``P`` seats, ``L`` token positions, ``V`` tokens of the vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive, derive_many
+from search.players.player import Player
+from search.table import play_table
+
+THIRDS = ("early", "middle", "late")
+_MAX_ROUNDS = 20
+"""Times so many deals are played as decisions are wanted, before a third that is still short stays so."""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Turns of one seat each that leave a choice, each from a deal of its own: what the seat has seen, no more."""
+
+    tokens: np.ndarray
+    """``[M, L]``: the seat's history, ``eos`` behind it."""
+    lengths: np.ndarray
+    """``int64[M]``: tokens in each history."""
+    legal: np.ndarray
+    """``bool[M, V]``: legal actions, at least two in every row."""
+    third: np.ndarray
+    """``int64[M]``: index into ``THIRDS``, by the place among all choices that the seat had in its deal."""
+
+
+def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size: int = 512) -> Decisions:
+    """``count`` decisions, as many early as middle and late ones; fewer where a game hardly has one of these.
+
+    A seat's choices in a deal, its turns with at least two legal actions, are divided into thirds; one choice of one
+    third of one seat is drawn from each deal, thirds and seats taking turns from deal to deal.
+
+    Args:
+        player: plays every seat of the deals.
+        table_size: deals played side by side.
+
+    Raises:
+        ValueError: nobody ever has a choice.
+    """
+    left = np.full(3, count // 3) + (np.arange(3) < count % 3)
+    tokens, places, thirds = [], [], []
+    for first in range(0, count * _MAX_ROUNDS, count):
+        histories, choices = _played(game, player, first, count, seed, table_size)
+        draws = derive_many(derive(seed, "values", "draws"), count, first)
+        for row in range(count):
+            third = (first + row) % 3
+            candidates = places_of_third(choices[row], third)
+            if left[third] and len(candidates):
+                left[third] -= 1
+                tokens.append(histories[row])
+                places.append(candidates[int(draws[row] % np.uint64(len(candidates)))])
+                thirds.append(third)
+        if not left.any():
+            break
+    if not tokens:
+        raise ValueError(f"nobody had two legal actions in {count * _MAX_ROUNDS} deals of {game.name}")
+    return _decisions(game, np.array(tokens), np.array(places, np.int64), np.array(thirds, np.int64))
+
+
+def places_of_third(choices: np.ndarray, third: int) -> np.ndarray:
+    """``int64[...]``: those of the marked places (``bool[L]``) that lie in a third (0, 1, 2): the middle of the i-th of
+    n equal parts decides, so that a lone choice is a middle one, and two are an early and a late one."""
+    places = np.flatnonzero(choices)
+    part = 3 * (2 * np.arange(len(places)) + 1) // (2 * max(len(places), 1))
+    return places[part == third]
+
+
+def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``bool[B, L]``: after how many tokens of each history (``[B, L]``, ``int[B]``) its seat acts and has a choice."""
+    views = game.views(tokens, np.zeros(len(tokens), np.int64))
+    places = np.zeros(tokens.shape, np.bool_)
+    for place in range(int(lengths.max())):
+        places[:, place] = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
+        game.advance(views, tokens[:, place])
+    return places
+
+
+def _played(
+    game: Game, player: Player, first: int, count: int, seed: int, table_size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Deals ``first .. first + count - 1`` as one seat of each saw them, ``[B, L]``, and its ``choice_places``."""
+    deals = derive_many(derive(seed, "values", "deals"), count, first)
+    seating = np.zeros((count, game.num_players), np.int64)
+    secret = derive(seed, "values", "turns")
+    states = play_table(game, [player], seating, deals, table_size, secret=secret).states
+    seats = np.arange(first, first + count) // 3 % game.num_players
+    tokens, lengths = game.histories(states, seats)
+    return tokens, choice_places(game, tokens, lengths)
+
+
+def _decisions(game: Game, tokens: np.ndarray, places: np.ndarray, thirds: np.ndarray) -> Decisions:
+    """The decisions after ``places`` tokens of whole histories; what follows there is taken away."""
+    before = np.where(np.arange(tokens.shape[1]) < places[:, None], tokens, game.vocabulary.eos).astype(tokens.dtype)
+    return Decisions(before, places, game.view_legal(game.views(before, places)), thirds)

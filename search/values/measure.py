@@ -1,0 +1,218 @@
+"""A network's values against the reference: correlation, explained variance, and what choosing by them costs.
+
+Letters: ``M`` decisions, ``V`` tokens of the vocabulary, ``Z`` candidates, ``W`` worlds, ``C`` terms of a statistic.
+
+*Correlation within decisions*: Pearson's of V(h.a) and the reference over all candidates, both less their means over
+the actions of the decision. It tells whether actions are put in the right order, not whether positions are.
+
+*R2*: of the variance of what single playouts end with, the share that V(h.a) explains; every decision weighs alike.
+
+*Regret* of a choice: the reference of the best action less that of the chosen one. The best of noisy means looks
+better than it is, so the best action is found on one half of the worlds and judged on the other, both ways, and the
+two are averaged. The action so found may be a lesser one: the regret is never overstated, on average, and a good choice
+may come out below 0. All choices are held against the same action, so the difference of two regrets has no bias.
+
+Both *at most* figures say what a perfect V would reach against a reference of so many worlds: they follow from the
+agreement of the two halves. Every deal gives one decision, so intervals over decisions are intervals over deals.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from learner.observation_model import EMPTY, ObservationModel, by_token
+from search.config import ArgmaxValConfig
+from search.players.argmax_val import argmax_val
+from search.players.histories import tokens_since
+from search.players.policy import legal_policy
+from search.tournament.statistics import MIN_DEALS
+from search.values.decisions import THIRDS, Decisions
+
+_BATCH = 64
+"""Histories of one query: they hold their keys and values at the same time."""
+_SMALLEST_VARIANCE = 1e-12
+"""Of utilities of the size of 1, below which there is only rounding."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its 95 % interval over deals."""
+
+    value: float | None
+    """None where it is not defined, such as the correlation with values that are all equal."""
+    low: float | None = None
+    high: float | None = None
+    """None where there are too few deals."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The figures of the decisions of one third, or of all; None where there is no decision."""
+
+    name: str
+    decisions: int
+    actions: float
+    """Mean number of legal actions."""
+    correlation: Estimate
+    correlation_at_most: float | None
+    r2: Estimate
+    r2_at_most: float | None
+    regrets: dict[str, Estimate]
+    """How an action is chosen -> its mean regret in units of the utility."""
+
+
+def ask(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+    """``float32[M, V]`` p(token | h) of every decision, and ``float32[M, V]`` V(h.a) of its legal actions, NaN
+    elsewhere."""
+    next_token, values = [], []
+    for first in range(0, len(decisions.legal), _BATCH):
+        rows = slice(first, first + _BATCH)
+        lengths, legal = decisions.lengths[rows], decisions.legal[rows]
+        new = tokens_since(decisions.tokens[rows], np.zeros_like(lengths), lengths)
+        answer = model.query(np.full(len(legal), EMPTY), *new, legal)
+        model.release(np.concatenate([answer.handles, answer.action_handles]))
+        next_token.append(answer.next_token)
+        values.append(by_token(answer.action_values, legal))
+    return np.concatenate(next_token), np.concatenate(values)
+
+
+def measure(
+    decisions: Decisions,
+    next_token: np.ndarray,
+    values: np.ndarray,
+    utilities: np.ndarray,
+    settings: Mapping[str, ArgmaxValConfig],
+) -> list[Part]:
+    """The figures of every third, then of all decisions.
+
+    Args:
+        next_token, values: what ``ask`` gives.
+        utilities: ``float32[Z, W]``, what ``playout_utilities`` gives; ``W`` even.
+        settings: name -> settings of ArgmaxVal* whose choices are judged besides the others.
+    """
+    legal = decisions.legal
+    means = np.stack([utilities[:, half::2].mean(axis=1, dtype=np.float64) for half in (0, 1)])
+    halves = np.stack([by_token(mean, legal) for mean in means]).astype(np.float64)
+    squares = by_token(np.square(utilities, dtype=np.float64).mean(axis=1), legal).astype(np.float64)
+    terms = _terms(values.astype(np.float64), halves, squares)
+    regrets = {
+        name: regret(halves, legal, weights) for name, weights in choices(next_token, values, legal, settings).items()
+    }
+    parts = [(name, decisions.third == third) for third, name in enumerate(THIRDS)]
+    parts.append(("all", np.ones(len(legal), np.bool_)))
+    return [
+        _part(name, legal[rows], terms[rows], {key: column[rows] for key, column in regrets.items()})
+        for name, rows in parts
+    ]
+
+
+def choices(
+    next_token: np.ndarray, values: np.ndarray, legal: np.ndarray, settings: Mapping[str, ArgmaxValConfig]
+) -> dict[str, np.ndarray]:
+    """How an action is chosen -> ``float64[M, V]``, the probability of each action; rows sum to 1."""
+    policy = legal_policy(next_token, legal)
+    actions = {
+        "largest V(h.a)": np.where(legal, values, -np.inf).argmax(axis=1),
+        "most probable": np.where(legal, policy, -np.inf).argmax(axis=1),
+    } | {
+        name: argmax_val(next_token, values, legal, one.threshold, one.policy_weight) for name, one in settings.items()
+    }
+    one_hot = np.eye(legal.shape[1])
+    return {name: one_hot[chosen] for name, chosen in actions.items()} | {
+        "random": legal / legal.sum(axis=1, keepdims=True)
+    }
+
+
+def regret(halves: np.ndarray, legal: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``float64[M]``: the regret of choosing with the probabilities ``weights`` (``float[M, V]``).
+
+    Args:
+        halves: ``float64[2, M, V]``, the reference by each half of the worlds; anything where not ``legal``.
+    """
+    rows, worth = np.arange(len(legal)), np.where(legal, halves, 0.0)
+    total = np.zeros(len(legal))
+    for found, judged in ((0, 1), (1, 0)):
+        best = np.where(legal, halves[found], -np.inf).argmax(axis=1)
+        total += worth[judged, rows, best] - (weights * worth[judged]).sum(axis=1)
+    return total / 2
+
+
+def jackknife(statistic: Callable[[np.ndarray], np.ndarray], terms: np.ndarray) -> Estimate:
+    """A statistic of the means of some terms, with its interval from leaving out one decision after the other.
+
+    For a mean itself this is Student's t interval.
+
+    Args:
+        statistic: from means ``float64[..., C]`` to ``float64[...]``, NaN where it is not defined.
+        terms: ``float64[M, C]``, one row for each decision.
+    """
+    count = len(terms)
+    value = float(statistic(terms.mean(axis=0))) if count else np.nan
+    if np.isnan(value) or count < MIN_DEALS:
+        return Estimate(None if np.isnan(value) else value)
+    without = statistic((terms.sum(axis=0) - terms) / (count - 1))
+    error = np.sqrt((count - 1) / count * np.square(without - without.mean()).sum())
+    if np.isnan(error):
+        return Estimate(value)
+    half = float(stats.t.ppf(0.975, count - 1) * error)
+    return Estimate(value, value - half, value + half)
+
+
+def _terms(values: np.ndarray, halves: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """``float64[M, 8]``: what the statistics below are made of, one row for each decision.
+
+    Args:
+        values: ``float64[M, V]``, V(h.a), NaN where not legal, as everywhere here.
+        halves: ``float64[2, M, V]``, the reference by each half of the worlds.
+        squares: ``float64[M, V]``, mean square of what the playouts ended with.
+    """
+    reference = halves.mean(axis=0)
+    x, y, a, b = (one - np.nanmean(one, axis=1, keepdims=True) for one in (values, reference, *halves))
+    sums = [np.nansum(product, axis=1) for product in (x * y, x * x, y * y, a * b)]
+    errors = squares - 2 * values * reference + values**2
+    means = [np.nanmean(one, axis=1) for one in (errors, squares, reference, halves[0] * halves[1])]
+    return np.stack([*sums, *means], axis=1)
+
+
+def _correlation(means: np.ndarray) -> np.ndarray:
+    xy, xx, yy = (means[..., column] for column in (0, 1, 2))
+    return _ratio(xy, np.sqrt(xx * yy), np.minimum(xx, yy))
+
+
+def _correlation_at_most(means: np.ndarray) -> np.ndarray:
+    """Of the variance of the reference, the halves share what is not noise."""
+    yy, ab = means[..., 2], means[..., 3]
+    return np.sqrt(_ratio(np.maximum(ab, 0.0), yy, yy))
+
+
+def _r2(means: np.ndarray) -> np.ndarray:
+    error, square, mean = (means[..., column] for column in (4, 5, 6))
+    variance = square - mean**2
+    return 1.0 - _ratio(error, variance, variance)
+
+
+def _r2_at_most(means: np.ndarray) -> np.ndarray:
+    square, mean, shared = (means[..., column] for column in (5, 6, 7))
+    variance = square - mean**2
+    return _ratio(shared - mean**2, variance, variance)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """A ratio, NaN where there is no ``variance`` to speak of."""
+    varies = variance > _SMALLEST_VARIANCE
+    return np.where(varies, above / np.where(varies, below, 1.0), np.nan)
+
+
+def _part(name: str, legal: np.ndarray, terms: np.ndarray, regrets: Mapping[str, np.ndarray]) -> Part:
+    return Part(
+        name=name,
+        decisions=len(legal),
+        actions=float(legal.sum(axis=1).mean()) if len(legal) else 0.0,
+        correlation=jackknife(_correlation, terms),
+        correlation_at_most=jackknife(_correlation_at_most, terms).value,
+        r2=jackknife(_r2, terms),
+        r2_at_most=jackknife(_r2_at_most, terms).value,
+        regrets={key: jackknife(lambda means: means[..., 0], column[:, None]) for key, column in regrets.items()},
+    )

@@ -1,0 +1,107 @@
+"""What a measurement of values found out: its record, and its table."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from games.game import Game
+from search.values.measure import Estimate, Part
+
+FORMAT = 1
+"""Raised whenever the JSON changes its meaning."""
+_POINTS, _AHEAD, _UTILITY = "points", "points ahead of the mean of the others", "units of the utility"
+
+
+@dataclass(frozen=True)
+class ValuesResult:
+    """Everything worth keeping of a measurement; ``record`` is what goes to JSON."""
+
+    game: str
+    game_options: dict[str, bool | int | str]
+    utility: str
+    """Name of the utility that values and reference are of."""
+    unit: str
+    """What regrets are printed in."""
+    unit_per_utility: float
+    """So many of it are 1 of the utility; ``parts`` hold regrets in units of the utility."""
+    player: str
+    """Who played the deals."""
+    playouts: str
+    """Who played the worlds out."""
+    worlds: int
+    seed: int
+    parts: tuple[Part, ...]
+    """Thirds of the deal, then all."""
+    settings: dict[str, Any]
+    """Whatever the caller wants to have on record: the checkpoint, search settings."""
+
+    def record(self) -> dict[str, Any]:
+        """The result as plain JSON types."""
+        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
+        return record
+
+
+def unit_of(game: Game, utility: np.ndarray) -> tuple[str, float]:
+    """What 1 of a utility (``float32[K]``) is in points, and the name of that unit.
+
+    Where the utility is linear in a seat's own points, points; where it is in their lead over the mean of the others,
+    that lead (equation 4 of paper 001: 26 of them); elsewhere the utility's own unit.
+    """
+    points = game.outcomes.points.astype(np.float64)
+    own, others = points[:, 0], points[:, 1:].sum(axis=1) / max(points.shape[1] - 1, 1)
+    for name, amount in ((_POINTS, own), (_AHEAD, own - others)):
+        slope = _slope(utility.astype(np.float64), amount)
+        if slope:
+            return name, abs(slope)
+    return _UTILITY, 1.0
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> float:
+    """The slope of y over x where all lie on one line, else 0."""
+    x, y = x - x.mean(), y - y.mean()
+    slope = float((x * y).sum() / max((x * x).sum(), 1e-12))
+    return slope if np.allclose(slope * x, y, atol=1e-3) else 0.0
+
+
+def render(result: ValuesResult) -> RenderableType:
+    """The result as rich prints it: correlation and R2, then the regret of every way to choose."""
+    parts = result.parts
+    table = Table(title=f"values in {result.game}: {parts[-1].decisions} decisions, {result.worlds} worlds each")
+    table.add_column("with 95 % intervals", overflow="fold")
+    for part in parts:
+        table.add_column(part.name, justify="right", no_wrap=True)
+
+    def row(name: str, cell: Callable[[Part], str], end: bool = False) -> None:
+        table.add_row(name, *(cell(part) for part in parts), end_section=end)
+
+    row("decisions", lambda part: str(part.decisions))
+    row("legal actions", lambda part: f"{part.actions:.1f}", end=True)
+    row("correlation within decisions", lambda part: _written(part.correlation))
+    row("  at most", lambda part: _number(part.correlation_at_most))
+    row("R2 of single playouts", lambda part: _written(part.r2))
+    row("  at most", lambda part: _number(part.r2_at_most), end=True)
+    table.add_row("regret of choosing", *([""] * len(parts)))
+    for name in parts[-1].regrets:
+        row(f"  {name}", lambda part, name=name: _written(part.regrets[name], result.unit_per_utility))  # type: ignore[misc]
+    told = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"
+    return Group(table, Text(told))
+
+
+def _written(estimate: Estimate, scale: float = 1.0) -> str:
+    """``value ± half the interval``; ``-`` for what is not known."""
+    if estimate.value is None:
+        return "-"
+    text = _number(scale * estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} ± {_number(scale * (estimate.high - estimate.low) / 2)}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:z.2f}"

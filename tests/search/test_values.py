@@ -1,0 +1,358 @@
+"""A network's values against playouts: decisions and figures by hand, and the command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.openspiel import OpenSpielGame
+from games.rng import derive_many
+from learner.model.checkpoint import save_weights
+from search.config import ArgmaxValConfig
+from search.players.exploring import Exploring
+from search.players.hearts_rules import HeartsRules
+from search.players.player import Turns
+from search.players.random_player import RandomPlayer
+from search.table import play_table
+from search.tournament.statistics import mean_interval
+from search.values.config import ValuesConfig
+from search.values.decisions import Decisions, choice_places, draw_decisions, places_of_third
+from search.values.measure import ask, jackknife, measure, regret
+from search.values.reference import play_out, playout_utilities
+from search.values.report import unit_of
+from tests.learner.material import tiny_net
+from tests.search.models import FunctionModel, History
+
+ROOT = Path(__file__).parents[2]
+JACK, QUEEN, KING = 0, 1, 2
+PASS, BET = 0, 1
+KUHN = OpenSpielGame("kuhn_poker")
+HEARTS = HeartsGame()
+
+
+# ---- the reference
+
+
+def facing_a_bet(*deals: tuple[int, int, tuple[int, ...]]) -> Decisions:
+    """Kuhn poker, to fold or to call: (card of seat 0, of seat 1, their actions)."""
+    states = KUHN.replay([[first, second, *actions] for first, second, actions in deals])
+    tokens, lengths = KUHN.histories(states, KUHN.to_move(states))
+    return Decisions(tokens, lengths.astype(np.int64), KUHN.legal(states), np.arange(len(states)) % 3)
+
+
+CERTAIN = facing_a_bet(
+    (JACK, KING, (BET,)), (QUEEN, JACK, (BET,)), (KING, JACK, (PASS, BET)), (JACK, KING, (PASS, BET))
+)
+"""Whoever holds the king wins by calling, whoever holds the jack loses, whatever the other has."""
+FOLD_CALL = np.array([[-0.5, 1.0], [-0.5, -1.0], [-0.5, 1.0], [-0.5, -1.0]])
+"""What folding and calling there ends with, over 2, the largest return."""
+
+
+def references(decisions: Decisions, worlds: int = 20) -> np.ndarray:
+    return playout_utilities(KUHN, decisions, None, KUHN.outcomes.utility(), worlds, seed=1)
+
+
+def test_where_the_outcome_of_an_action_is_certain_the_reference_is_the_outcome_in_every_world() -> None:
+    assert np.array_equal(references(CERTAIN), np.repeat(FOLD_CALL.reshape(-1, 1), 20, axis=1))
+
+
+def test_the_worlds_of_an_uncertain_decision_are_all_that_can_be_equally_often() -> None:
+    fold, call = references(facing_a_bet((KING, QUEEN, (BET,))), worlds=400)
+    assert (fold == -0.5).all()
+    assert set(call.tolist()) == {-1.0, 1.0}
+    assert abs(call.mean()) < 0.2  # four standard deviations; the deal itself is one that calling loses
+
+
+def test_actions_meet_the_same_worlds() -> None:
+    cards = []
+
+    class Watching(RandomPlayer):
+        def act(self, turns: Turns) -> np.ndarray:
+            cards.append(turns.tokens[:, :2].tolist())
+            return super().act(turns)
+
+    first = KUHN.replay([[QUEEN, KING]])
+    tokens, lengths = KUHN.histories(first, np.array([0]))
+    decision = Decisions(tokens, lengths.astype(np.int64), KUHN.legal(first), np.zeros(1, np.int64))
+    playout_utilities(KUHN, decision, Watching(), KUHN.outcomes.utility(), 20, seed=1)
+    after_passing, after_betting = cards[0][:20], cards[0][20:]
+    assert after_passing == after_betting
+    assert len({tuple(seat_and_card) for seat_and_card in after_passing}) == 2, "the jack or the king"
+
+
+def test_late_in_a_hearts_deal_when_all_is_settled_every_action_is_worth_what_the_deal_ended_with() -> None:
+    states = play_table(HEARTS, [RandomPlayer()], np.zeros((200, 4), np.int64), derive_many(3, 200), secret=1).states
+    seats = np.arange(200) % 4
+    tokens, lengths = HEARTS.histories(states, seats)
+    places = [int(np.flatnonzero(marked)[-1]) for marked in choice_places(HEARTS, tokens, lengths)]
+    views = HEARTS.views(tokens, np.array(places))
+    settled = np.flatnonzero(HEARTS.view_outcomes(views).sum(axis=1) == 1)
+    assert len(settled) >= 5
+    legal = HEARTS.view_legal(views)[settled]
+    decisions = Decisions(tokens[settled], np.array(places)[settled], legal, np.full(len(settled), 2))
+    utility = HEARTS.outcomes.utility("relative")
+    truth = utility[HEARTS.outcome(states)[settled, seats[settled]]]
+    found = playout_utilities(HEARTS, decisions, HeartsRules(), utility, 6, seed=1)
+    assert np.array_equal(found, np.repeat(np.repeat(truth, legal.sum(axis=1))[:, None], 6, axis=1))
+
+
+def test_the_playout_loop_plays_as_a_table_does() -> None:
+    seeds = derive_many(4, 8)
+    states = HEARTS.deal(seeds)
+    play_out(HEARTS, HeartsRules(), states, seeds)
+    assert np.array_equal(
+        states, play_table(HEARTS, [HeartsRules()], np.zeros((8, 4), np.int64), seeds, secret=1).states
+    )
+
+
+@pytest.mark.parametrize("player", [None, HeartsRules(), Exploring(HeartsRules(), 0.3)])
+def test_playouts_depend_on_the_seed_alone_and_not_on_what_is_played_beside_them(player) -> None:
+    decisions = draw_decisions(HEARTS, HeartsRules(), 3, seed=2)
+    utility = HEARTS.outcomes.utility()
+    together = playout_utilities(HEARTS, decisions, player, utility, 4, seed=2)
+    assert np.array_equal(playout_utilities(HEARTS, decisions, player, utility, 4, seed=2, table_size=7), together)
+    assert not np.array_equal(playout_utilities(HEARTS, decisions, player, utility, 4, seed=3), together)
+
+
+# ---- the decisions
+
+
+def test_choices_are_divided_into_thirds_by_their_place() -> None:
+    def thirds(count: int) -> list[list[int]]:
+        return [places_of_third(np.ones(count, bool), third).tolist() for third in range(3)]
+
+    assert thirds(0) == [[], [], []]
+    assert thirds(1) == [[], [0], []]
+    assert thirds(2) == [[0], [], [1]]
+    assert thirds(3) == [[0], [1], [2]]
+    assert thirds(7) == [[0, 1], [2, 3, 4], [5, 6]]
+    assert places_of_third(np.array([False, True, True, False, True]), 1).tolist() == [2]
+
+
+def test_a_seat_has_a_choice_where_the_true_state_leaves_it_one() -> None:
+    states = HEARTS.deal(derive_many(5, 6))
+    expected: list[list[int]] = [[] for _ in states]
+    while (HEARTS.to_move(states) >= 0).all():
+        legal = HEARTS.legal(states)
+        lengths = HEARTS.histories(states, np.zeros(6, np.int64))[1]
+        for row in np.flatnonzero((HEARTS.to_move(states) == 0) & (legal.sum(axis=1) > 1)):
+            expected[row].append(int(lengths[row]))
+        HEARTS.play(states, legal.argmax(axis=1))
+    found = choice_places(HEARTS, *HEARTS.histories(states, np.zeros(6, np.int64)))
+    assert [np.flatnonzero(row).tolist() for row in found] == expected
+
+
+def test_decisions_come_evenly_from_the_thirds_and_hold_nothing_of_what_follows() -> None:
+    decisions = draw_decisions(HEARTS, HeartsRules(), 20, seed=1)
+    assert np.bincount(decisions.third).tolist() == [7, 7, 6]
+    assert (decisions.legal.sum(axis=1) >= 2).all()
+    behind = np.arange(decisions.tokens.shape[1]) >= decisions.lengths[:, None]
+    assert (decisions.tokens[behind] == HEARTS.vocabulary.eos).all()
+    assert HEARTS.consistent(HEARTS.views(decisions.tokens, decisions.lengths)).all()
+    by_third = [decisions.lengths[decisions.third == third].mean() for third in range(3)]
+    assert by_third == sorted(by_third)
+    again = draw_decisions(HEARTS, HeartsRules(), 20, seed=1, table_size=3)
+    assert all(np.array_equal(a, b) for a, b in zip(vars(decisions).values(), vars(again).values(), strict=True))
+    assert not np.array_equal(draw_decisions(HEARTS, HeartsRules(), 20, seed=2).tokens, decisions.tokens)
+
+
+def test_a_game_in_which_choices_are_few_gives_what_it_has() -> None:
+    decisions = draw_decisions(KUHN, RandomPlayer(), 9, seed=1)
+    assert np.bincount(decisions.third).tolist() == [3, 3, 3]
+
+
+# ---- the figures
+
+
+def says(game: Game, decisions: Decisions, values: np.ndarray) -> FunctionModel:
+    """A model whose V(h.a) of a decision's actions are these (``[M, A]``); the first action is the likeliest."""
+    table: dict[History, float] = {}
+    for row, length in enumerate(decisions.lengths):
+        history = tuple(int(token) for token in decisions.tokens[row, :length])
+        for action, value in zip(np.flatnonzero(decisions.legal[row]), values[row], strict=True):
+            table[(*history, int(action))] = value
+    falling = 0.5 ** np.arange(game.vocabulary.size)
+    return FunctionModel(lambda history: (falling, table.get(history, 0.0)))
+
+
+def measured(sign: float) -> list:
+    model = says(KUHN, CERTAIN, sign * FOLD_CALL)
+    parts = measure(CERTAIN, *ask(model, CERTAIN), references(CERTAIN), {"likely": ArgmaxValConfig(threshold=0.6)})
+    assert not model.slots, "handles that nobody released"
+    return parts
+
+
+def test_a_model_that_returns_the_reference_has_correlation_1_and_no_regret() -> None:
+    everything = measured(1.0)[-1]
+    assert everything.decisions == 4 and everything.actions == 2
+    assert everything.correlation.value == pytest.approx(1) and everything.correlation_at_most == pytest.approx(1)
+    assert everything.r2.value == pytest.approx(1) and everything.r2_at_most == pytest.approx(1)
+    assert everything.regrets["largest V(h.a)"].value == 0
+
+
+def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_regret() -> None:
+    """It folds the king for 1.5 and calls with the jack for 0.5; folding always costs 1.5 and nothing."""
+    everything = measured(-1.0)[-1]
+    assert everything.correlation.value == pytest.approx(-1)
+    assert everything.r2.value == pytest.approx(1 - 4 * 0.625 / (0.625 - 0.25**2))
+    regrets = {name: estimate.value for name, estimate in everything.regrets.items()}
+    assert regrets == {"largest V(h.a)": 1.0, "most probable": 0.75, "likely": 0.75, "random": 0.5}
+
+
+def test_more_decisions_than_one_query_takes_are_asked_in_several_and_have_intervals() -> None:
+    many = Decisions(*(np.concatenate([column] * 20) for column in vars(CERTAIN).values()))
+    model = says(KUHN, CERTAIN, -FOLD_CALL)
+    next_token, values = ask(model, many)
+    assert np.array_equal(values[many.legal].reshape(-1, 2), np.tile(-FOLD_CALL, (20, 1)))
+    assert len(model.histories_asked) == 80 and not model.slots
+    everything = measure(many, next_token, values, references(many), {})[-1]
+    largest = everything.regrets["largest V(h.a)"]
+    assert (largest.value, everything.correlation.value) == pytest.approx((1.0, -1.0))
+    assert largest.high - 1 == pytest.approx(1.99 * 0.5 / 79**0.5, abs=1e-3), "1.5 and 0.5, as often"
+
+
+def test_every_third_has_figures_of_its_own() -> None:
+    """King, jack, king, jack at the thirds 0, 1, 2, 0."""
+    parts = measured(-1.0)
+    assert [(part.name, part.decisions) for part in parts] == [("early", 2), ("middle", 1), ("late", 1), ("all", 4)]
+    assert [part.regrets["largest V(h.a)"].value for part in parts] == [1.0, 0.5, 1.5, 1.0]
+
+
+def test_figures_that_are_not_defined_or_have_too_few_deals_are_none() -> None:
+    constant = np.zeros_like(FOLD_CALL)
+    parts = measure(CERTAIN, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})
+    assert parts[-1].correlation.value is None
+    assert parts[-1].regrets["random"].low is None and parts[-1].regrets["random"].value == 0.5
+    nobody = Decisions(CERTAIN.tokens, CERTAIN.lengths, CERTAIN.legal, np.zeros(4, np.int64))
+    late = measure(nobody, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})[2]
+    assert late.decisions == 0 and late.r2.value is None and late.regrets["random"].value is None
+
+
+def noisy(spread: float, decisions: int = 1500, actions: int = 4, worlds: int = 20) -> tuple[Decisions, ...]:
+    """Made-up decisions, true values of the actions (``[M, A]``, this much apart) and playouts with noise of 1."""
+    rng = np.random.default_rng(7)
+    truth = spread * rng.normal(size=(decisions, actions))
+    playouts = truth.reshape(-1, 1) + rng.normal(size=(decisions * actions, worlds))
+    legal = np.ones((decisions, actions), bool)
+    return Decisions(legal, np.ones(decisions, np.int64), legal, np.arange(decisions) % 3), truth, playouts
+
+
+def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_the_reference() -> None:
+    decisions, _, playouts = noisy(0.0)
+    even = decisions.legal / 4
+    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(decisions.legal.shape) for half in (0, 1)])
+    honest = regret(halves, decisions.legal, even)
+    assert abs(honest.mean()) < 4 * honest.std() / np.sqrt(len(honest))
+    both = halves.mean(axis=0)
+    assert (both.max(axis=1) - both.mean(axis=1)).mean() > 0.2, "the best of noisy means looks better"
+
+
+def test_the_regret_is_never_overstated_and_differences_of_regrets_are_exact() -> None:
+    decisions, truth, playouts = noisy(0.5)
+    best, worst = truth.argmax(axis=1), truth.argmin(axis=1)
+    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(truth.shape) for half in (0, 1)])
+    costs = {
+        name: regret(halves, decisions.legal, np.eye(4)[one]).mean() for name, one in (("best", best), ("worst", worst))
+    }
+    gap = (truth.max(axis=1) - truth.min(axis=1)).mean()
+    assert -0.1 < costs["best"] < 0
+    assert costs["worst"] - costs["best"] == pytest.approx(gap, abs=0.02)
+
+
+def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_most() -> None:
+    decisions, truth, playouts = noisy(0.3)
+    answers = np.full(truth.shape, 0.25), truth
+    everything = measure(decisions, *answers, playouts, {})[-1]
+    assert everything.correlation_at_most == pytest.approx((0.09 / (0.09 + 1 / 20)) ** 0.5, abs=0.02)
+    assert everything.correlation.value == pytest.approx(everything.correlation_at_most, abs=0.02)
+    assert everything.r2_at_most == pytest.approx(0.09 / 1.09, abs=0.01)
+    assert everything.r2.value == pytest.approx(everything.r2_at_most, abs=0.01)
+    assert everything.correlation.low < everything.correlation.value < everything.correlation.high
+
+
+def test_the_interval_of_a_mean_is_the_t_interval_of_tournaments() -> None:
+    values = np.random.default_rng(1).exponential(size=(30, 1))
+    estimate, ends = jackknife(lambda means: means[..., 0], values), mean_interval(values)
+    assert ends is not None
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((values.mean(), ends[0][0], ends[1][0]))
+
+
+def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
+    assert unit_of(HEARTS, HEARTS.outcomes.utility("relative")) == (
+        "points ahead of the mean of the others",
+        pytest.approx(26, abs=1e-3),
+    )
+    assert unit_of(HEARTS, HEARTS.outcomes.utility("own")) == ("points", pytest.approx(26, abs=1e-3))
+    assert unit_of(KUHN, KUHN.outcomes.utility()) == ("points", pytest.approx(2))
+    assert unit_of(HEARTS, HEARTS.outcomes.utility() ** 2) == ("units of the utility", 1.0)
+
+
+# ---- the command
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("networks") / "tiny"
+    save_weights(path, tiny_net(HEARTS), HEARTS)
+    return str(path)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "search.values", *arguments]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_path: Path) -> None:
+    out = tmp_path / "values.json"
+    lists = ("thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
+    done = command(f"checkpoint={checkpoint}", "decisions=9", "worlds=4", "playouts=argmax_val", *lists, f"out={out}")
+    assert done.returncode == 0, done.stderr
+    assert "correlation within" in done.stdout and "middle" in done.stdout
+    record = json.loads(out.read_text())
+    assert [part["decisions"] for part in record["parts"]] == [3, 3, 3, 9]
+    assert list(record["parts"][0]["regrets"]) == [
+        "largest V(h.a)",
+        "most probable",
+        "argmax_val:threshold=0.05:policy_weight=0",
+        "argmax_val:threshold=0.05:policy_weight=0.1",
+        "argmax_val:threshold=0.2:policy_weight=0",
+        "argmax_val:threshold=0.2:policy_weight=0.1",
+        "random",
+    ]
+    assert record["settings"]["checkpoint"]["path"] == checkpoint
+    assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("worlds=5",), "worlds=5: must be even"),
+        (("checkpoint=/nowhere/at/all",), "/nowhere/at/all: no such directory"),
+        (("game=tests.search.toy:ToyGame",), "game=toy: cannot sample hidden hands"),
+    ],
+)
+def test_bad_input_ends_in_one_line_before_any_work(arguments: tuple[str, ...], message: str, checkpoint: str) -> None:
+    given = [f"checkpoint={checkpoint}"] if not arguments[0].startswith("checkpoint") else []
+    done = command(*given, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"thresholds": [0.1, 2.0]}, r"thresholds=\[0.1, 2.0\]: must be numbers between 0 and 1"),
+        ({"policy_weights": [-1.0]}, r"policy_weights=\[-1.0\]: must be numbers between 0 and 100"),
+        ({"decisions": 2}, "decisions=2: must be at least 3"),
+        ({"worlds": 0}, "worlds=0: must be at least 2"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ValuesConfig(**setting)
