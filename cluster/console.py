@@ -56,6 +56,12 @@ COMMANDS = {
         "search.tournament.config:TournamentConfig",
         "players=[hearts_rules,random] deals=20 game=hearts",
     ),
+    "play": Command(
+        "search.play",
+        "sit down and play in the terminal, or step through a hand of a shard",
+        "search.play.config:PlayConfig",
+        "hearts players=[hearts_rules]",
+    ),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }
