@@ -98,7 +98,7 @@ class PlayApp(App[None]):
         """Tokens, in order, not yet confirmed."""
         self.cursor = 0
         """Place among the legal choices."""
-        self._scene = layout.scene(self.tokens[: self.seen])
+        self.scene = layout.scene(self.tokens[: self.seen])
         self._hinting = False
         self._visits: dict[int, dict[int, Visits]] = {}
         """What was searched in this hand: ``seen`` -> action -> visits."""
@@ -126,9 +126,9 @@ class PlayApp(App[None]):
 
     def show(self, note: str = "") -> None:
         """Draw everything as it stands, with a ``note`` in the line of text until the next change."""
-        self._scene = self.pictures.scene(self.tokens[: self.seen])
+        self.scene = self.pictures.scene(self.tokens[: self.seen])
         view = self.query_one(TableView)
-        view.show(self._title(), self._scene.table, self._hand(), note or self._prompt())
+        view.show(self._title(), self.scene.table, self._hand(), note or self._prompt())
         if self._hinting and self.phase is not Phase.WATCHING:
             self._expect()
         else:
@@ -136,7 +136,7 @@ class PlayApp(App[None]):
         self.refresh_bindings()
 
     def _title(self) -> str:
-        left, right = f" Kibitz · {self._scene.title}", ""
+        left, right = f" Kibitz · {self.scene.title}", ""
         if self.phase is Phase.LOOKING:
             stops = self.pictures.stops(self.tokens)
             right = f"step {stops.index(self.seen) + 1} of {len(stops)}"
@@ -145,7 +145,7 @@ class PlayApp(App[None]):
         return f"{left}{right:>{HAND_WIDTH - 1 - len(left)}}"
 
     def _prompt(self) -> str:
-        needed = self._scene.needed
+        needed = self.scene.needed
         if self._resting:
             return "Any key takes the trick away"
         if self.phase is Phase.WATCHING:
@@ -154,20 +154,18 @@ class PlayApp(App[None]):
             return "← and → step through the hand" + (", n deals the next one" if self.session else "")
         if len(self.chosen) == needed:
             return "Enter confirms, Esc undoes"
-        return self._scene.prompt + (f": {len(self.chosen)} of {needed}" if needed > 1 else "")
+        return self.scene.prompt + (f": {len(self.chosen)} of {needed}" if needed > 1 else "")
 
     def _hand(self) -> Hand:
-        choices, cards = self._scene.choices, self._scene.cards
+        choices, cards = self.scene.choices, self.scene.cards
         if self.phase is Phase.CHOOSING:
             return draw_hand(choices, cards, self.chosen, legal_tokens(choices)[self.cursor])
-        done = self.tokens[self.seen : self.seen + self._scene.needed].tolist() if self.phase is Phase.LOOKING else []
+        done = self.tokens[self.seen : self.seen + self.scene.needed].tolist() if self.phase is Phase.LOOKING else []
         return draw_hand(choices, cards, done, cursor=None, keys="")
 
     def _scores(self) -> Text:
-        names = self.pictures.names
-        finished = self.session.points if self.session else np.zeros((0, len(names)), np.float32)
-        over = self.phase is Phase.LOOKING and self.seen == self.pictures.stops(self.tokens)[-1]
-        return draw_scores(names, self._scene.points, finished, over, self._scene.remarks)
+        finished = self.session.points if self.session else None
+        return draw_scores(self.pictures.names, self.scene.points, finished, self.scene.remarks)
 
     # ---- a hand goes on
 
@@ -197,7 +195,7 @@ class PlayApp(App[None]):
             self.seen = stop
             self.show()
             if stop < stops[-1] or rest_at_end:
-                await self._rest(self._scene.pause)
+                await self._rest(self.scene.pause)
 
     async def _rest(self, pause: Pause) -> None:
         """Leave the scene for a while; a key ends it where a trick lies."""
@@ -266,18 +264,18 @@ class PlayApp(App[None]):
 
     def action_choose(self, place: int) -> None:
         """Choose by key, or put back."""
-        legal = legal_tokens(self._scene.choices)
+        legal = legal_tokens(self.scene.choices)
         if place < len(legal):
             self._toggle(legal[place])
 
     def action_choose_at_cursor(self) -> None:
         """Choose what the cursor is at, or put it back."""
-        self._toggle(legal_tokens(self._scene.choices)[self.cursor])
+        self._toggle(legal_tokens(self.scene.choices)[self.cursor])
 
     def action_move(self, step: int) -> None:
         """Move the cursor over what can be chosen; in a hand that is over, step through it."""
         if self.phase is Phase.CHOOSING:
-            self.cursor = _clipped(self.cursor + step, len(legal_tokens(self._scene.choices)))
+            self.cursor = _clipped(self.cursor + step, len(legal_tokens(self.scene.choices)))
         elif self.phase is Phase.LOOKING:
             stops = self.pictures.stops(self.tokens)
             self.seen = stops[_clipped(stops.index(self.seen) + step, len(stops))]
@@ -296,7 +294,7 @@ class PlayApp(App[None]):
     def action_confirm(self) -> None:
         """Do what is chosen."""
         assert self.session is not None
-        missing = self._scene.needed - len(self.chosen)
+        missing = self.scene.needed - len(self.chosen)
         if missing:
             self.show(f"Choose {missing} more: by its key, with the arrows and space, or with the mouse")
             return
@@ -316,7 +314,7 @@ class PlayApp(App[None]):
         if self.phase is Phase.WATCHING:
             return
         self._hinting = True
-        searchable = not isinstance(self.hints, str) and len(legal_tokens(self._scene.choices)) > 1
+        searchable = not isinstance(self.hints, str) and len(legal_tokens(self.scene.choices)) > 1
         self.show("GO-MCTS searches" if searchable else "There is no choice to search")
         if searchable:
             self._search()
@@ -346,7 +344,7 @@ class PlayApp(App[None]):
     def _toggle(self, token: int) -> None:
         if self.phase is not Phase.CHOOSING:
             return
-        needed = self._scene.needed
+        needed = self.scene.needed
         if token in self.chosen:
             self.chosen.remove(token)
         elif needed == 1:
@@ -356,7 +354,7 @@ class PlayApp(App[None]):
             return
         else:
             self.chosen.append(token)
-        self.cursor = legal_tokens(self._scene.choices).index(token)
+        self.cursor = legal_tokens(self.scene.choices).index(token)
         self.show()
 
 

@@ -1,5 +1,8 @@
 """A rectangle of characters to draw on, each with a style of its own."""
 
+from itertools import groupby
+from operator import itemgetter
+
 from rich.text import Text
 
 
@@ -24,8 +27,8 @@ class Canvas:
         """What was drawn, line after line."""
         drawn = Text(no_wrap=True, end="")
         for y, line in enumerate(self._cells):
-            for character, style in line:
-                drawn.append(character, style or None)
+            for style, run in groupby(line, key=itemgetter(1)):
+                drawn.append("".join(map(itemgetter(0), run)), style or None)
             drawn.append("\n" if y < self.height - 1 else "")
         return drawn
 

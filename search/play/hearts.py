@@ -10,7 +10,7 @@ from games.hearts.cards import PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, Trick, card_text, is_red, stops, table_of
 from search.play.canvas import Canvas, shortened
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause, Scene
+from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause, Scene, final_points
 
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
 """The face of a card."""
@@ -63,9 +63,9 @@ class HeartsLayout:
         trick = table.tricks[-1] if table.tricks else None
         pause = Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD
         prompt = _prompt(table, needed)
-        return Scene(
-            _title(table), self._draw(table), choices, True, needed, prompt, pause, _last_trick(table), table.points
-        )
+        points = final_points(self._game, views) or table.points
+        remarks = _last_trick(table)
+        return Scene(_title(table), self._draw(table), choices, True, needed, prompt, pause, remarks, points)
 
     def _draw(self, table: Table) -> Text:
         canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)
@@ -74,8 +74,10 @@ class HeartsLayout:
             self._draw_name(canvas, seat, x, y, table.turn == seat)
         if trick is not None:
             _draw_trick(canvas, trick)
-        else:
-            canvas.centre(*_MIDDLE, _DIRECTIONS[table.direction] if table.direction >= 0 else "")
+        elif table.turn >= 0:
+            canvas.centre(*_MIDDLE, "You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads")
+        elif table.direction >= 0:
+            canvas.centre(*_MIDDLE, _DIRECTIONS[table.direction])
         if table.passed and (trick is None or len(table.tricks) == 1):
             _draw_cards(canvas, 9, f"To {_SEATS[table.direction]}", table.passed)
             _draw_cards(canvas, 10, f"From {_FROM[table.direction]}", table.received)

@@ -9,7 +9,7 @@ from rich.text import Text
 from games.game import Game, Next
 from search.play.canvas import shortened
 from search.play.hearts import HeartsLayout
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene
+from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene, final_points
 
 
 def layout_of(game: Game, players: Sequence[str]) -> Layout:
@@ -44,7 +44,8 @@ class PlainLayout:
         my_turn = self._game.next(view)[0] == Next.ACTION
         choices = tuple(Choice(int(token), self.token(int(token)), True) for token in actions)
         prompt = "Your turn" if my_turn else ""
-        return Scene(self._game.name, self._table(tokens), choices, False, int(my_turn), prompt)
+        table, points = self._table(tokens), final_points(self._game, view)
+        return Scene(self._game.name, table, choices, False, int(my_turn), prompt, points=points)
 
     def token(self, token: int) -> str:
         """See ``Layout``."""

@@ -14,30 +14,27 @@ PANEL_WIDTH = 30
 
 
 def draw_scores(
-    names: Sequence[str], so_far: Sequence[float], finished: np.ndarray, over: bool, remarks: Sequence[str] = ()
+    names: Sequence[str], points: Sequence[float], finished: np.ndarray | None = None, remarks: Sequence[str] = ()
 ) -> Text:
-    """Points of every seat: of this hand as far as they are known, and of all finished ones.
+    """Points of every seat, the observer's first.
 
     Args:
-        names: of the seats, the observer's first.
-        so_far: points in the current hand, empty where the game does not tell them before its end.
-        finished: ``float32[H, P]``: points of the finished hands.
-        over: whether the end of the last of them is shown.
+        points: in the hand on the table, empty where the game does not tell them before its end.
+        finished: ``float32[H, P]``: points of the finished hands; None where nobody counts.
         remarks: at most four lines for the bottom.
     """
     canvas = Canvas(PANEL_WIDTH, TABLE_HEIGHT)
-    canvas.put(1, 0, f"{'Points':<12}{'hand':>7}{'total':>9}", "bold")
-    current = finished[-1] if over and len(finished) else so_far
-    totals = finished.sum(axis=0)
+    totals = [""] * len(names) if finished is None else [f"{total:g}" for total in finished.sum(axis=0)]
+    canvas.put(1, 0, f"{'Points':<12}{'hand':>7}{'total' if finished is not None else '':>9}", "bold")
     for seat, name in enumerate(names):
-        hand = f"{current[seat]:g}" if len(current) else "-"
-        canvas.put(1, 1 + seat, f"{name:<12}{hand:>7}{totals[seat]:>9g}")
+        hand = f"{points[seat]:g}" if len(points) else "-"
+        canvas.put(1, 1 + seat, f"{name:<12}{hand:>7}{totals[seat]:>9}")
     y, bottom = len(names) + 2, TABLE_HEIGHT - len(remarks)
-    if len(finished):
+    if finished is not None and len(finished):
         canvas.put(1, y, "Hands", "bold")
         first = max(0, len(finished) - (bottom - y - 2))
-        for line, points in enumerate(finished[first:], start=1):
-            canvas.put(1, y + line, f"{first + line:>3} " + " ".join(f"{value:>5g}" for value in points))
+        for line, row in enumerate(finished[first:], start=1):
+            canvas.put(1, y + line, f"{first + line:>3} " + " ".join(f"{value:>5g}" for value in row))
     for line, remark in enumerate(remarks):
         canvas.put(1, bottom + line, remark, "bold" if line == 0 else "")
     return canvas.text()

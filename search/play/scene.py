@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from rich.text import Text
 
+from games.game import Game
+
 TABLE_WIDTH, TABLE_HEIGHT = 50, 16
 """Columns and lines of the table; with the panel beside it, the hand and three lines of text it fills 80 x 24."""
 
@@ -52,8 +54,14 @@ class Scene:
     pause: Pause = Pause.NONE
     remarks: tuple[str, ...] = ()
     """Lines below the points, such as the trick before."""
-    points: tuple[int, ...] = ()
-    """Points of each seat so far, the observer's first, where a game tells them before its end."""
+    points: tuple[float, ...] = ()
+    """Points of each seat, the observer's first: at the end of the hand, and before it where a game tells them."""
+
+
+def final_points(game: Game, views: np.ndarray) -> tuple[float, ...]:
+    """Points of each seat at the end of a hand as one seat's view (``[1]``) tells them, its own first; else nothing."""
+    label = int(game.view_outcome(views)[0])
+    return tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()
 
 
 class Layout(Protocol):

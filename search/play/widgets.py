@@ -22,16 +22,17 @@ class HandView(Static):
             super().__init__()
             self.token = token
 
-    _hand: Hand | None = None
+    hand = Hand(Text(), ())
+    """What is shown."""
 
     def show(self, hand: Hand) -> None:
         """Show these choices."""
-        self._hand = hand
+        self.hand = hand
         self.update(hand.text)
 
     def on_click(self, event: Click) -> None:
         """Tell which choice was clicked."""
-        token = self._hand.at(event.x, event.y) if self._hand else None
+        token = self.hand.at(event.x, event.y)
         if token is not None:
             self.post_message(self.Clicked(token))
 
