@@ -22,7 +22,13 @@ BELOW = {
 }
 """Package -> packages of ours that it may import."""
 
-COMMANDS = ("learner.__main__", "search.tournament.__main__", "selfplay.__main__", "selfplay.generate")
+COMMANDS = (
+    "learner.__main__",
+    "search.play.__main__",
+    "search.tournament.__main__",
+    "selfplay.__main__",
+    "selfplay.generate",
+)
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
 ONLY_IN = {
@@ -62,6 +68,7 @@ ONLY_IN = {
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "matplotlib": ("selfplay.report", "benchmarks.*"),
     "tensorboard": ("cluster.metrics",),
+    "textual": ("search.play.app", "search.play.widgets"),
     "pickle": (),
     "cloudpickle": (),
     "joblib": (),

@@ -36,13 +36,17 @@ def drive(app: PlayApp, script: Callable[[Pilot[None]], Awaitable[None]]) -> Non
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Everybody else has played, and the network has answered."""
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+    """Everybody else has played, the network has answered, and all of it is on the screen."""
+    await pilot.pause(0)
+    while not all(worker.is_finished for worker in pilot.app.workers):
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause(0)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
-    await pilot.press(*keys)
+    """Press keys and wait for what follows; ``pilot.press`` waits much longer."""
+    for key in keys:
+        pilot.app.simulate_key(key)
     await settled(pilot)
 
 
