@@ -39,8 +39,9 @@ async def settled(pilot: Pilot[None]) -> None:
     """Everybody else has played, the network has answered, and all of it is on the screen."""
     await pilot.pause(0)
     while not all(worker.is_finished for worker in pilot.app.workers):
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause(0)
+        await pilot.pause(0.005)
+    await pilot.pause(0)
+    await pilot.pause(0)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
@@ -58,5 +59,6 @@ async def play_hand(pilot: Pilot[None], app: PlayApp) -> None:
 
 
 def screen(app: PlayApp) -> list[str]:
-    """The lines on the screen."""
-    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+    """The lines on the screen, without the line of keys."""
+    strips = app.screen._compositor.render_strips()[:23]
+    return ["".join(segment.text for segment in strip) for strip in strips]
