@@ -145,8 +145,8 @@ def _new_shard(out: str, seed: int) -> str:
 
 
 def _check_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UserError("kibitz play needs a terminal: its input or output is a file or a pipe")
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # the screen is drawn on stderr
+        raise UserError("kibitz play needs a terminal; its input, output or error output is a file or a pipe")
     columns, lines = os.get_terminal_size()
     if columns < COLUMNS or lines < LINES:
         raise UserError(f"the terminal has {columns} x {lines} characters; make it {COLUMNS} x {LINES} or larger")

@@ -237,8 +237,7 @@ class PlayApp(App[None]):
             return
         tokens = self.tokens[:seen]
         hand[seen] = await self._think(lambda: hints.search(tokens))
-        if self._hinting and self.phase is not Phase.WATCHING:
-            self._expect()
+        self.show()
 
     # ---- keys and clicks
 

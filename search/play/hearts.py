@@ -21,6 +21,8 @@ CARD_WIDTH, CARD_HEIGHT = 5, 3
 _SEATS = ("You", "West", "North", "East")
 _NAME_AT = ((25, 14), (10, 4), (25, 0), (40, 4))
 """Column and line of each seat's name."""
+_POINTS_AT = 15, 8, 4, 8
+"""Line of each seat's points, below its name and card."""
 _CARD_AT = ((23, 11), (8, 5), (23, 1), (38, 5))
 _MIDDLE = 25, 6
 _DIRECTIONS = (
@@ -36,7 +38,7 @@ _FROM = ("", "East", "North", "West")
 class HeartsLayout:
     """Hearts, the observer at the bottom."""
 
-    names = _SEATS
+    names: tuple[str, ...] = _SEATS
     points_per_utility = float(UTILITY_POINTS)
 
     def __init__(self, game: HeartsGame, players: Sequence[str]) -> None:
@@ -72,6 +74,8 @@ class HeartsLayout:
         trick = table.tricks[-1] if table.tricks else None
         for seat, (x, y) in enumerate(_NAME_AT):
             self._draw_name(canvas, seat, x, y, table.turn == seat)
+            if table.points[seat]:
+                canvas.centre(x, _POINTS_AT[seat], f"{table.points[seat]} points")
         if trick is not None:
             _draw_trick(canvas, trick)
         elif table.turn >= 0:

@@ -120,7 +120,7 @@ class Session:
                 tokens=self.game.histories(states, seats)[0],
                 outcome=self.game.outcome(self._state)[0],
                 seat=seats,
-                player=np.array([self._name(seat) for seat in seats], object),
+                player=np.array([self._name(seat) for seat in range(count)], object),
                 deal_seed=np.full(count, self._deal_seed, np.uint64),
                 game=np.full(count, len(self._finished)),
             )

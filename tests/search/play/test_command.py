@@ -84,6 +84,17 @@ def test_the_name_of_the_game_may_stand_alone_and_bad_input_ends_with_2(argument
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_screen_that_would_be_drawn_into_a_file_is_refused() -> None:
+    ours, theirs = os.openpty()
+    try:
+        line = [sys.executable, "-m", "cluster.console", "play", "hearts", "players=[random]", "checkpoint="]
+        done = subprocess.run(line, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 2 and b"error output is a file or a pipe" in done.stderr
+
+
 class Terminal:
     """A command in a terminal of 80 x 24 characters."""
 
