@@ -41,7 +41,7 @@ def _play(config: PlayConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         specs = _seated(config, game)
-        shard = _new_shard(config.out, seed)
+        shard = new_shard(config.out, seed)
         engines = Engines(game, config.engine)
         players = _players(config, game, specs, engines)
         hints = _hints(config, game, engines, seed)
@@ -76,7 +76,8 @@ def _replay(config: PlayConfig) -> None:
             raise UserError(f"row={config.row}: what {config.replay} has there could not have happened")
         hints = _hints(config, game, Engines(game, config.engine), config.seed or 0)
         _check_terminal()
-    _run(PlayApp(layout_of(game, [""] * (game.num_players - 1)), tokens=tokens[:lengths], hints=hints))
+    layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
+    _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
 
 
 def _run(app: PlayApp) -> None:
@@ -128,7 +129,7 @@ def _hints(config: PlayConfig, game: Game, engines: Engines, seed: int) -> Hints
     return Hints(game, model, config.search.go_mcts, seed)
 
 
-def _new_shard(out: str, seed: int) -> str:
+def new_shard(out: str, seed: int) -> str:
     """Path of a shard that is not there yet; empty where none is wanted. ``UserError`` where it cannot be written."""
     if not out:
         return ""

@@ -22,10 +22,11 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer
 
-from search.play.hand import HAND_WIDTH, KEYS, Hand, draw_hand, legal_tokens
+from search.play.hand import HAND_WIDTH, Hand, draw_hand
 from search.play.hints import Hints, Visits
 from search.play.panel import draw_expectation, draw_note, draw_scores
 from search.play.scene import Layout, Pause
+from search.play.selection import KEYS, Selection, clipped, legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView, TableView
 
@@ -94,10 +95,7 @@ class PlayApp(App[None]):
         self.phase = Phase.LOOKING if session is None else Phase.WATCHING
         self.tokens = np.asarray(tokens) if session is None else session.history
         self.seen = layout.stops(self.tokens)[0]
-        self.chosen: list[int] = []
-        """Tokens, in order, not yet confirmed."""
-        self.cursor = 0
-        """Place among the legal choices."""
+        self.selection = Selection()
         self.scene = layout.scene(self.tokens[: self.seen])
         self._hinting = False
         self._visits: dict[int, dict[int, Visits]] = {}
@@ -145,21 +143,21 @@ class PlayApp(App[None]):
         return f"{left}{right:>{HAND_WIDTH - 1 - len(left)}}"
 
     def _prompt(self) -> str:
-        needed = self.scene.needed
         if self._resting:
             return "Any key takes the trick away"
         if self.phase is Phase.WATCHING:
             return "The others play"
         if self.phase is Phase.LOOKING:
             return "← and → step through the hand" + (", n deals the next one" if self.session else "")
-        if len(self.chosen) == needed:
+        chosen, needed = len(self.selection.chosen), self.selection.needed
+        if chosen == needed:
             return "Enter confirms, Esc undoes"
-        return self.scene.prompt + (f": {len(self.chosen)} of {needed}" if needed > 1 else "")
+        return self.scene.prompt + (f": {chosen} of {needed}" if needed > 1 else "")
 
     def _hand(self) -> Hand:
         choices, cards = self.scene.choices, self.scene.cards
         if self.phase is Phase.CHOOSING:
-            return draw_hand(choices, cards, self.chosen, legal_tokens(choices)[self.cursor])
+            return draw_hand(choices, cards, self.selection.chosen, self.selection.at_cursor)
         done = self.tokens[self.seen : self.seen + self.scene.needed].tolist() if self.phase is Phase.LOOKING else []
         return draw_hand(choices, cards, done, cursor=None, keys="")
 
@@ -174,7 +172,7 @@ class PlayApp(App[None]):
         """Show what has been played and let the others play, until it is the person's turn or the hand is over."""
         session = self.session
         assert session is not None
-        self.phase, self.chosen, self.cursor = Phase.WATCHING, [], 0
+        self.phase, self.selection = Phase.WATCHING, Selection()
         while True:
             others = not (session.over or session.my_turn)
             thinking = self._think(session.let_play) if others else None
@@ -183,9 +181,11 @@ class PlayApp(App[None]):
                 break
             await thinking
             self.tokens = session.history
-        self.phase = Phase.LOOKING if session.over else Phase.CHOOSING
         if session.over:
+            self.phase = Phase.LOOKING
             self._hand_over()
+        else:
+            self.phase, self.selection = Phase.CHOOSING, Selection(self.scene.choices, self.scene.needed)
         self.show()
 
     async def _catch_up(self, rest_at_end: bool) -> None:
@@ -218,7 +218,7 @@ class PlayApp(App[None]):
     @work(exclusive=True, group="expect")
     async def _expect(self) -> None:
         """Fill the panel with what the network expects behind what is shown and chosen."""
-        view, hints, seen, chosen = self.query_one(TableView), self.hints, self.seen, list(self.chosen)
+        view, hints, seen, chosen = self.query_one(TableView), self.hints, self.seen, list(self.selection.chosen)
         if isinstance(hints, str):
             view.show_panel(draw_note(f"No hints: {hints}"))
             return
@@ -263,41 +263,44 @@ class PlayApp(App[None]):
 
     def action_choose(self, place: int) -> None:
         """Choose by key, or put back."""
-        legal = legal_tokens(self.scene.choices)
-        if place < len(legal):
-            self._toggle(legal[place])
+        if place < len(self.selection.legal):
+            self._toggle(self.selection.legal[place])
 
     def action_choose_at_cursor(self) -> None:
         """Choose what the cursor is at, or put it back."""
-        self._toggle(legal_tokens(self.scene.choices)[self.cursor])
+        self._toggle(self.selection.at_cursor)
 
-    def action_move(self, step: int) -> None:
-        """Move the cursor over what can be chosen; in a hand that is over, step through it."""
-        if self.phase is Phase.CHOOSING:
-            self.cursor = _clipped(self.cursor + step, len(legal_tokens(self.scene.choices)))
-        elif self.phase is Phase.LOOKING:
-            stops = self.pictures.stops(self.tokens)
-            self.seen = stops[_clipped(stops.index(self.seen) + step, len(stops))]
-        self.show()
+    def _toggle(self, token: int | None) -> None:
+        if self.phase is Phase.CHOOSING and token is not None:
+            full = not self.selection.toggle(token)
+            self.show(f"{self.selection.needed} are chosen; u takes the last one back, Esc all of them" if full else "")
 
     def action_clear(self) -> None:
         """Put everything back that is chosen."""
-        self.chosen = []
+        self.selection.chosen.clear()
         self.show()
 
     def action_take_back(self) -> None:
         """Put the last one back that is chosen."""
-        self.chosen = self.chosen[:-1]
+        del self.selection.chosen[-1:]
+        self.show()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor over what can be chosen; in a hand that is over, step through it."""
+        if self.phase is Phase.CHOOSING:
+            self.selection.move(step)
+        elif self.phase is Phase.LOOKING:
+            stops = self.pictures.stops(self.tokens)
+            self.seen = stops[clipped(stops.index(self.seen) + step, len(stops))]
         self.show()
 
     def action_confirm(self) -> None:
         """Do what is chosen."""
         assert self.session is not None
-        missing = self.scene.needed - len(self.chosen)
-        if missing:
-            self.show(f"Choose {missing} more: by its key, with the arrows and space, or with the mouse")
+        if self.selection.missing:
+            self.show(f"Choose {self.selection.missing} more: by key, with the arrows and space, or with the mouse")
             return
-        for token in self.chosen:
+        for token in self.selection.chosen:
             self.session.act(token)
         self.tokens = self.session.history
         self.phase = Phase.WATCHING
@@ -339,23 +342,3 @@ class PlayApp(App[None]):
     def _stay(self) -> None:
         self._leaving = False
         self.show()
-
-    def _toggle(self, token: int) -> None:
-        if self.phase is not Phase.CHOOSING:
-            return
-        needed = self.scene.needed
-        if token in self.chosen:
-            self.chosen.remove(token)
-        elif needed == 1:
-            self.chosen = [token]
-        elif len(self.chosen) == needed:
-            self.show(f"{needed} are chosen; u takes the last one back, Esc all of them")
-            return
-        else:
-            self.chosen.append(token)
-        self.cursor = legal_tokens(self.scene.choices).index(token)
-        self.show()
-
-
-def _clipped(place: int, count: int) -> int:
-    return min(max(place, 0), count - 1)

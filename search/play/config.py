@@ -21,7 +21,8 @@ class PlayConfig:
     players: list[str] = field(default_factory=lambda: ["argmax_val"])
     """The others, clockwise from your left, or one player for all their seats; written as in a tournament."""
     checkpoint: str = SHIPPED
-    """Network of all players that name none, and of the hints; ``kibitz:hearts`` is the one that ships with Kibitz."""
+    """Network of all players that name none, and of the hints; ``kibitz:hearts`` is the one that ships with Kibitz;
+    empty for none."""
     seat: int = 0
     """Your seat, from 0. It decides when you pass; the picture has you at the bottom anyway."""
     seed: int | None = None

@@ -9,10 +9,9 @@ from rich.text import Text
 from search.play.canvas import Canvas, shortened
 from search.play.hearts import CARD_WIDTH, card_style, draw_card
 from search.play.scene import Choice
+from search.play.selection import KEYS, legal_tokens
 
 HAND_WIDTH, HAND_HEIGHT = 80, 5
-KEYS = "1234567890abc"
-"""The key of each legal choice, in order; further ones are reached with the arrows."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,6 @@ class Hand:
         """The legal choice that is drawn there."""
         found = [box.token for box in self.boxes if box.left <= x < box.right and box.top <= y < box.bottom]
         return found[-1] if found else None
-
-
-def legal_tokens(choices: Sequence[Choice]) -> list[int]:
-    """What can be chosen, in the order of the keys."""
-    return [choice.token for choice in choices if choice.legal]
 
 
 def draw_hand(

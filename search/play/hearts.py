@@ -42,9 +42,9 @@ class HeartsLayout:
     points_per_utility = float(UTILITY_POINTS)
 
     def __init__(self, game: HeartsGame, players: Sequence[str]) -> None:
-        """``players``: who sits to the left, across and to the right."""
+        """``players``: who sits where: the observer, then to its left, across and to its right."""
         self._game = game
-        self._players = ("", *players)
+        self._players = players
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""

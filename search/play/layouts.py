@@ -12,14 +12,15 @@ from search.play.hearts import HeartsLayout
 from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene, final_points
 
 
-def layout_of(game: Game, players: Sequence[str]) -> Layout:
-    """How ``game`` is shown; ``players`` sit at the other seats, clockwise from the observer's left."""
+def layout_of(game: Game, players: Sequence[str], own: str = "") -> Layout:
+    """How ``game`` is shown; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at its
+    own."""
     if game.name == "hearts":
         from games.hearts.game import HeartsGame
 
         assert isinstance(game, HeartsGame)
-        return HeartsLayout(game, players)
-    return PlainLayout(game, players)
+        return HeartsLayout(game, (own, *players))
+    return PlainLayout(game, (own, *players))
 
 
 class PlainLayout:
@@ -28,7 +29,7 @@ class PlainLayout:
     points_per_utility = 0.0
 
     def __init__(self, game: Game, players: Sequence[str]) -> None:
-        """``players``: who sits at the other seats, clockwise from the observer's left."""
+        """``players``: who sits where, the observer first, then clockwise."""
         self._game = game
         self.names = ("You", *(f"Seat +{i}" for i in range(1, game.num_players)))
         self._players = players
@@ -52,11 +53,12 @@ class PlainLayout:
         return self._game.vocabulary.name(token)
 
     def _table(self, tokens: np.ndarray) -> Text:
-        lines = [shortened(f"{name}: {player}", TABLE_WIDTH) for name, player in self._seated()]
+        lines = [
+            shortened(f"{name}: {player}", TABLE_WIDTH)
+            for name, player in zip(self.names, self._players, strict=True)
+            if player
+        ]
         room = TABLE_HEIGHT - len(lines) - 1
         seen = self._game.describe(tokens).splitlines()
         wrapped = [part for line in seen for part in textwrap.wrap(line, TABLE_WIDTH) or [""]]
         return Text("\n".join([*lines, "", *wrapped[-room:]]), no_wrap=True)
-
-    def _seated(self) -> list[tuple[str, str]]:
-        return list(zip(self.names[1:], self._players, strict=True))

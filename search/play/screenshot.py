@@ -13,10 +13,10 @@ from learner.config import EngineConfig
 from search.config import GoMctsConfig, SearchConfig
 from search.play.app import Pace, Phase, PlayApp
 from search.play.config import SHIPPED
-from search.play.hand import legal_tokens
 from search.play.hints import Hints
 from search.play.layouts import layout_of
 from search.play.scene import Pause
+from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.players.engines import Engines
 from search.players.registry import make_players
@@ -56,4 +56,4 @@ def _worth_a_picture(app: PlayApp) -> bool:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(screenshot(*(sys.argv[2:] or [SHIPPED])), encoding="utf-8")
+    Path(sys.argv[1]).write_text(screenshot(sys.argv[2] if len(sys.argv) > 2 else SHIPPED), encoding="utf-8")

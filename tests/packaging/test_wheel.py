@@ -99,7 +99,7 @@ def test_workers_too_import_the_installed_packages(installed: Path, work_dir: Pa
     assert [len(read_shard(shard, HeartsGame())) for shard in shards] == [40, 40]
 
 
-@pytest.mark.parametrize("command", ["selfplay", "learn", "generate", "tournament"])
+@pytest.mark.parametrize("command", ["selfplay", "learn", "generate", "tournament", "play"])
 def test_help_names_every_key_with_its_default_without_importing_much(
     installed: Path, work_dir: Path, command: str
 ) -> None:
@@ -115,6 +115,7 @@ def test_help_names_every_key_with_its_default_without_importing_much(
         "learn": "learner.batch_size: int = 128\n      Sequences in a step.",
         "generate": "games_per_shard: int = 10000\n      Deals of one Parquet file.",
         "tournament": "search.go_mcts.exploration: float = 0.4\n      C of UCT, in units of the utility.",
+        "play": "card_seconds: float = 0.4\n      How long a card lies before the next one is shown.",
     }
     assert expected[command] in text
 

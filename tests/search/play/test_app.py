@@ -15,9 +15,9 @@ from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, architecture, initialise
 from search.config import GoMctsConfig, SearchConfig
 from search.play.app import Pace, Phase, PlayApp
-from search.play.hand import legal_tokens
 from search.play.hints import Hints
 from search.play.layouts import layout_of
+from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView
 from search.players.engines import Engines
@@ -48,17 +48,17 @@ def test_three_cards_are_chosen_in_order_taken_back_and_passed() -> None:
     async def script(pilot: Pilot[None]) -> None:
         legal = legal_tokens(app.scene.choices)
         await press(pilot, "3", "1", "5")
-        assert app.chosen == [legal[2], legal[0], legal[4]]
+        assert app.selection.chosen == [legal[2], legal[0], legal[4]]
         await press(pilot, "8")
-        assert len(app.chosen) == 3 and "3 are chosen" in screen(app)[22]
+        assert len(app.selection.chosen) == 3 and "3 are chosen" in screen(app)[22]
         await press(pilot, "u")
-        assert app.chosen == [legal[2], legal[0]]
+        assert app.selection.chosen == [legal[2], legal[0]]
         await press(pilot, "enter")
         assert app.phase is Phase.CHOOSING and len(session.history) == 14 and "Choose 1 more" in screen(app)[22]
         await press(pilot, "3")
-        assert app.chosen == [legal[0]], "the key of a chosen card puts it back"
+        assert app.selection.chosen == [legal[0]], "the key of a chosen card puts it back"
         await press(pilot, "escape")
-        assert app.chosen == [] and len(session.history) == 14
+        assert app.selection.chosen == [] and len(session.history) == 14
         await press(pilot, "b", "2", "7", "enter")
         assert session.history[14:17].tolist() == [legal[11], legal[1], legal[6]]
         assert app.phase is Phase.CHOOSING and app.scene.needed == 1 and "From" in screen(app)[11]
@@ -72,16 +72,16 @@ def test_the_arrows_and_the_mouse_choose_too() -> None:
     async def script(pilot: Pilot[None]) -> None:
         legal = legal_tokens(app.scene.choices)
         await press(pilot, "right", "right", "space", "end", "space")
-        assert app.chosen == [legal[2], legal[-1]]
+        assert app.selection.chosen == [legal[2], legal[-1]]
         view = app.query_one(HandView)
         box = next(box for box in view.hand.boxes if box.token == legal[5])
         await pilot.click(HandView, offset=(box.left + 2, 2))
         await settled(pilot)
-        assert app.chosen == [legal[2], legal[-1], legal[5]]
+        assert app.selection.chosen == [legal[2], legal[-1], legal[5]]
         await pilot.click(HandView, offset=(0, 0))
         await pilot.click(HandView, offset=(box.left + 2, 1))
         await settled(pilot)
-        assert app.chosen == [legal[2], legal[-1]]
+        assert app.selection.chosen == [legal[2], legal[-1]]
 
     drive(app, script)
 
@@ -98,9 +98,9 @@ def test_only_legal_cards_can_be_chosen_and_another_choice_replaces_the_first() 
         assert forbidden.token not in [box.token for box in app.query_one(HandView).hand.boxes]
         for key in "1234567890abc":
             await press(pilot, key)
-            assert set(app.chosen) <= set(legal) and len(app.chosen) <= 1
+            assert set(app.selection.chosen) <= set(legal) and len(app.selection.chosen) <= 1
         await press(pilot, "escape", "1", "2" if len(legal) > 1 else "1")
-        assert app.chosen == ([legal[1]] if len(legal) > 1 else [])
+        assert app.selection.chosen == ([legal[1]] if len(legal) > 1 else [])
 
     drive(app, script)
 
@@ -144,7 +144,7 @@ def test_the_card_that_was_played_is_raised_when_a_hand_is_looked_at_again() -> 
     states = game.deal(derive_many(3, 1))
     game.playout(states, derive_many(1, 1))
     tokens, lengths = game.histories(states, np.array([2]))
-    app = PlayApp(layout_of(game, [""] * 3), tokens=tokens[0, : lengths[0]])
+    app = PlayApp(layout_of(game, [""] * 3, own="hearts_rules"), tokens=tokens[0, : lengths[0]])
 
     async def script(pilot: Pilot[None]) -> None:
         own = 0
@@ -153,9 +153,10 @@ def test_the_card_that_was_played_is_raised_when_a_hand_is_looked_at_again() -> 
                 own += 1
                 assert app.pictures.token(int(app.tokens[app.seen])) in screen(app)[18]
             await press(pilot, "right")
+        assert "You hearts_rules" in screen(app)[15]
         assert own == 13 and "n deals" not in screen(app)[22]
         await press(pilot, "enter", "1", "n")
-        assert app.phase is Phase.LOOKING and app.chosen == []
+        assert app.phase is Phase.LOOKING and app.selection.chosen == []
         points = [f"{value:g}" for value in np.roll(game.points(states)[0], -2)]
         assert [line[50:].split()[1] for line in screen(app)[2:6]] == points
 
@@ -172,7 +173,7 @@ def test_the_network_tells_what_it_expects_also_behind_a_chosen_card_and_what_a_
         names = {app.pictures.token(token) for token in legal_tokens(app.scene.choices)}
         assert {line.split()[0] for line in panel[4:17]} == names
         await press(pilot, "1", "2", "3")
-        behind = " ".join(app.pictures.token(token) for token in app.chosen)
+        behind = " ".join(app.pictures.token(token) for token in app.selection.chosen)
         panel = [line[50:] for line in screen(app)]
         assert f"Expected after {behind}" in panel[1] and "next token" in panel[3]
         await press(pilot, "escape", "g")
@@ -227,7 +228,8 @@ def test_nothing_on_the_screen_follows_from_what_the_history_does_not_tell(netwo
     drive(app, script)
 
 
-def test_a_trick_stays_until_a_key_and_others_show_their_cards_one_after_the_other() -> None:
+@pytest.mark.parametrize("key", ["x", "enter", "space"])
+def test_a_trick_stays_until_a_key_is_pressed(key: str) -> None:
     session = session_of(seed=4)
     app = PlayApp(layout_of(session.game, ["random"] * 3), session, pace=Pace(0, 60))
 
@@ -239,8 +241,16 @@ def test_a_trick_stays_until_a_key_and_others_show_their_cards_one_after_the_oth
                 if app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22]:
                     break
         assert "took it" in "".join(screen(app)) and app.phase is Phase.WATCHING
-        await press(pilot, "x")
-        assert app.phase is Phase.CHOOSING or "Any key takes" in screen(app)[22]
+        seen = app.seen
+        await asyncio.sleep(0.1)
+        assert app.seen == seen
+        await pilot.press(key)
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if app.seen > seen:
+                break
+        assert app.seen > seen
+        app.exit()
 
     drive(app, script)
 

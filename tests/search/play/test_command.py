@@ -16,8 +16,8 @@ from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from games.shards import Sequences, read_shard, write_shard
-from search.play.__main__ import main
+from games.shards import Sequences, find_shards, read_shard, write_shard
+from search.play.__main__ import main, new_shard
 from search.play.config import PlayConfig
 
 ROOT = Path(__file__).parents[3]
@@ -63,6 +63,14 @@ def test_bad_input_is_one_line_before_the_screen_opens(settings: dict, message: 
     with pytest.raises(UserError, match=message) as refused:
         main(PlayConfig(**{"game": GameConfig("hearts"), **given}))
     assert "\n" not in str(refused.value)
+
+
+def test_a_shard_of_an_earlier_sitting_is_never_written_over(tmp_path: Path) -> None:
+    assert new_shard("", 7) == "" and new_shard(f"{tmp_path}/hands/", 7) == f"{tmp_path}/hands/hands-7.parquet"
+    for name in ("hands-7.parquet", "hands-7-2.parquet"):
+        assert new_shard(str(tmp_path), 7) == f"{tmp_path}/{name}"
+        (tmp_path / name).touch()
+    assert new_shard(str(tmp_path), 7) == f"{tmp_path}/hands-7-3.parquet"
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -168,6 +176,7 @@ def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(
     assert "hands: 1; You" in ended and "seed=1" in ended
 
     game, path = HeartsGame(), out / "hands-1.parquet"
+    assert find_shards(out) == [str(path)]
     kept = read_shard(path, game)
     assert kept.player.tolist() == ["human", "hearts_rules", "hearts_rules", "hearts_rules"]
     shown_rows = subprocess.run(

@@ -7,15 +7,16 @@ from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
+from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
 from search.play.hearts import HeartsLayout
 from search.play.hints import ActionHint, Expectation, Visits
 from search.play.layouts import PlainLayout, layout_of
 from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
 from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
+from search.play.selection import KEYS, legal_tokens
 
 GAME = HeartsGame()
-LAYOUT = HeartsLayout(GAME, ["hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
+LAYOUT = HeartsLayout(GAME, ["", "hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
 
 
 def histories(count: int) -> list[np.ndarray]:
