@@ -75,7 +75,7 @@ class HeartsLayout:
         for seat, (x, y) in enumerate(_NAME_AT):
             self._draw_name(canvas, seat, x, y, table.turn == seat)
             if table.points[seat]:
-                canvas.centre(x, _POINTS_AT[seat], f"{table.points[seat]} points")
+                canvas.centre(x, _POINTS_AT[seat], f"{table.points[seat]} point{'s' * (table.points[seat] != 1)}")
         if trick is not None:
             _draw_trick(canvas, trick)
         elif table.turn >= 0:
