@@ -62,6 +62,12 @@ COMMANDS = {
         "search.values.config:ValuesConfig",
         "checkpoint=DIR game=hearts thresholds=[0.02,0.05,0.1]",
     ),
+    "play": Command(
+        "search.play",
+        "sit down and play in the terminal, or step through a hand of a shard",
+        "search.play.config:PlayConfig",
+        "hearts players=[hearts_rules]",
+    ),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }

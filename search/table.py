@@ -70,7 +70,7 @@ def play_table(
         steps, taken = steps + 1, taken + len(deal)
         current = states[deal]
         mover = game.to_move(current).astype(np.int64)
-        turns = _turns(game, current, place, mover, seeds[deal], secret)
+        turns = turns_at(game, current, place, mover, seeds[deal], secret)
         actions = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
         game.play(current, actions)
         states[deal] = current
@@ -100,7 +100,7 @@ def _checked(
     return seating, seeds
 
 
-def _turns(
+def turns_at(
     game: Game, states: np.ndarray, rows: np.ndarray, seats: np.ndarray, deal_seeds: np.ndarray, secret: int
 ) -> Turns:
     """The decisions of all active games, whoever takes them."""
@@ -122,14 +122,14 @@ def _decide(
     for index in np.unique(acting):
         mine = np.flatnonzero(acting == index)
         began = time.perf_counter()
-        actions[mine] = _answers(players[index], turns, mine, states)
+        actions[mine] = answers(players[index], turns, mine, states)
         seconds[index] += time.perf_counter() - began
         decisions[index] += len(mine)
         on_progress(0, len(mine))
     return actions
 
 
-def _answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:
+def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:
     """``int64[M]``: what one player answers to its turns (positions ``mine``), checked."""
     asked = replace(turns.take(mine), hidden=states[mine] if player.sees_hidden else None)
     actions = np.asarray(player.act(asked))

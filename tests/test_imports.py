@@ -24,6 +24,7 @@ BELOW = {
 
 COMMANDS = (
     "learner.__main__",
+    "search.play.__main__",
     "search.tournament.__main__",
     "search.values.__main__",
     "selfplay.__main__",
@@ -68,6 +69,7 @@ ONLY_IN = {
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "matplotlib": ("selfplay.report", "benchmarks.*"),
     "tensorboard": ("cluster.metrics",),
+    "textual": ("search.play.app", "search.play.widgets"),
     "pickle": (),
     "cloudpickle": (),
     "joblib": (),

@@ -20,6 +20,7 @@ CONF = ROOT / "conf"
 COMMANDS = {
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
+    "play": ("search.play.config", "PlayConfig", []),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
     "values": ("search.values.config", "ValuesConfig", ["checkpoint=x"]),
     "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),

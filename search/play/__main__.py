@@ -1,0 +1,159 @@
+"""Sit down and play: ``kibitz play hearts``, or look at a hand again: ``kibitz play replay=FILE.parquet row=N``."""
+
+import itertools
+import os
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cluster import cli, storage
+from cluster.errors import UserError, blaming_input
+from games.game import Game
+from games.registry import make_game
+from games.shards import read_shard, shard_info
+from search.play.app import Pace, PlayApp
+from search.play.config import SHIPPED, PlayConfig
+from search.play.hints import Hints
+from search.play.layouts import layout_of
+from search.play.session import Session, check_seats
+from search.players import kinds
+from search.players.engines import Engines
+from search.players.player import Player
+from search.players.registry import check_names, seat_players
+from search.players.spec import PlayerSpec, parse
+
+COLUMNS, LINES = 80, 24
+"""What the screen needs."""
+
+
+def main(config: PlayConfig) -> None:
+    """Play hands, or show one, until the person leaves."""
+    if config.replay:
+        _replay(config)
+    else:
+        _play(config)
+
+
+def _play(config: PlayConfig) -> None:
+    seed = secrets.randbits(32) if config.seed is None else config.seed
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        specs = _seated(config, game)
+        shard = new_shard(config.out, seed)
+        engines = Engines(game, config.engine)
+        players = _players(config, game, specs, engines)
+        hints = _hints(config, game, engines, seed)
+        _check_terminal()
+    print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
+    session = Session(game, players, config.seat, seed)
+    ids = {spec.name: engines.checkpoint_id(spec.checkpoint) for spec in specs if spec.checkpoint}
+    provenance = {"seating": "play", "checkpoints": " ".join(f"{name}:{found}" for name, found in ids.items())}
+
+    def keep() -> None:
+        if shard:
+            session.save(shard, provenance)
+
+    layout = layout_of(game, [spec.name.partition("@")[0] for spec in specs])
+    pace = Pace(config.card_seconds, config.trick_seconds)
+    _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep))
+    totals = zip(layout.names, session.points.sum(axis=0), strict=True)
+    print(f"hands: {len(session.points)}; {', '.join(f'{name} {points:g}' for name, points in totals)}; seed={seed}")
+    if shard and len(session.points):
+        print(f"shard: {shard}")
+
+
+def _replay(config: PlayConfig) -> None:
+    with blaming_input():
+        info = shard_info(config.replay)
+        game = make_game(info.game, info.options)
+        sequences = read_shard(config.replay, game)
+        if config.row >= len(sequences):
+            raise UserError(f"row={config.row}: {config.replay} has rows 0 to {len(sequences) - 1}")
+        tokens, lengths = sequences.tokens[config.row], (sequences.tokens[config.row] != game.vocabulary.eos).sum()
+        if not game.consistent(game.views(tokens[None], lengths[None]))[0]:
+            raise UserError(f"row={config.row}: what {config.replay} has there could not have happened")
+        hints = _hints(config, game, Engines(game, config.engine), config.seed or 0)
+        _check_terminal()
+    layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
+    _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
+
+
+def _run(app: PlayApp) -> None:
+    app.run()
+    if app.return_code:
+        sys.exit(app.return_code)
+
+
+# ---- everything that can be wrong is found before the screen opens
+
+
+def _seated(config: PlayConfig, game: Game) -> list[PlayerSpec]:
+    """Who sits at the other seats, clockwise from the person's left, each that needs a network with its own."""
+    names = config.players * (game.num_players - 1) if len(config.players) == 1 else config.players
+    check_seats(game, len(names), config.seat)
+    check_names(names, game, search=config.search)
+    specs = [parse(name) for name in names]
+    needing = [spec for spec in specs if kinds.find(spec.kind).needs_model and not spec.checkpoint]
+    if needing and config.checkpoint == SHIPPED and game.name != "hearts":
+        raise UserError(
+            f"player {needing[0].name!r}: the network that ships plays hearts, not {game.name}; "
+            "give checkpoint=DIR, or players=[random]"
+        )
+    if needing and not config.checkpoint:
+        raise UserError(f"player {needing[0].name!r} needs a network: give checkpoint=DIR, or {needing[0].name}@DIR")
+    named = [f"{spec.name}@{config.checkpoint}" if spec in needing else spec.name for spec in specs]
+    return [parse(name) for name in named]
+
+
+def _players(config: PlayConfig, game: Game, specs: Sequence[PlayerSpec], engines: Engines) -> list[Player]:
+    """A player for every seat; equal ones are one player."""
+    different = list(dict.fromkeys(specs))
+    made = seat_players(different, [spec.name for spec in different], game, config.search, engines)
+    return [made[different.index(spec)] for spec in specs]
+
+
+def _hints(config: PlayConfig, game: Game, engines: Engines, seed: int) -> Hints | str:
+    """Who tells what the network expects; where the network that ships cannot, the reason."""
+    if not config.checkpoint:
+        return "no network was given"
+    if config.checkpoint == SHIPPED and game.name != "hearts":
+        return f"the network that ships plays hearts, not {game.name}; give checkpoint=DIR"
+    try:
+        model = engines.get(config.checkpoint, config.search.go_mcts.utility)
+    except ValueError as error:
+        if config.checkpoint != SHIPPED:
+            raise
+        return str(error)
+    return Hints(game, model, config.search.go_mcts, seed)
+
+
+def new_shard(out: str, seed: int) -> str:
+    """Path of a shard that is not there yet; empty where none is wanted. ``UserError`` where it cannot be written."""
+    if not out:
+        return ""
+    if not storage.is_remote(out):
+        directory = Path(storage.resolve(out)[1])
+        there = next(path for path in (directory, *directory.parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise UserError(f"out={out}: {there} is no directory that can be written to")
+    taken = storage.list_names(out)
+    names = (
+        f"hands-{seed}{end}.parquet" for end in itertools.chain([""], (f"-{count}" for count in itertools.count(2)))
+    )
+    return f"{out.rstrip('/')}/{next(name for name in names if name not in taken)}"
+
+
+def _check_terminal() -> None:
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # the screen is drawn on stderr
+        raise UserError("kibitz play needs a terminal; its input, output or error output is a file or a pipe")
+    columns, lines = os.get_terminal_size()
+    if columns < COLUMNS or lines < LINES:
+        raise UserError(f"the terminal has {columns} x {lines} characters; make it {COLUMNS} x {LINES} or larger")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz play hearts
+        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.run("play", PlayConfig, main, output_key="out")

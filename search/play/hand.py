@@ -1,0 +1,96 @@
+"""The hand at the bottom of the screen: what can be chosen, what is chosen, and where a click goes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.text import Text
+
+from search.play.canvas import Canvas, shortened
+from search.play.hearts import CARD_WIDTH, card_style, draw_card
+from search.play.scene import Choice
+from search.play.selection import KEYS, legal_tokens
+
+HAND_WIDTH, HAND_HEIGHT = 80, 5
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where a choice is drawn."""
+
+    left: int
+    top: int
+    right: int
+    """Not included."""
+    bottom: int
+    """Not included."""
+    token: int
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What is drawn, and where."""
+
+    text: Text
+    boxes: tuple[Box, ...]
+    """Of legal choices."""
+
+    def at(self, x: int, y: int) -> int | None:
+        """The legal choice that is drawn there."""
+        found = [box.token for box in self.boxes if box.left <= x < box.right and box.top <= y < box.bottom]
+        return found[-1] if found else None
+
+
+def draw_hand(
+    choices: Sequence[Choice], cards: bool, chosen: Sequence[int], cursor: int | None, keys: str = KEYS
+) -> Hand:
+    """Draw the choices: legal ones with their ``keys``, those ``chosen`` (tokens, in order) standing out, the one under
+    the ``cursor`` (a token) marked."""
+    canvas = Canvas(HAND_WIDTH, HAND_HEIGHT)
+    legal = legal_tokens(choices)
+    named = dict(zip(legal, keys, strict=False))
+    draw = _draw_cards if cards else _draw_words
+    boxes = draw(canvas, choices, named, list(chosen), cursor)
+    return Hand(canvas.text(), tuple(box for box in boxes if box.token in legal))
+
+
+def _draw_cards(
+    canvas: Canvas, choices: Sequence[Choice], keys: dict[int, str], chosen: list[int], cursor: int | None
+) -> list[Box]:
+    """Cards side by side, suits apart; chosen ones are raised, their place in the order below them."""
+    gaps = [int(left.group != right.group) for left, right in pairwise(choices)]
+    x = (canvas.width - CARD_WIDTH * len(choices) - sum(gaps)) // 2
+    boxes = []
+    for choice, gap in zip(choices, [*gaps, 0], strict=False):
+        raised = choice.token in chosen
+        style = card_style(choice.red, not choice.legal)
+        draw_card(canvas, x, 0 if raised else 1, choice.name, style)
+        if raised:
+            canvas.centre(x + 2, 3, f"{chosen.index(choice.token) + 1}.")
+        marked = "reverse" if choice.token == cursor else ""
+        canvas.put(x + 1, 4, f" {keys.get(choice.token, '·' if choice.legal else ' ')} ", marked)
+        boxes.append(Box(x, 0, x + CARD_WIDTH, canvas.height, choice.token))
+        x += CARD_WIDTH + gap
+    return boxes
+
+
+def _draw_words(
+    canvas: Canvas, choices: Sequence[Choice], keys: dict[int, str], chosen: list[int], cursor: int | None
+) -> list[Box]:
+    """Words one after the other; where they do not fit, the lines around the cursor."""
+    places, x, y = [], 1, 0
+    for choice in choices:
+        label = shortened(f" {keys.get(choice.token, '·')} {choice.name} ", canvas.width - 2)
+        if x + len(label) > canvas.width - 1:
+            x, y = 1, y + 1
+        places.append((x, y, label, choice))
+        x += len(label) + 1
+    at = next((y for _, y, _, choice in places if choice.token == cursor), 0)
+    first = max(0, min(at - 2, y + 1 - canvas.height))
+    boxes = []
+    for x, y, label, choice in places:
+        style = "bold reverse" if choice.token in chosen else "underline" if choice.token == cursor else ""
+        canvas.put(x, y - first, label, style)
+        if first <= y < first + canvas.height:
+            boxes.append(Box(x, y - first, x + len(label), y - first + 1, choice.token))
+    return boxes

@@ -1,0 +1,102 @@
+"""What a network expects behind a history, for a person to look at.
+
+Letters: ``T`` tokens of a history.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.game import Game, Next
+from games.rng import derive
+from learner.observation_model import EMPTY, ObservationModel
+from search.config import GoMctsConfig
+from search.go_mcts.player import GoMcts
+from search.players.player import Turns
+from search.players.policy import legal_policy
+
+_MOST_TOKENS = 12
+
+
+@dataclass(frozen=True)
+class ActionHint:
+    """A legal action of the seat."""
+
+    token: int
+    probability: float
+    """Of the policy over legal actions (paper 001, equation 3)."""
+    value: float
+    """V(h.a), in units of the utility."""
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What GO-MCTS found out about an action at its root."""
+
+    visits: int
+    value: float
+    """Mean of what was backed up, in units of the utility."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the network says of a history."""
+
+    value: float
+    """V(h), in units of the utility."""
+    next_tokens: tuple[tuple[int, float], ...]
+    """The most probable next tokens with p(token | h), most probable first."""
+    actions: tuple[ActionHint, ...]
+    """The seat's legal actions, most probable first; empty where it is not its turn."""
+    illegal: float
+    """Probability of next tokens that are not legal; 0 where it is not its turn."""
+
+
+class Hints:
+    """Asks a network about histories; nothing is remembered from one to the next."""
+
+    def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, seed: int) -> None:
+        """``config``: of the searches; ``seed``: of their random numbers."""
+        self._game, self._model, self._seed = game, model, seed
+        self._player = GoMcts(model, config)
+
+    def expect(self, tokens: np.ndarray) -> Expectation | None:
+        """What the network says of a history (``[T]``); None where nothing follows."""
+        views = self._game.views(tokens[None], np.array([len(tokens)]))
+        if len(tokens) == 0 or self._game.next(views)[0] == Next.END:
+            return None
+        legal = self._game.view_legal(views)
+        answer = self._model.query(
+            np.array([EMPTY]), tokens.astype(np.int64), np.array([len(tokens)]), legal, np.ones(1, bool)
+        )
+        self._model.release(answer.handles)
+        self._model.release(answer.action_handles)
+        chances, actions = answer.next_token[0], np.flatnonzero(legal[0])
+        policy = legal_policy(answer.next_token, legal)[0] if len(actions) else chances
+        hints = [
+            ActionHint(int(action), float(policy[action]), float(value))
+            for action, value in zip(actions, answer.action_values, strict=True)
+        ]
+        best = np.argsort(-chances, kind="stable")[:_MOST_TOKENS]
+        return Expectation(
+            value=float(answer.value[0]),
+            next_tokens=tuple((int(token), float(chances[token])) for token in best),
+            actions=tuple(sorted(hints, key=lambda hint: -hint.probability)),
+            illegal=float(1 - chances[actions].sum()) if len(actions) else 0.0,
+        )
+
+    def search(self, tokens: np.ndarray) -> dict[int, Visits]:
+        """Action -> what a search from a history (``[T]``) says of it; nothing where the seat has no choice."""
+        length = np.array([len(tokens)], np.int32)
+        legal = self._game.view_legal(self._game.views(tokens[None], length))
+        if legal.sum() < 2:
+            return {}
+        seeds = np.array([derive(self._seed, "hint", *tokens.tolist())], np.uint64)
+        zero, padded = np.zeros(1, np.int64), np.full((1, self._game.max_length), self._game.vocabulary.eos, np.int64)
+        padded[0, : len(tokens)] = tokens
+        self._player.start(self._game, 1)
+        forest = self._player.search(Turns(zero, zero, padded, length, legal, seeds)).forest
+        self._player.forget(zero)
+        actions, values, visits = forest.root_statistics(0)
+        found = zip(actions.tolist(), values.tolist(), visits.tolist(), strict=True)
+        return {action: Visits(count, value) for action, value, count in found}

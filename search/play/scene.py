@@ -1,0 +1,82 @@
+"""What there is to see at a moment of a hand, and what a game must tell to be seen: functions of one seat's history
+alone. Letters: ``T`` tokens of a history.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from rich.text import Text
+
+from games.game import Game
+
+TABLE_WIDTH, TABLE_HEIGHT = 50, 16
+"""Columns and lines of the table; with the panel beside it, the hand and three lines of text it fills 80 x 24."""
+
+
+class Pause(IntEnum):
+    """How long a scene stays before the next one is shown."""
+
+    NONE = 0
+    CARD = 1
+    TRICK = 2
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something that the seat holds or can do."""
+
+    token: int
+    name: str
+    """What is written on it."""
+    legal: bool
+    """Whether it can be chosen now."""
+    red: bool = False
+    """Of cards: whether its suit is red."""
+    group: int = 0
+    """Of cards: neighbours of another group stand a little apart."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A moment of a hand as one seat sees it."""
+
+    title: str
+    table: Text
+    """At most ``TABLE_HEIGHT`` lines of ``TABLE_WIDTH`` columns."""
+    choices: tuple[Choice, ...]
+    cards: bool
+    """Whether the choices are cards held in a hand."""
+    needed: int
+    """How many choices make up what the seat has to decide now; 0 where it has nothing to decide."""
+    prompt: str
+    pause: Pause = Pause.NONE
+    remarks: tuple[str, ...] = ()
+    """Lines below the points, such as the trick before."""
+    points: tuple[float, ...] = ()
+    """Points of each seat, the observer's first: at the end of the hand, and before it where a game tells them."""
+
+
+def final_points(game: Game, views: np.ndarray) -> tuple[float, ...]:
+    """Points of each seat at the end of a hand as one seat's view (``[1]``) tells them, its own first; else nothing."""
+    label = int(game.view_outcome(views)[0])
+    return tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()
+
+
+class Layout(Protocol):
+    """How a game is shown."""
+
+    names: tuple[str, ...]
+    """Short names of the seats, the observer's first, then clockwise."""
+    points_per_utility: float
+    """Points that a utility of 1 stands for; 0 where that is not known."""
+
+    def stops(self, tokens: np.ndarray) -> list[int]:
+        """Lengths of the beginnings of a history (``[T]``) that are scenes, in order; at least one."""
+
+    def scene(self, tokens: np.ndarray) -> Scene:
+        """The scene behind a history (``[T]``)."""
+
+    def token(self, token: int) -> str:
+        """A token as people write it."""

@@ -1,0 +1,137 @@
+"""Hands of one game with a person at one seat: what is dealt, who decides, what it comes to. No screen.
+
+Players are asked as at a table (``search.table``). Of the true states nothing leaves this module but whose turn it is,
+and histories: the person's own as it grows, everybody's when a hand is over and is to be kept.
+
+Letters: ``H`` finished hands, ``P`` seats, ``T`` tokens of a history.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive
+from games.shards import Sequences, write_shard
+from search.players.player import Player
+from search.table import answers, turns_at
+
+HUMAN = "human"
+"""What shards call the person."""
+
+
+def check_seats(game: Game, others: int, seat: int) -> None:
+    """``ValueError`` for a number of players that leaves more seats than the person's or less, or no such seat."""
+    if not 0 <= seat < game.num_players:
+        raise ValueError(f"seat={seat}: {game.name} has seats 0 to {game.num_players - 1}")
+    if others != game.num_players - 1:
+        wanted = f"one for each other seat of {game.name}, {game.num_players - 1} in all"
+        raise ValueError(f"players: {others} given; name {wanted}, or one for all of them")
+
+
+class Session:
+    """The first hand is dealt at once; ``deal`` deals the next one."""
+
+    def __init__(self, game: Game, others: Sequence[Player], seat: int, seed: int) -> None:
+        """
+        Args:
+            others: who sits at the other seats, clockwise from the person's left; one player may sit at several.
+            seat: the person's, from 0.
+            seed: names the deals and everything random in them.
+
+        Raises:
+            ValueError: see ``check_seats``.
+        """
+        check_seats(game, len(others), seat)
+        self.game, self.seat, self.seed = game, seat, seed
+        self._secret = derive(seed, "decisions")
+        self._players = {(seat + 1 + i) % game.num_players: player for i, player in enumerate(others)}
+        for player in set(self._players.values()):
+            player.start(game, 1)
+        self._finished: list[Sequences] = []
+        self._points: list[np.ndarray] = []
+        self.deal()
+
+    # ---- what the person knows
+
+    @property
+    def history(self) -> np.ndarray:
+        """``[T]``: the tokens of the person's seat in the current hand; ``eos`` is the last of a finished one."""
+        tokens, lengths = self.game.histories(self._state, np.array([self.seat]))
+        return tokens[0, : lengths[0]].copy()
+
+    @property
+    def over(self) -> bool:
+        """Whether the current hand has ended."""
+        return self._turn < 0
+
+    @property
+    def my_turn(self) -> bool:
+        """Whether the person is to act."""
+        return self._turn == self.seat
+
+    @property
+    def points(self) -> np.ndarray:
+        """``float32[H, P]``: points of the finished hands, the person's first, then clockwise."""
+        return np.array(self._points, np.float32).reshape(-1, self.game.num_players)
+
+    # ---- what happens
+
+    def deal(self) -> None:
+        """Deal the next hand. ``ValueError`` while one is being played."""
+        if hasattr(self, "_state") and not self.over:
+            raise ValueError("the hand is not over; play it to its end before the next one is dealt")
+        self._deal_seed = derive(self.seed, "hand", len(self._points))
+        self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
+        self._look()
+
+    def act(self, token: int) -> None:
+        """The person's own action. ``ValueError`` where it is not its turn or the action is not legal."""
+        if not self.my_turn:
+            raise ValueError("it is not your turn")
+        self._play(token)
+
+    def let_play(self) -> None:
+        """One decision of whoever else is to act; takes as long as that player thinks. ``ValueError`` if nobody is."""
+        if self.over or self.my_turn:
+            raise ValueError("nobody else is to act")
+        seats, place = np.array([self._turn]), np.zeros(1, np.int64)
+        seeds = np.array([self._deal_seed], np.uint64)
+        turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
+        self._play(int(answers(self._players[self._turn], turns, place, self._state)[0]))
+
+    def _play(self, token: int) -> None:
+        self.game.play(self._state, np.array([token]))
+        self._look()
+        if self.over:
+            self._finish()
+
+    def _look(self) -> None:
+        self._turn = int(self.game.to_move(self._state)[0])
+
+    def _finish(self) -> None:
+        for player in set(self._players.values()):
+            player.forget(np.zeros(1, np.int64))
+        count, seats = self.game.num_players, np.arange(self.game.num_players)
+        states = np.repeat(self._state, count)
+        self._points.append(np.roll(self.game.points(self._state)[0], -self.seat))
+        self._finished.append(
+            Sequences(
+                tokens=self.game.histories(states, seats)[0],
+                outcome=self.game.outcome(self._state)[0],
+                seat=seats,
+                player=np.array([self._name(seat) for seat in range(count)], object),
+                deal_seed=np.full(count, self._deal_seed, np.uint64),
+                game=np.full(count, len(self._finished)),
+            )
+        )
+
+    def _name(self, seat: int) -> str:
+        return HUMAN if seat == self.seat else self._players[seat].name
+
+    # ---- what is kept
+
+    def save(self, path: str, provenance: Mapping[str, str]) -> None:
+        """Write all finished hands as one shard, every seat's sequence of each, replacing the one written before. At
+        least one hand must have been finished."""
+        write_shard(path, Sequences.concat(self._finished), self.game, {"run_seed": str(self.seed), **provenance})

@@ -1,0 +1,300 @@
+"""The screen, driven at 80 x 24 as a person would."""
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from games.shards import read_shard
+from learner.config import EngineConfig, ModelConfig
+from learner.model.checkpoint import save_weights
+from learner.model.network import PolicyValueNet, architecture, initialise
+from search.config import GoMctsConfig, SearchConfig
+from search.play.app import Pace, Phase, PlayApp
+from search.play.hints import Hints
+from search.play.layouts import layout_of
+from search.play.selection import legal_tokens
+from search.play.session import Session
+from search.play.widgets import HandView
+from search.players.engines import Engines
+from search.players.registry import make_players
+from tests.search.play.material import app_of, drive, play_hand, press, screen, session_of, settled
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A checkpoint of an untrained Hearts network."""
+    game = HeartsGame()
+    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
+    initialise(net, 1)
+    path = tmp_path_factory.mktemp("networks") / "tiny"
+    save_weights(path, net, game)
+    return str(path)
+
+
+def hints_of(network: str) -> Hints:
+    game = HeartsGame()
+    return Hints(game, Engines(game, EngineConfig(device="cpu")).get(network), GoMctsConfig(num_runs=8), 1)
+
+
+def test_three_cards_are_chosen_in_order_taken_back_and_passed() -> None:
+    session = session_of()
+    app = app_of(session)
+
+    async def script(pilot: Pilot[None]) -> None:
+        legal = legal_tokens(app.scene.choices)
+        await press(pilot, "3", "1", "5")
+        assert app.selection.chosen == [legal[2], legal[0], legal[4]]
+        await press(pilot, "8")
+        assert len(app.selection.chosen) == 3 and "3 are chosen" in screen(app)[22]
+        await press(pilot, "u")
+        assert app.selection.chosen == [legal[2], legal[0]]
+        await press(pilot, "enter")
+        assert app.phase is Phase.CHOOSING and len(session.history) == 14 and "Choose 1 more" in screen(app)[22]
+        await press(pilot, "3")
+        assert app.selection.chosen == [legal[0]], "the key of a chosen card puts it back"
+        await press(pilot, "escape")
+        assert app.selection.chosen == [] and len(session.history) == 14
+        await press(pilot, "b", "2", "7", "enter")
+        assert session.history[14:17].tolist() == [legal[11], legal[1], legal[6]]
+        assert app.phase is Phase.CHOOSING and app.scene.needed == 1 and "From" in screen(app)[11]
+
+    drive(app, script)
+
+
+def test_the_arrows_and_the_mouse_choose_too() -> None:
+    app = app_of(session_of())
+
+    async def script(pilot: Pilot[None]) -> None:
+        legal = legal_tokens(app.scene.choices)
+        await press(pilot, "right", "right", "space", "end", "space")
+        assert app.selection.chosen == [legal[2], legal[-1]]
+        view = app.query_one(HandView)
+        box = next(box for box in view.hand.boxes if box.token == legal[5])
+        await pilot.click(HandView, offset=(box.left + 2, 2))
+        await settled(pilot)
+        assert app.selection.chosen == [legal[2], legal[-1], legal[5]]
+        await pilot.click(HandView, offset=(0, 0))
+        await pilot.click(HandView, offset=(box.left + 2, 1))
+        await settled(pilot)
+        assert app.selection.chosen == [legal[2], legal[-1]]
+
+    drive(app, script)
+
+
+def test_only_legal_cards_can_be_chosen_and_another_choice_replaces_the_first() -> None:
+    app = app_of(session_of(seed=4))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, *("123" if app.scene.needed == 3 else ""), "enter")
+        while len(legal_tokens(app.scene.choices)) == len(app.scene.choices):
+            await press(pilot, "1", "enter")
+        legal = legal_tokens(app.scene.choices)
+        forbidden = next(choice for choice in app.scene.choices if not choice.legal)
+        assert forbidden.token not in [box.token for box in app.query_one(HandView).hand.boxes]
+        for key in "1234567890abc":
+            await press(pilot, key)
+            assert set(app.selection.chosen) <= set(legal) and len(app.selection.chosen) <= 1
+        await press(pilot, "escape", "1", "2" if len(legal) > 1 else "1")
+        assert app.selection.chosen == ([legal[1]] if len(legal) > 1 else [])
+
+    drive(app, script)
+
+
+def test_a_hand_is_played_to_its_end_counted_looked_at_again_and_the_next_one_dealt() -> None:
+    session, ended = session_of(seed=2), []
+    app = PlayApp(
+        layout_of(session.game, ["random"] * 3),
+        session,
+        pace=Pace(0, 0),
+        hand_over=lambda: ended.append(len(session.points)),
+    )
+
+    async def script(pilot: Pilot[None]) -> None:
+        await play_hand(pilot, app)
+        assert ended == [1] and app.phase is Phase.LOOKING
+        lines = screen(app)
+        assert "step 55 of 55" in lines[0] or "step 54 of 54" in lines[0]
+        for seat, name in enumerate(("You", "West", "North", "East")):
+            row = lines[2 + seat][50:].split()
+            assert row == [name, f"{session.points[0, seat]:g}", f"{session.points[0, seat]:g}"]
+        before = screen(app)
+        await press(pilot, "left", "left")
+        assert "step 5" in screen(app)[0] and screen(app) != before
+        await press(pilot, "right", "right")
+        assert screen(app) == before
+        await press(pilot, "home")
+        assert "step 1 of" in screen(app)[0]
+        await press(pilot, "n")
+        assert app.phase is Phase.CHOOSING and "hand 2" in screen(app)[0]
+        await play_hand(pilot, app)
+        assert ended == [1, 2]
+        totals = [int(line.split()[-1]) for line in (row[50:] for row in screen(app)[2:6])]
+        assert totals == session.points.sum(axis=0).tolist()
+
+    drive(app, script)
+
+
+def test_the_card_that_was_played_is_raised_when_a_hand_is_looked_at_again() -> None:
+    game = HeartsGame()
+    states = game.deal(derive_many(3, 1))
+    game.playout(states, derive_many(1, 1))
+    tokens, lengths = game.histories(states, np.array([2]))
+    app = PlayApp(layout_of(game, [""] * 3, own="hearts_rules"), tokens=tokens[0, : lengths[0]])
+
+    async def script(pilot: Pilot[None]) -> None:
+        own = 0
+        for _ in app.pictures.stops(app.tokens):
+            if app.scene.needed == 1:
+                own += 1
+                assert app.pictures.token(int(app.tokens[app.seen])) in screen(app)[18]
+            await press(pilot, "right")
+        assert "You hearts_rules" in screen(app)[15]
+        assert own == 13 and "n deals" not in screen(app)[22]
+        await press(pilot, "enter", "1", "n")
+        assert app.phase is Phase.LOOKING and app.selection.chosen == []
+        points = [f"{value:g}" for value in np.roll(game.points(states)[0], -2)]
+        assert [line[50:].split()[1] for line in screen(app)[2:6]] == points
+
+    drive(app, script)
+
+
+def test_the_network_tells_what_it_expects_also_behind_a_chosen_card_and_what_a_search_finds(network: str) -> None:
+    app = app_of(session_of(), hints_of(network))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, "h")
+        panel = [line[50:] for line in screen(app)]
+        assert "What the network expects" in panel[1] and "V(h)" in panel[2] and "V(h.a)" in panel[3]
+        names = {app.pictures.token(token) for token in legal_tokens(app.scene.choices)}
+        assert {line.split()[0] for line in panel[4:17]} == names
+        await press(pilot, "1", "2", "3")
+        behind = " ".join(app.pictures.token(token) for token in app.selection.chosen)
+        panel = [line[50:] for line in screen(app)]
+        assert f"Expected after {behind}" in panel[1] and "next token" in panel[3]
+        await press(pilot, "escape", "g")
+        panel = [line[50:] for line in screen(app)]
+        assert "visits" in panel[3]
+        counts = [int(line.split()[3]) for line in panel[4:17] if len(line.split()) == 5]
+        assert counts and min(counts) >= 1
+        await press(pilot, "h")
+        assert "Points" in screen(app)[1]
+        await play_hand(pilot, app)
+        await press(pilot, "h")
+        assert "Nothing: the hand is over" in "".join(screen(app))
+        await press(pilot, "left", "left", "left")
+        assert "next token" in "".join(screen(app)) or "V(h.a)" in "".join(screen(app))
+
+    drive(app, script)
+
+
+def test_without_a_network_the_panel_says_why(network: str) -> None:
+    app = app_of(session_of(), "no network was given")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, "h")
+        assert "No hints: no network was" in screen(app)[1]
+        await press(pilot, "g")
+        assert app.phase is Phase.CHOOSING
+
+    drive(app, script)
+
+
+def test_nothing_on_the_screen_follows_from_what_the_history_does_not_tell(network: str) -> None:
+    """The deal behind the screen is exchanged for one that looks alike, before every decision."""
+    session = session_of(seed=7)
+    app, game = app_of(session, hints_of(network)), session.game
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, "h")
+        exchanged = 0
+        while app.phase is Phase.CHOOSING:
+            before = screen(app)
+            history = session.history
+            views = game.views(history[None], np.array([len(history)]))
+            others, _ = game.determinize(views, np.array([len(history)], np.uint64))
+            exchanged += int((others["hands"] != session._state["hands"]).any())
+            session._state = others
+            app.show()
+            await settled(pilot)
+            assert screen(app) == before
+            await press(pilot, *("123" if app.scene.needed == 3 else "1"), "enter")
+        assert exchanged > 5
+
+    drive(app, script)
+
+
+@pytest.mark.parametrize("key", ["x", "enter", "space"])
+def test_a_trick_stays_until_a_key_is_pressed(key: str) -> None:
+    session = session_of(seed=4)
+    app = PlayApp(layout_of(session.game, ["random"] * 3), session, pace=Pace(0, 60))
+
+    async def script(pilot: Pilot[None]) -> None:
+        while app.phase is Phase.CHOOSING:
+            await pilot.press(*("123" if app.scene.needed == 3 else "1"), "enter")
+            for _ in range(200):
+                await asyncio.sleep(0.01)
+                if app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22]:
+                    break
+        assert "took it" in "".join(screen(app)) and app.phase is Phase.WATCHING
+        seen = app.seen
+        await asyncio.sleep(0.1)
+        assert app.seen == seen
+        await pilot.press(key)
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if app.seen > seen:
+                break
+        assert app.seen > seen
+        app.exit()
+
+    drive(app, script)
+
+
+def test_leaving_in_the_middle_of_a_hand_is_asked_twice() -> None:
+    app = app_of(session_of())
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, "q")
+        assert app.is_running and "q again leaves" in screen(app)[22]
+        await pilot.press("q")
+
+    drive(app, script)
+    assert app.return_value is None and app.return_code == 0
+
+
+def test_kuhn_poker_is_played_in_words_and_kept(tmp_path: Path) -> None:
+    session = session_of("openspiel:kuhn_poker", seed=5)
+    app = app_of(session)
+
+    async def script(pilot: Pilot[None]) -> None:
+        for _ in range(3):
+            assert app.phase is Phase.CHOOSING and "1 " in "".join(screen(app)[17:22])
+            while app.phase is Phase.CHOOSING:
+                await press(pilot, "2", "enter")
+            await press(pilot, "n")
+
+    drive(app, script)
+    session.save(str(tmp_path / "hands.parquet"), {})
+    assert len(read_shard(tmp_path / "hands.parquet", session.game)) == 6
+
+
+def test_players_with_networks_play_while_hints_ask_the_same_engine(network: str) -> None:
+    game = HeartsGame()
+    engines = Engines(game, EngineConfig(device="cpu"))
+    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=4))
+    players = make_players(["argmax_val", "go_mcts", "imitation"], game, search, network, engines=engines)
+    session = Session(game, players, 0, 1)
+    app = app_of(session, Hints(game, engines.get(network), search.go_mcts, 1))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await press(pilot, "h")
+        for keys in ("123", "1", "1"):
+            await press(pilot, "g", *keys, "enter")
+        assert app.phase is Phase.CHOOSING and len(session.history) > 25
+
+    drive(app, script)

@@ -1,0 +1,136 @@
+"""Pictures: what is drawn behind a history, and where a click goes."""
+
+import numpy as np
+import pytest
+
+from games.hearts.cards import card_id
+from games.hearts.game import HeartsGame
+from games.registry import make_game
+from games.rng import derive_many
+from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
+from search.play.hearts import HeartsLayout
+from search.play.hints import ActionHint, Expectation, Visits
+from search.play.layouts import PlainLayout, layout_of
+from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
+from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
+from search.play.selection import KEYS, legal_tokens
+
+GAME = HeartsGame()
+LAYOUT = HeartsLayout(GAME, ["", "hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
+
+
+def histories(count: int) -> list[np.ndarray]:
+    states = GAME.deal(derive_many(4, count))
+    GAME.playout(states, derive_many(5, count))
+    tokens, lengths = GAME.histories(states, np.arange(count) % 4)
+    return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
+
+
+def size(text: str) -> tuple[int, int]:
+    lines = text.split("\n")
+    return max(map(len, lines)), len(lines)
+
+
+def test_every_scene_of_a_hand_fits_its_place_and_shows_the_cards_on_the_table() -> None:
+    for tokens in histories(6):
+        for stop in LAYOUT.stops(tokens):
+            scene = LAYOUT.scene(tokens[:stop])
+            assert size(scene.table.plain) == (TABLE_WIDTH, TABLE_HEIGHT)
+            hand = draw_hand(scene.choices, scene.cards, [], None)
+            assert size(hand.text.plain) == (HAND_WIDTH, HAND_HEIGHT)
+            for choice in scene.choices:
+                assert choice.name in hand.text.plain
+            if scene.pause is not Pause.NONE:
+                assert LAYOUT.token(int(tokens[stop - 1])) in scene.table.plain
+            for name in ("You", "West hearts_rules", "North go_mcts", "East random"):
+                assert name in scene.table.plain
+
+
+def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
+    names = "pass left,2C,3C,4C,5C,6C,7C,8C,9C,TC,JC,QC,KC,AC,2C,3C,4C,2D,3D,4D,right,2S,2H"
+    tokens = np.array([GAME.vocabulary.names.index(name) for name in names.split(",")], np.uint8)
+    table = LAYOUT.scene(tokens[:22]).table.plain
+    assert "East led" in table and "took" not in table and "To West:" in table and "From East:" in table
+    complete = np.append(tokens, [card_id("AH"), card_id("TS")]).astype(np.uint8)
+    assert "You" in LAYOUT.scene(complete[:23]).table.plain
+    assert "North took it" in LAYOUT.scene(complete).table.plain
+
+
+def test_passing_asks_for_three_cards_and_playing_for_one() -> None:
+    passing = next(tokens for tokens in histories(8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
+    scene = LAYOUT.scene(passing[:14])
+    assert scene.needed == 3 and scene.prompt.startswith("Pass three cards to North")
+    assert LAYOUT.scene(passing[:15]).needed == 2
+    assert len(legal_tokens(scene.choices)) == 13
+    own = [stop for stop in LAYOUT.stops(passing)[2:] if LAYOUT.scene(passing[:stop]).needed]
+    assert len(own) == 13 and all(LAYOUT.scene(passing[:stop]).needed == 1 for stop in own)
+
+
+CARDS = tuple(Choice(token, name, token != 2, group=token // 2) for token, name in enumerate(["2♣", "9♣", "K♦", "A♠"]))
+
+
+def test_legal_cards_have_keys_and_a_click_finds_them_wherever_they_are_drawn() -> None:
+    hand = draw_hand(CARDS, True, [3], 1)
+    lines = hand.text.plain.split("\n")
+    assert lines[4].split() == ["1", "2", "3"]
+    assert [box.token for box in hand.boxes] == [0, 1, 3]
+    for box in hand.boxes:
+        for y in range(HAND_HEIGHT):
+            assert hand.at(box.left, y) == hand.at(box.right - 1, y) == box.token
+    assert hand.at(lines[2].index("K♦"), 2) is None and hand.at(0, 0) is None
+    assert "A♠" in lines[1] and "9♣" in lines[2], "the chosen card is raised"
+
+
+def test_more_words_than_fit_scroll_with_the_cursor() -> None:
+    choices = tuple(Choice(token, f"action number {token}", True) for token in range(60))
+    first, last = draw_hand(choices, False, [], 0), draw_hand(choices, False, [], 59)
+    assert "action number 0 " in first.text.plain and "action number 59" not in first.text.plain
+    assert "action number 59" in last.text.plain
+    assert f"{KEYS[-1]} action number {len(KEYS) - 1}" in first.text.plain
+    line = last.text.plain.split("\n")[-1]
+    assert last.at(line.index("action number 59") + 3, HAND_HEIGHT - 1) == 59
+
+
+@pytest.mark.parametrize("name", ["openspiel:kuhn_poker", "openspiel:leduc_poker", "openspiel:kuhn_poker(players=3)"])
+def test_games_without_pictures_are_laid_out_in_words(name: str) -> None:
+    game = make_game(name)
+    layout = layout_of(game, ["random"] * (game.num_players - 1))
+    assert isinstance(layout, PlainLayout)
+    states = game.deal(derive_many(1, 1))
+    game.playout(states, derive_many(2, 1))
+    tokens, lengths = game.histories(states, np.array([1]))
+    decisions = 0
+    for stop in layout.stops(tokens[0, : lengths[0]]):
+        scene = layout.scene(tokens[0, :stop])
+        decisions += scene.needed
+        assert scene.needed == bool(scene.choices)
+        width, height = size(scene.table.plain)
+        assert width <= TABLE_WIDTH and height <= TABLE_HEIGHT and "random" in scene.table.plain
+    assert decisions > 0
+    np.testing.assert_allclose(scene.points, np.roll(game.points(states)[0], -1))
+
+
+def test_the_panel_counts_points_over_the_hands() -> None:
+    finished = np.array([[1, 2, 3, 20], [26, 0, 26, 26]], np.float32)
+    drawn = draw_scores(LAYOUT.names, (0, 13, 0, 0), finished, ("Last trick", "West led Q♠")).plain.split("\n")
+    assert drawn[2].split() == ["West", "13", "2"] and drawn[4].split() == ["East", "0", "46"]
+    assert drawn[8].split() == ["2", "26", "0", "26", "26"] and drawn[15].strip() == "West led Q♠"
+    many = draw_scores(LAYOUT.names, (), np.ones((40, 4), np.float32), ("Last trick",)).plain.split("\n")
+    assert many[13].split()[0] == "40" and many[15].strip() == "Last trick" and many[1].split() == ["You", "-", "40"]
+
+
+def test_the_panel_tells_what_the_network_expects() -> None:
+    actions = (ActionHint(card_id("QS"), 0.75, 0.5), ActionHint(card_id("TD"), 0.25, -0.125))
+    expected = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), actions, 0.2)
+    visits = {card_id("QS"): Visits(90, 0.1), card_id("TD"): Visits(11, -0.05)}
+    text = draw_expectation(expected, visits, LAYOUT.token, 26.0).plain
+    assert size(text) == (PANEL_WIDTH, TABLE_HEIGHT)
+    lines = [line.split() for line in text.split("\n")]
+    assert lines[1] == ["V(h)", "+0.250", "(+6.5", "points)"]
+    assert lines[3] == ["Q♠", "75%", "+0.500", "90", "+0.10"]
+    assert lines[4] == ["10♦", "25%", "-0.125", "11", "-0.05"]
+    assert lines[5] == ["not", "legal", "20.0%"]
+    waiting = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), (), 0.0)
+    lines = [line.split() for line in draw_expectation(waiting, {}, LAYOUT.token, 0.0, "9♣").plain.split("\n")]
+    assert lines[0] == ["Expected", "after", "9♣"] and lines[1] == ["V(h)", "+0.250"]
+    assert lines[3:5] == [["Q♠", "60.0%"], ["2♣", "20.0%"]]
