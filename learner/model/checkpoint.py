@@ -88,9 +88,8 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     missing = [name for name in required if name not in config]
     if missing:
         raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
-    net = PolicyValueNet(
-        Architecture(**{field.name: config[field.name] for field in fields(Architecture) if field.name in config})
-    )
+    given = {field.name: config.get(field.name) for field in fields(Architecture)}
+    net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     net.load_state_dict(tensors)
@@ -138,7 +137,7 @@ def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
                 f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
-    told = config.get("features", {})
+    told = config.get("features") or {}
     features = {name: feature.version for name, feature in game.features.items() if name in told}
     for key, now in {"token_types": len(game.token_types), "features": features}.items():
         if config.get(key) and config[key] != now:

@@ -122,7 +122,7 @@ def make_batch(
     if num_judged:
         judged = stratified_positions(np.random.default_rng(seed).random((len(rows), num_judged)), lengths)
     if rules:
-        told = tell(rules, data.host_tokens[rows, :longest], real_prefixes(lengths), judged)
+        told = tell(rules, data.host_tokens[rows, :longest], real_prefixes(lengths, longest - 1), judged)
     return assemble(data.tokens[:, :longest].index_select(0, index).long(), lengths, data.outcome[index], judged, told)
 
 
@@ -134,7 +134,7 @@ def assemble(
     told: Told = NOTHING,
 ) -> Batch:
     """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host."""
-    device, prefixes = tokens.device, real_prefixes(lengths)
+    device, prefixes = tokens.device, real_prefixes(lengths, tokens.shape[1] - 1)
     return Batch(
         tokens=tokens,
         lengths=torch.from_numpy(lengths).to(device),

@@ -6,10 +6,10 @@ import torch
 from learner.model.told import Rules, Told
 
 
-def real_prefixes(lengths: np.ndarray) -> np.ndarray:
+def real_prefixes(lengths: np.ndarray, width: int) -> np.ndarray:
     """``int64[...]``: the prefixes of sequences (tokens ``int64[B]``, ``eos`` included) that are no padding, as indices
-    into the flat ``[B * T]`` order; T those of the longest."""
-    return np.flatnonzero(np.arange(lengths.max() - 1) < (lengths - 1)[:, None])
+    into the flat ``[B * T]`` order, T = ``width``."""
+    return np.flatnonzero(np.arange(width) < (lengths - 1)[:, None])
 
 
 def stratified_positions(draws: np.ndarray, lengths: np.ndarray) -> np.ndarray:
