@@ -30,15 +30,18 @@ from search.table import play_table
 
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
+LANES = replace(CONFIG, lanes=16)
 DEMO = ModelConfig(n_layer=2, n_head=2, n_embd=128)
 ENGINES = [EngineConfig(device="cpu", trunk=trunk) for trunk in ("auto", "torch")]
 Work = Callable[[int], int]
 """Does a repetition and returns how many decisions it made."""
 
 
-def searches(net: PolicyValueNet, engine: EngineConfig, lanes: int, rows: Sequence[np.ndarray], turns: Turns) -> Work:
+def searches(
+    net: PolicyValueNet, engine: EngineConfig, config: GoMctsConfig, rows: Sequence[np.ndarray], turns: Turns
+) -> Work:
     """Repetition ``n`` searches the turns ``rows[n]`` side by side."""
-    player = GoMcts(QueryEngine(net, GAME.outcomes.utility(""), engine), replace(CONFIG, lanes=lanes))
+    player = GoMcts(QueryEngine(net, GAME.outcomes.utility(""), engine, GAME), config)
 
     def work(repetition: int) -> int:
         player.start(GAME, len(turns.game))
@@ -60,7 +63,7 @@ class _Counting(ArgmaxVal):
 
 def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
     """Repetition ``n`` plays tables of its own."""
-    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), engine), ArgmaxValConfig())
+    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), engine, GAME), ArgmaxValConfig())
 
     def work(repetition: int) -> int:
         player.decisions = 0
@@ -70,9 +73,8 @@ def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
     return work
 
 
-def compare(case: str, repetitions: int, make: Callable[[EngineConfig], Work], precision: str) -> Case:
-    """Decisions a second of both, repetition by repetition so that both meet the same machine; the first warms up."""
-    works = [make(replace(engine, precision=precision)) for engine in ENGINES]
+def compare(benchmark: str, case: str, repetitions: int, works: Sequence[Work]) -> Case:
+    """Decisions a second of two, repetition by repetition so that both meet the same machine; the first warms up."""
     decisions, seconds = [0, 0], [0.0, 0.0]
     for repetition in range(repetitions + 1):
         for which, work in enumerate(works):
@@ -81,7 +83,7 @@ def compare(case: str, repetitions: int, make: Callable[[EngineConfig], Work], p
             if repetition:
                 seconds[which] += time.perf_counter() - began
                 decisions[which] += done
-    return Case("trunks", case, decisions[0] / seconds[0], decisions[1] / seconds[1], "decisions/s")
+    return Case(benchmark, case, decisions[0] / seconds[0], decisions[1] / seconds[1], "decisions/s")
 
 
 def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
@@ -89,11 +91,16 @@ def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
     turns, single = hearts_turns(32, seed=1), [np.array([row]) for row in range(4, 32, 4 // scale)]
     every = [np.arange(32)] * (scale + 1)
     count = len(single) - 1
+
+    def case(title: str, repetitions: int, make: Callable[[EngineConfig], Work], precision: str) -> Case:
+        works = [make(replace(engine, precision=precision)) for engine in ENGINES]
+        return compare("trunks", f"{name}_{title}", repetitions, works)
+
     return [
-        compare(f"{name}_one_game_exact", count, lambda engine: searches(net, engine, 1, single, turns), "fp32"),
-        compare(f"{name}_one_game", count, lambda engine: searches(net, engine, 16, single, turns), "bf16"),
-        compare(f"{name}_games_32", scale, lambda engine: searches(net, engine, 1, every, turns), "bf16"),
-        compare(f"{name}_self_play", scale, lambda engine: self_play(net, engine, 256), "bf16"),
+        case("one_game_exact", count, lambda engine: searches(net, engine, CONFIG, single, turns), "fp32"),
+        case("one_game", count, lambda engine: searches(net, engine, LANES, single, turns), "bf16"),
+        case("games_32", scale, lambda engine: searches(net, engine, CONFIG, every, turns), "bf16"),
+        case("self_play", scale, lambda engine: self_play(net, engine, 256), "bf16"),
     ]
 
 

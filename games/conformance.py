@@ -115,14 +115,14 @@ class _Replay:
         """Views rebuilt from whole prefixes against views advanced token by token. An outcome that they rule out does
         not come, and stays ruled out."""
         tokens, lengths = self.game.histories(states, self.seats)
-        views = self.game.views(tokens, np.zeros_like(lengths))
+        views, prefixes = self.game.views(tokens, np.zeros_like(lengths)), self.game.prefixes(tokens)
         possible, ends = self.game.view_outcomes(views), self.game.outcome(states)[:, self.seat]
         for place in range(int(lengths.max())):
             rebuilt = self.game.views(tokens, np.minimum(place, lengths))
-            for name in ("next", "view_legal", "view_outcome", "view_outcomes", "consistent"):
-                ask = getattr(self.game, name)
-                same = (ask(rebuilt) == ask(views)).reshape(len(tokens), -1).all(axis=1)
-                assert same.all(), f"seat {self.seat}: {name} differs between rebuilt and advanced views at {place}"
+            for name, ask in _questions(self.game).items():
+                told = ask(views)
+                for others in (rebuilt, prefixes[:, place].copy()):
+                    assert (ask(others) == told).all(), f"seat {self.seat}: {name} differs at {place} if rebuilt"
             now = self.game.view_outcomes(views)
             assert now[np.arange(len(tokens)), ends].all(), f"seat {self.seat}: at {place} the real end is ruled out"
             assert (now <= possible).all(), f"seat {self.seat}: at {place} an outcome is possible again"
@@ -135,6 +135,36 @@ class _Replay:
             raise AssertionError(
                 f"deal {row}, seat {self.seat}: {what} of the history differs at token {self.seen[row]}"
             )
+
+
+def _questions(game: Game) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """All that a game tells of views."""
+    names = ("next", "view_legal", "view_outcome", "view_outcomes", "consistent", "next_type")
+    features = {f"feature {name!r}": feature.encode for name, feature in game.features.items()}
+    return {**{name: getattr(game, name) for name in names}, **features}
+
+
+def check_told(game: Game, num_deals: int, seed: int) -> None:
+    """Token types and features are defined for any history, those that cannot be included, and a type stands for one
+    ``Next``, the last for the end. That they follow from the history alone is part of ``check_replay``."""
+    states, meaning = _finished(game, num_deals, seed), dict[int, int]()
+    tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
+    own, others = (game.views(tokens, np.zeros_like(lengths)) for _ in range(2))
+    for place in range(int(lengths.max())):
+        for views in (own, others):
+            types, following = game.next_type(views), game.next(views)
+            assert ((types >= 0) & (types < len(game.token_types))).all(), f"place {place}: a type that does not exist"
+            for kind, wanted in zip(types.tolist(), following.tolist(), strict=True):
+                name = game.token_types[kind]
+                assert meaning.setdefault(kind, wanted) == wanted, f"place {place}: {name!r} stands for two Next"
+                last = kind == len(game.token_types) - 1
+                assert last == (wanted == Next.END), f"place {place}: {name!r} stands for the end, or does not"
+            for name, feature in game.features.items():
+                numbers = feature.encode(views)
+                right = numbers.dtype == np.uint8 and numbers.shape == (num_deals, *feature.shape)
+                assert right, f"feature {name!r} is {numbers.dtype}{list(numbers.shape)}"
+        game.advance(own, tokens[:, place])
+        game.advance(others, np.roll(tokens[:, place], 1))
 
 
 def check_histories(game: Game, num_deals: int, seed: int) -> None:
@@ -285,6 +315,7 @@ def _seen(game: Game, states: np.ndarray) -> bytes:
 LAWS = (
     check_legality,
     check_replay,
+    check_told,
     check_histories,
     check_terminal,
     check_determinism,

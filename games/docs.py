@@ -18,7 +18,7 @@ _NAMES_PER_LINE = 13
 
 def page(game: Game) -> str:
     """One game's page as Markdown. The layout is the docstring of the game's class."""
-    parts: list[Callable[[Game], str]] = [_title, _options, _tokens, _layout, _outcomes, _example]
+    parts: list[Callable[[Game], str]] = [_title, _options, _tokens, _layout, _outcomes, _told, _example]
     return "\n\n".join(part(game) for part in parts) + "\n"
 
 
@@ -70,6 +70,18 @@ def _outcomes(game: Game) -> str:
         f"## Outcomes\n\n{table.num_labels} labels, one for each way the points can be shared, seen from the observer. "
         f"{points}\n\n| Utility | Lowest | Highest | Different values |\n|---|---|---|---|\n" + "\n".join(rows)
     )
+
+
+def _told(game: Game) -> str:
+    types = ", ".join(game.token_types)
+    text = f"## What a network can be told\n\nTypes of tokens (`model.token_types`): {types}."
+    rows = "\n".join(
+        f"| `{name}` | {feature.version} | {' x '.join(map(str, feature.shape))} | {feature.description} |"
+        for name, feature in game.features.items()
+    )
+    if not rows:
+        return f"{text}\n\nNo features."
+    return f"{text}\n\n| Feature (`model.features`) | Version | Shape | Meaning |\n|---|---|---|---|\n{rows}"
 
 
 def _example(game: Game) -> str:

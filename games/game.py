@@ -18,9 +18,11 @@ history gives the same turn, legal moves and outcome as the true state, and is c
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 
 import numpy as np
 
+from games.features import FeatureSet
 from games.outcomes import OutcomeTable
 from games.vocabulary import Vocabulary
 
@@ -55,6 +57,10 @@ class Game(ABC):
     """All seats share one outcome: self-play then lets everybody use the newest network (paper 001, section 6.3)."""
     can_determinize: bool = False
     """Whether ``determinize`` is offered."""
+    token_types: tuple[str, ...] = ("observation", "own action", "end")
+    """What a token can be and who makes it, for ``next_type``; the last is what follows the end of a deal."""
+    features: Mapping[str, FeatureSet] = MappingProxyType({})
+    """What can be told of a view in numbers, by name."""
 
     # ---- the true state
 
@@ -110,6 +116,16 @@ class Game(ABC):
         """Views rebuilt from histories alone: tokens ``[B, L']``, lengths ``[B]``. Length 0 is the view before
         anything was seen."""
 
+    def prefixes(self, tokens: np.ndarray) -> np.ndarray:
+        """Views ``[B, L' + 1]`` of every prefix of histories ``[B, L']``, the empty one first."""
+        now = self.views(tokens[:, :1], np.zeros(len(tokens), np.int64))
+        views = np.empty((len(tokens), tokens.shape[1] + 1), now.dtype)
+        views[:, 0] = now
+        for place in range(tokens.shape[1]):
+            self.advance(now, tokens[:, place])
+            views[:, place + 1] = now
+        return views
+
     @abstractmethod
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         """Append one token (``[B]``) to every view, in place. Never fails.
@@ -158,6 +174,14 @@ class Game(ABC):
         This one rules out nothing; games whose points are public as they are made rule out what cannot come any more.
         """
         return np.ones((len(views), self.outcomes.num_labels), np.bool_)
+
+    def next_type(self, views: np.ndarray) -> np.ndarray:
+        """``int8[B]``: what the next token is and who makes it, an index into ``token_types``. Impossible histories
+        have one too, as far as it can be told who is next.
+
+        This one knows no more than ``next``; games have finer types, each of them for one ``Next``.
+        """
+        return self.next(views)
 
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States that agree with everything the observer has seen, one per view, sampled from ``seeds``

@@ -37,6 +37,14 @@ class ModelConfig:
     (``learner.model.outcome_init``)."""
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-5
+    token_types: bool = False
+    """Beyond the paper, as all that follows: embed what each token is and who made it, and whose turn comes next."""
+    mask_tokens: bool = False
+    """Predict the next token among those that can come, in training and use."""
+    mask_outcomes: bool = False
+    """Predict the outcome among those that can still come, in training and use."""
+    features: list[str] = field(default_factory=list)
+    """What else the network is told of every position: names of the game's features (docs/games), or ``[all]``."""
 
     def __post_init__(self) -> None:
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
@@ -46,6 +54,7 @@ class ModelConfig:
         one_of("model", self, OUTCOME_INITS, "outcome_init")
         multiple = self.n_embd % self.n_head == 0
         require(multiple, "model", self, "n_embd", f"a multiple of model.n_head={self.n_head}")
+        require(len(set(self.features)) == len(self.features), "model", self, "features", "names given once each")
 
 
 @dataclass

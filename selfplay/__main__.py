@@ -57,7 +57,7 @@ def _check(config: TrainConfig) -> list[str]:
             check_names(match.players, game)
             seatings(len(match.players), game.num_players)
             for checkpoint in own_checkpoints(match.players):
-                load_weights(storage.local_copy(checkpoint), game)
+                load_weights(checkpoint, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration

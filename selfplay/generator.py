@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cluster.storage import local_copy
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
@@ -78,7 +77,7 @@ def check_players(
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
     said, key = [], f"games_per_table={settings.games_per_table}"
     for checkpoint in (*own_checkpoints(list(initial.players)), *networks):
-        arch = load_weights(local_copy(checkpoint), game).arch
+        arch = load_weights(checkpoint, game).arch
         said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
 

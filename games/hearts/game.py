@@ -8,6 +8,7 @@ from games.game import Game
 from games.hearts import determinize, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
+from games.hearts.features import FEATURES, TOKEN_TYPES, next_types
 from games.hearts.rules import MOONS, OPTIONS, PUBLIC, blank
 
 
@@ -42,6 +43,8 @@ class HeartsGame(Game):
     max_length = MAX_LENGTH
     vocabulary = VOCABULARY
     can_determinize = True
+    token_types = TOKEN_TYPES
+    features = FEATURES
 
     def __init__(self, **options: bool | str) -> None:
         self.options = _checked(options)
@@ -96,6 +99,12 @@ class HeartsGame(Game):
         view.replay_batch(views, np.asarray(tokens), np.asarray(lengths, np.int64))
         return views
 
+    def prefixes(self, tokens: np.ndarray) -> np.ndarray:
+        views = np.empty((len(tokens), tokens.shape[1] + 1), view.VIEW)
+        views[:, 0] = blank(view.VIEW, self._template, len(tokens))
+        view.prefixes_batch(views, np.asarray(tokens))
+        return views
+
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         view.advance_batch(views, np.asarray(tokens, np.int64))
 
@@ -126,6 +135,11 @@ class HeartsGame(Game):
         possible = np.zeros((len(views), self.outcomes.num_labels), np.bool_)
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
+
+    def next_type(self, views: np.ndarray) -> np.ndarray:
+        types = np.empty(len(views), np.int8)
+        next_types(views, types)
+        return types
 
     def consistent(self, views: np.ndarray) -> np.ndarray:
         verdicts = np.empty(len(views), np.bool_)

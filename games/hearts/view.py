@@ -14,7 +14,6 @@ from games.hearts.cards import (
     ALL_CARDS,
     BIT,
     DIRECTIONS,
-    EOS,
     NUM_CARDS,
     PASSED_AT,
     POSITIONS,
@@ -230,14 +229,45 @@ def is_consistent(view):
 
 
 @kernel
-def tokens_to_try(view):
-    """Set of token ids that alone can be possible next, few where it is cheap to tell: bit ``t`` for token ``t``."""
-    turn = view["public"]["turn"]
-    if turn == 0:
+def possible_tokens(view, scratch):
+    """``int64`` set of the tokens after which the history is still consistent, bit ``t`` for token ``t``; ``scratch``
+    is a view to try them in."""
+    following, length = next_of(view), view["length"]
+    if following == _END or not is_consistent(view):
+        return np.int64(0)
+    if following == _ACTION:  # what a seat may do by the rules it can always have done
         return own_legal(view)
-    if turn > 0:
-        return unseen(view) & view["possible"][turn]
-    return (np.int64(1) << np.int64(EOS)) - 1
+    if length == 0:
+        tokens = np.int64(0b1111 if view["public"]["pass_cards"] != 0 else 0b0001)
+        return tokens << _DIRECTION_TOKEN
+    if length < PASSED_AT:
+        return _sorted_cards(view["dealt"], ALL_CARDS & ~view["dealt"], PASSED_AT - 1 - length)
+    if length < first_place(view["public"]) - 1:
+        drawable = ALL_CARDS & ~view["dealt"] & ~view["received"]
+        return _sorted_cards(view["received"], drawable, RECEIVED_AT + 2 - length)
+    turn = view["public"]["turn"]
+    untried = np.int64(0b1111) << _POSITION_TOKEN if turn < 0 else unseen(view) & view["possible"][turn]
+    tokens = np.int64(0)
+    while untried != 0:
+        token = np.int64(lowest(untried))
+        scratch[0] = view
+        advance(scratch[0], token)
+        if is_consistent(scratch[0]):
+            tokens |= np.int64(1) << token
+        untried &= untried - 1
+    return tokens
+
+
+@kernel
+def _sorted_cards(before, drawable, num_missing):
+    """Set of the cards that ``_sorted_card`` lets come next."""
+    cards, left = np.int64(0), drawable
+    while left != 0:
+        card = lowest(left)
+        if _sorted_card(card, before, drawable, num_missing):
+            cards |= BIT[card]
+        left &= left - 1
+    return cards
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------
@@ -249,6 +279,15 @@ def replay_batch(views, tokens, lengths):
     for i in range(len(views)):
         for place in range(lengths[i]):
             advance(views[i], np.int64(tokens[i, place]))
+
+
+@kernel
+def prefixes_batch(views, tokens):
+    """Views ``[B, T + 1]`` of every prefix of ``tokens`` (``[B, T]``); those of the empty one are there already."""
+    for i in range(len(views)):
+        for place in range(tokens.shape[1]):
+            views[i, place + 1] = views[i, place]
+            advance(views[i, place + 1], np.int64(tokens[i, place]))
 
 
 @kernel
@@ -276,13 +315,7 @@ def consistent_batch(views, verdicts):
 def possible_batch(views, scratch, possible):
     """Mark the tokens that leave a history consistent in ``bool[B, V]``, given all False; ``scratch`` is a view."""
     for i in range(len(views)):
-        tokens = tokens_to_try(views[i]) if next_of(views[i]) != _END else np.int64(0)
-        while tokens != 0:
-            token = lowest(tokens)
-            scratch[0] = views[i]
-            advance(scratch[0], np.int64(token))
-            possible[i, token] = is_consistent(scratch[0])
-            tokens &= tokens - 1
+        mark(possible_tokens(views[i], scratch), possible[i])
 
 
 @kernel

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from learner.inference.packing import Pass
+from learner.model.told import Told
 
 _STEP = 16
 """Keys of a row are filled up to a multiple of this."""
@@ -61,9 +63,9 @@ class Indices(NamedTuple):
     """Places in ``answered``."""
 
 
-Forward = Callable[[Shape, torch.Tensor, torch.Tensor | None], torch.Tensor]
-"""What a pass answers, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and which outcomes
-values count."""
+Forward = Callable[[Shape, torch.Tensor, Told], torch.Tensor]
+"""What a pass answers, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and what is told of
+it."""
 
 
 def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
@@ -99,9 +101,13 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
     return np.concatenate([np.append(array, np.full(size - len(array), fill)) for array, fill, size in filled])
 
 
-def rows_filled_up(possible: np.ndarray, shape: Shape) -> np.ndarray:
-    """``bool[N, K]`` with as many rows as the shape has values, more of them with every outcome."""
-    return np.concatenate([possible, np.ones((shape.valued - len(possible), possible.shape[1]), np.bool_)])
+def told_filled_up(told: Told, shape: Shape) -> Told:
+    """What is told of a pass, with as many rows as ``shape`` has: of those that fill up nothing, and all can come."""
+    asked = shape.answered if shape.look_ahead else shape.rows
+    filled = zip(told, (shape.tokens, shape.tokens, asked, shape.valued), (0, 0, True, True), strict=True)
+    return Told(
+        *(None if part is None else F.pad(part, (0, 0, 0, rows - len(part)), value=fill) for part, rows, fill in filled)
+    )
 
 
 def split(flat: torch.Tensor, shape: Shape) -> Indices:
@@ -109,9 +115,8 @@ def split(flat: torch.Tensor, shape: Shape) -> Indices:
     return Indices(*flat.split(shape.sizes))
 
 
-def to_device(flat: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(given: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A copy that the host does not wait for."""
-    given = torch.from_numpy(flat)
     return given.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else given
 
 
@@ -123,36 +128,37 @@ class Graphs:
         self._forward = forward
         self._captured: dict[Shape, _Captured] = {}
 
-    def __call__(self, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """What ``forward`` answers, good until the next call; what is given lies on the device. Either all passes have
-        a mask or none has."""
+    def __call__(self, shape: Shape, given: torch.Tensor, told: Told) -> torch.Tensor:
+        """What ``forward`` answers, good until the next call; what is given lies on the device. All passes are told the
+        same parts."""
         captured = self._captured.pop(shape, None)
         if captured is None:
             if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
                 del self._captured[next(iter(self._captured))]
-            captured = _Captured(self._forward, shape, given, mask)
+            captured = _Captured(self._forward, shape, given, told)
         self._captured[shape] = captured
-        return captured.replay(given, mask)
+        return captured.replay(given, told)
 
 
 class _Captured:
     """One shape as a CUDA graph, and the memory it reads from and writes to."""
 
-    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> None:
-        self._given, self._mask = given.clone(), None if mask is None else mask.clone()
+    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, told: Told) -> None:
+        self._given, self._told = given.clone(), Told(*(None if part is None else part.clone() for part in told))
         here = torch.cuda.current_stream(given.device)
         aside = torch.cuda.Stream(given.device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
-            forward(shape, self._given, self._mask)
+            forward(shape, self._given, self._told)
         here.wait_stream(aside)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._result = forward(shape, self._given, self._mask)
+            self._result = forward(shape, self._given, self._told)
 
-    def replay(self, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    def replay(self, given: torch.Tensor, told: Told) -> torch.Tensor:
         self._given.copy_(given)
-        if mask is not None and self._mask is not None:
-            self._mask.copy_(mask)
+        for own, new in zip(self._told, told, strict=True):
+            if own is not None and new is not None:
+                own.copy_(new)
         self._graph.replay()
         return self._result

@@ -16,8 +16,10 @@ from games.game import Game
 from learner.config import EngineConfig
 from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
+from learner.inference.slot_views import SlotViews
 from learner.inference.trunk import make_trunk
 from learner.model.network import Architecture, PolicyValueNet, device_of, dtype_of, precision_of
+from learner.model.told import NOTHING, Rules
 from learner.observation_model import Answer
 
 MIB = 2**20
@@ -52,7 +54,8 @@ class QueryEngine:
             utility: ``float32[K]``: v(o) of every outcome label.
             config: where and how it runs; the default settings if None. Layer norms, the residual stream and
                 probabilities are float32 in every precision.
-            game: the game that the network plays; only ``mask_outcomes`` needs it.
+            game: the game that the network plays; needed where its rules are told (``learner.model.told``) or outcomes
+                masked.
 
         Raises ``ValueError``: a utility of another size, no such device, a cache that is too small or does not fit.
         """
@@ -62,15 +65,14 @@ class QueryEngine:
                 f"utility has shape {np.shape(utility)}; the network predicts {net.arch.num_outcomes} outcome labels"
             )
         device = device_of(config.device, "engine.device")
+        rules = _rules(net.arch, config, game)
         num_slots = config.cache_mb * MIB // slot_bytes(net.arch, device.type, config.precision)
         if num_slots <= net.arch.n_positions:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
         self.arch = net.arch
         self.stats = EngineStats()
-        if config.mask_outcomes and game is None:
-            raise ValueError("engine.mask_outcomes=true: the engine must be told the game")
-        rules_out = game is not None and type(game).view_outcomes is not Game.view_outcomes
-        self._max_batch, self._rules = config.max_batch, game if config.mask_outcomes and rules_out else None
+        self._max_batch = config.max_batch
+        self._views = SlotViews(rules, num_slots) if rules else None
         self._trunk = make_trunk(net, np.asarray(utility, np.float32), num_slots, device, config)
         self._tree = PrefixTree(num_slots)
 
@@ -130,8 +132,9 @@ class QueryEngine:
         self.stats.passes += 1
         self.stats.tokens += len(plan.ids)
         try:
-            possible = self._possible(held[np.append(np.flatnonzero(judged), np.arange(count, len(held)))])
-            next_token, values = self._trunk(plan, judged, look_ahead, possible)
+            valued = np.append(np.flatnonzero(judged), np.arange(count, len(held)))
+            told = NOTHING if self._views is None else self._views.tell(plan, valued, look_ahead)
+            next_token, values = self._trunk(plan, valued, look_ahead, told)
         except BaseException:  # interrupted, or no memory: nobody will ever hold these
             self._tree.release(held)
             raise
@@ -146,10 +149,6 @@ class QueryEngine:
             action_values=values[asked:],
             action_next=next_token[count:],
         )
-
-    def _possible(self, slots: np.ndarray) -> np.ndarray | None:
-        """``bool[N, K]``: the outcomes that can still come behind the histories of these slots; None for all."""
-        return self._rules.view_outcomes(self._rules.views(*self._tree.histories(slots))) if self._rules else None
 
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray
@@ -172,6 +171,15 @@ class QueryEngine:
         _refuse((lengths == limit) & marked.any(1), "no candidate fits behind a history of full length {}", lengths)
         _refuse(((tokens < 0) | (tokens >= size)), f"token {{}} is not in the vocabulary of {size}", tokens, rows)
         self._tree.check_room(len(tokens) + int(marked.sum()))
+
+
+def _rules(arch: Architecture, config: EngineConfig, game: Game | None) -> Rules | None:
+    """What the network is told; None for nothing. ``ValueError`` where that needs the game and there is none."""
+    if game is None:
+        if arch.is_told or config.mask_outcomes:
+            raise ValueError("this network is told the rules, or engine.mask_outcomes=true: the engine needs the game")
+        return None
+    return Rules(game, arch, config.mask_outcomes) or None
 
 
 def _refuse(bad: np.ndarray, message: str, given: np.ndarray, rows: np.ndarray | None = None) -> None:

@@ -29,6 +29,8 @@ class Pass:
     share one."""
     slot: np.ndarray
     """``int64[T]`` where its keys and values go."""
+    parent: np.ndarray
+    """``int64[T]`` slot of the token before it, ``EMPTY`` for a history's first."""
     column: np.ndarray
     """``int64[T]`` place among the tokens of its row."""
     keys: np.ndarray
@@ -59,6 +61,7 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
         row=row,
         position=tree.nodes.depth[slot].astype(np.int64) - 1,
         slot=slot,
+        parent=tree.nodes.parent[slot],
         column=column,
         keys=_keys(tree.nodes.parent, slot, last, lengths, width - chunk),
         answered=np.concatenate([last, np.flatnonzero(column >= chunk[row])]),

@@ -53,12 +53,6 @@ class PrefixTree:
             raise ValueError(f"row {row}: nobody holds the handle {handles[row]}")
         return np.where(inside, self.nodes.depth[slots], 0).astype(np.int64)
 
-    def histories(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``int64[M, L]`` tokens of the histories that end with these slots, zeros behind them, and ``int64[M]`` their
-        lengths."""
-        lengths = self.nodes.depth[slots].astype(np.int64)
-        return np.asarray(_histories(self.nodes, slots, lengths)), lengths
-
     def check_room(self, count: int) -> None:
         """``ValueError`` unless ``count`` slots are free."""
         if count > self.left:
@@ -102,17 +96,6 @@ class PrefixTree:
         self.left -= count
         again = self._given_back[self._num_given_back : self._num_given_back + old]
         return np.concatenate([again, np.arange(self._never_used - fresh, self._never_used)])
-
-
-@kernel
-def _histories(nodes, slots, lengths):
-    tokens = np.zeros((len(slots), lengths.max() if len(slots) else 0), np.int64)
-    for row in range(len(slots)):
-        slot = slots[row]
-        for place in range(lengths[row] - 1, -1, -1):
-            tokens[row, place] = nodes.token[slot]
-            slot = nodes.parent[slot]
-    return tokens
 
 
 @kernel

@@ -15,13 +15,14 @@ from learner.inference.cuda_graphs import (
     Shape,
     filled_up,
     lay_out,
-    rows_filled_up,
     shape_of,
     split,
     to_device,
+    told_filled_up,
 )
 from learner.inference.packing import Pass
 from learner.model.network import PolicyValueNet, Projection
+from learner.model.told import NOTHING, Told
 
 
 class TorchTrunk:
@@ -55,39 +56,36 @@ class TorchTrunk:
 
     @torch.inference_mode()
     def __call__(
-        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``. Only the copy of the answer waits for the device."""
         rows, answered = len(plan.lengths), len(plan.answered)
-        valued = np.concatenate([np.flatnonzero(judged), np.arange(rows, answered)])
         shape = shape_of(plan, valued, look_ahead)
         if self._fill_up:
-            shape = filled_up(shape)
-        given = to_device(lay_out(plan, valued, shape, self._spare), self._device)
-        mask = None if possible is None else to_device(rows_filled_up(possible, shape), self._device)
+            shape, told = filled_up(shape), told_filled_up(told, filled_up(shape))
+        given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self._spare)), self._device)
+        told = Told(*(None if part is None else to_device(part, self._device) for part in told))
         forward = self._forward if self._graphs is None else self._graphs
-        result = forward(shape, given, mask)
+        result = forward(shape, given, told)
         whole = result.cpu().numpy()
         next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
         values = whole[len(whole) - shape.valued :]
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
-    def _forward(self, shape: Shape, given: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    def _forward(self, shape: Shape, given: torch.Tensor, told: Told) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, together so that one copy brings both."""
         at = split(given, shape)
-        hidden_WE = self._hidden(shape, at)
+        hidden_WE = self._hidden(shape, at, told)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
-        next_token = torch.softmax(self._net.next_token_logits(asked_NE), dim=-1)
-        logits = self._net.outcome_logits(hidden_WE[at.valued])
-        if mask is not None:
-            logits = logits.masked_fill(~mask, float("-inf"))
-        return torch.cat([next_token.flatten(), torch.softmax(logits, dim=-1) @ self._utility])
+        next_token = torch.softmax(self._net.next_token_logits(asked_NE, told=told), dim=-1)
+        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued], told=told), dim=-1)
+        return torch.cat([next_token.flatten(), outcomes @ self._utility])
 
-    def _hidden(self, shape: Shape, at: Indices) -> torch.Tensor:
+    def _hidden(self, shape: Shape, at: Indices, told: Told) -> torch.Tensor:
         """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""
-        transformer, size, heads = self._net.transformer, self._net.arch.n_embd, self._net.arch.n_head
+        size, heads = self._net.arch.n_embd, self._net.arch.n_head
         attention, last = _Attention(shape, at, self._dtype), self._net.blocks[-1]
-        x_TE = transformer.wte(at.ids) + transformer.wpe(at.position)
+        x_TE = self._net.embedded(at.ids, at.position, told, self._dtype)
         for block, cache in zip(self._net.blocks, self.cache, strict=True):
             qkv = block.queries_keys_values(x_TE, self._dtype)
             cache.index_copy_(0, at.slot, qkv[:, size:])
@@ -95,7 +93,7 @@ class TorchTrunk:
             if block is last:  # no later layer reads the other positions
                 x_TE, attended = x_TE[at.answered], attended[at.answered]
             x_TE = block.after_attention(x_TE, attended, self._dtype)
-        return transformer.ln_f(x_TE)  # type: ignore[no-any-return]
+        return self._net.transformer.ln_f(x_TE)  # type: ignore[no-any-return]
 
 
 class _Attention:

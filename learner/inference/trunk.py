@@ -11,6 +11,7 @@ from learner.config import EngineConfig
 from learner.inference.packing import Pass
 from learner.inference.torch_trunk import TorchTrunk
 from learner.model.network import PolicyValueNet, dtype_of, precision_of
+from learner.model.told import NOTHING, Told
 
 
 class Trunk(Protocol):
@@ -21,15 +22,16 @@ class Trunk(Protocol):
     """
 
     def __call__(
-        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
     ) -> tuple[np.ndarray, np.ndarray]:
         """Run a pass; the cache gains all of its tokens.
 
         Args:
             plan: the pass; every slot that it reads is in the cache.
-            judged: ``bool[M]`` rows whose V(h) is asked for.
+            valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for: rows, then all candidates.
             look_ahead: whether p(token | h.a) of the candidates is asked for.
-            possible: ``bool[J + Z, K]`` outcome labels that values count, at least one each; None for all.
+            told: types and features of the packed tokens; the tokens that can come next and the outcomes that values
+                count, with a row for every row of the answer.
 
         Returns:
             ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions of rows, then candidates;

@@ -5,7 +5,7 @@ them, plus ``training/`` for resuming. It appears whole or not at all, by renami
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from games.game import Game
 from learner.model.network import Architecture, PolicyValueNet
 
 MODEL_TYPE = "kibitz_policy_value"
+SHIPPED = "kibitz"
+"""Scheme of the networks that are installed with the package."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 
@@ -28,7 +30,7 @@ def config_record(arch: Architecture, game: Game) -> dict[str, Any]:
         "model_type": MODEL_TYPE,
         "architectures": ["PolicyValueModel"],
         "dtype": "float32",
-        **asdict(arch),
+        **arch.record(),
         "activation_function": "gelu_new",
         "attn_pdrop": 0.0,
         "tie_word_embeddings": False,
@@ -60,20 +62,34 @@ def save_weights(path: str | Path, net: PolicyValueNet, game: Game) -> None:
     storage.write_directory_atomic(Path(path), lambda directory: write_model(directory, net, game))
 
 
-def load_weights(path: str | Path, game: Game) -> PolicyValueNet:
-    """The network of a checkpoint, on the CPU, float32.
+def find(checkpoint: str | Path) -> Path:
+    """The local directory of a checkpoint: a directory, a URI (``s3://``, ``hf://``; copied to this machine once), or a
+    network that is installed with the package (``kibitz:hearts``). ``ValueError`` for a name that is not."""
+    kind, _, name = str(checkpoint).partition(":")
+    if kind != SHIPPED:
+        return storage.local_copy(checkpoint)
+    networks = Path(__file__).parent.parent / "networks"
+    names = sorted(path.parent.name for path in networks.glob(f"*/{CONFIG_FILE}"))
+    if name not in names:
+        raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {', '.join(names) or 'none'}")
+    return networks / name
+
+
+def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
+    """The network of a checkpoint (``find``), on the CPU, float32.
 
     Raises ``ValueError`` naming the file and the reason where it is missing or broken, or was made for another game,
     other rule options, another version of the rules or another vocabulary.
     """
-    directory = Path(path)
+    directory = find(checkpoint)
     config = read_config(directory)
     _check_game(directory / CONFIG_FILE, config, game)
-    names = [field.name for field in fields(Architecture)]
-    missing = [name for name in names if name not in config]
+    required = [field.name for field in fields(Architecture) if field.default is field.default_factory is MISSING]
+    missing = [name for name in required if name not in config]
     if missing:
         raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
-    net = PolicyValueNet(Architecture(**{name: config[name] for name in names}))
+    given = {field.name: config.get(field.name) for field in fields(Architecture)}
+    net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     net.load_state_dict(tensors)
@@ -104,9 +120,9 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
         raise ValueError(f"{file}: cannot be read as safetensors ({error})") from error
 
 
-def checkpoint_id(path: str | Path) -> str:
+def checkpoint_id(checkpoint: str | Path) -> str:
     """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` without one."""
-    weights = Path(path) / WEIGHTS_FILE
+    weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
         raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
     with weights.open("rb") as file:
@@ -121,6 +137,11 @@ def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
                 f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
+    told = config.get("features") or {}
+    features = {name: feature.version for name, feature in game.features.items() if name in told}
+    for key, now in {"token_types": len(game.token_types), "features": features}.items():
+        if config.get(key) and config[key] != now:
+            raise ValueError(f"{file}: {key} is {config[key]!r}, and {game.name} has {now!r} by now; train again")
     if not config.get("n_positions", 0) >= game.max_length:
         raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
 

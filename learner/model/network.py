@@ -8,7 +8,8 @@ Shape letters: ``B`` sequences, ``T`` positions, ``N`` any leading dimensions, `
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +17,7 @@ from torch import nn
 
 from games.game import Game
 from learner.config import ModelConfig
+from learner.model.told import NOTHING, Told, feature_versions
 
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
@@ -37,6 +39,26 @@ class Architecture:
     outcome_init: str
     initializer_range: float
     layer_norm_epsilon: float
+    token_types: int = 0
+    """Types of tokens that it is told apart; 0 if it is not told."""
+    features: dict[str, int] = field(default_factory=dict)
+    """Name -> version of what it is told of every position ..."""
+    num_features: int = 0
+    """... and how many numbers that is."""
+    mask_tokens: bool = False
+    mask_outcomes: bool = False
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it is told anything."""
+        return any(getattr(self, name) for name in _TOLD)
+
+    def record(self) -> dict[str, Any]:
+        """For a file: without what it is not told, so that networks of the paper look as they always did."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _TOLD}
+
+
+_TOLD = ("token_types", "features", "num_features", "mask_tokens", "mask_outcomes")
 
 
 def architecture(game: Game, config: ModelConfig) -> Architecture:
@@ -46,12 +68,16 @@ def architecture(game: Game, config: ModelConfig) -> Architecture:
             f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length} tokens; "
             "use 0 for the game's own length"
         )
-    resolved = replace(
-        config,
-        n_positions=config.n_positions or game.max_length,
-        n_inner=config.n_inner or 4 * config.n_embd,
-    )
-    return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **asdict(resolved))
+    features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
+    resolved = {
+        **asdict(config),
+        "n_positions": config.n_positions or game.max_length,
+        "n_inner": config.n_inner or 4 * config.n_embd,
+        "token_types": len(game.token_types) if config.token_types else 0,
+        "features": features,
+        "num_features": sum(game.features[name].size for name in features),
+    }
+    return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
 
 
 class Projection(nn.Module):
@@ -139,14 +165,34 @@ class PolicyValueNet(nn.Module):
         self.lm_head = nn.Linear(arch.n_embd, arch.vocab_size, bias=False)
         self.val_hidden = nn.Linear(arch.n_embd, arch.n_embd, bias=False)
         self.val_head = nn.Linear(arch.n_embd, arch.num_outcomes, bias=False)
+        if arch.token_types:
+            self.type_embeddings = nn.Embedding(2 * arch.token_types, arch.n_embd)
+        if arch.num_features:
+            self.feature_embeddings = nn.Embedding(arch.num_features, arch.n_embd)
 
     @property
     def blocks(self) -> list[Block]:
         """The layers, first to last."""
         return list(self.transformer.h)  # type: ignore[arg-type]
 
+    def embedded(
+        self, tokens_N: torch.Tensor, positions_N: torch.Tensor, told: Told, dtype: torch.dtype
+    ) -> torch.Tensor:
+        """``float32[N, E]``: what the layers are given for tokens at positions."""
+        x_NE = self.transformer.wte(tokens_N) + self.transformer.wpe(positions_N)
+        if told.types is not None:
+            last, coming = told.types.unbind(-1)
+            x_NE = x_NE + self.type_embeddings(last) + self.type_embeddings(coming + self.arch.token_types)
+        if told.features is not None:
+            x_NE = x_NE + told.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
+        return x_NE  # type: ignore[no-any-return]
+
     def hidden(
-        self, tokens_BT: torch.Tensor, dtype: torch.dtype = torch.float32, generator: torch.Generator | None = None
+        self,
+        tokens_BT: torch.Tensor,
+        dtype: torch.dtype = torch.float32,
+        generator: torch.Generator | None = None,
+        told: Told = NOTHING,
     ) -> torch.Tensor:
         """``float32[B, T, E]``: what the trunk makes of every prefix.
 
@@ -156,29 +202,38 @@ class PolicyValueNet(nn.Module):
             tokens_BT: ``int[B, T]`` token ids, T at most n_positions.
             dtype: of the matrix products and the attention.
             generator: where dropout draws from; None for no dropout.
+            told: types and features of every token, if the network is told any.
         """
         batch, length = tokens_BT.shape
         arch = self.arch
-        x_BTE = self.transformer.wte(tokens_BT) + self.transformer.wpe.weight[:length]
-        x_BTE = dropout(x_BTE, arch.embd_pdrop, generator)
+        positions = torch.arange(length, device=tokens_BT.device)
+        x_BTE = dropout(self.embedded(tokens_BT, positions, told, dtype), arch.embd_pdrop, generator)
         for block in self.blocks:
             qkv = block.queries_keys_values(x_BTE, dtype).view(batch, length, 3, arch.n_head, -1)
             attended = causal_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
             x_BTE = block.after_attention(x_BTE, attended.transpose(1, 2).flatten(2), dtype, generator)
         return self.transformer.ln_f(x_BTE)  # type: ignore[no-any-return]
 
-    def next_token_logits(self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """``[N, V]``; GELU in its exact form, as the heads have it in section 9.1."""
-        return _head(hidden_NE, self.lm_hidden, self.lm_head, dtype)
+    def next_token_logits(
+        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
+    ) -> torch.Tensor:
+        """``[N, V]``, minus infinity for what cannot come; GELU in its exact form, as the heads have it in section
+        9.1."""
+        return _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, told.tokens)
 
-    def outcome_logits(self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """``[N, K]``."""
-        return _head(hidden_NE, self.val_hidden, self.val_head, dtype)
+    def outcome_logits(
+        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
+    ) -> torch.Tensor:
+        """``[N, K]``, minus infinity for what cannot come any more."""
+        return _head(hidden_NE, self.val_hidden, self.val_head, dtype, told.outcomes)
 
 
-def _head(hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype) -> torch.Tensor:
+def _head(
+    hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype, possible: torch.Tensor | None
+) -> torch.Tensor:
     inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
-    return F.linear(inner, second.weight.to(dtype))
+    logits = F.linear(inner, second.weight.to(dtype))
+    return logits if possible is None else logits.masked_fill(~possible, -math.inf)
 
 
 def causal_attention(q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor) -> torch.Tensor:

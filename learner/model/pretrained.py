@@ -30,6 +30,11 @@ class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
     resid_pdrop: float | int = 0.05
     embd_pdrop: float | int = 0.05
     attn_pdrop: float | int = 0.0
+    token_types: int = 0
+    features: dict | None = None  # type: ignore[type-arg]
+    num_features: int = 0
+    mask_tokens: bool = False
+    mask_outcomes: bool = False
 
 
 @dataclass
@@ -56,6 +61,10 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.val_hidden = nn.Linear(config.n_embd, config.n_embd, bias=False)
         self.val_head = nn.Linear(config.n_embd, config.num_outcomes, bias=False)
+        if config.token_types:
+            self.type_embeddings = nn.Embedding(2 * config.token_types, config.n_embd)
+        if config.num_features:
+            self.feature_embeddings = nn.Embedding(config.num_features, config.n_embd)
         self.post_init()
 
     def forward(
@@ -63,6 +72,10 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         outcome: torch.Tensor | None = None,
+        types: torch.Tensor | None = None,
+        features: torch.Tensor | None = None,
+        possible_tokens: torch.Tensor | None = None,
+        possible_outcomes: torch.Tensor | None = None,
     ) -> PolicyValueOutput:
         """Logits of every position, and the loss where ``outcome`` is given.
 
@@ -70,10 +83,22 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             input_ids: ``int64[B, T]``, padded with ``eos`` behind the end.
             attention_mask: ``int[B, T]``, 1 for real tokens (``eos`` itself is one); None for no padding.
             outcome: ``int64[B]``, the outcome label of each sequence.
+            types, features, possible_tokens, possible_outcomes: what the network is told of every position, as
+                ``learner.model.told.Told`` has it; all that it was trained with.
         """
-        hidden = self.transformer(input_ids, attention_mask=attention_mask).last_hidden_state
+        embedded = self.transformer.wte(input_ids)
+        if types is not None:
+            told = self.type_embeddings.weight.view(2, self.config.token_types, -1)
+            embedded = embedded + told[0][types[..., 0]] + told[1][types[..., 1]]
+        if features is not None:
+            embedded = embedded + features.to(embedded.dtype) @ self.feature_embeddings.weight
+        hidden = self.transformer(inputs_embeds=embedded, attention_mask=attention_mask).last_hidden_state
         logits = self.lm_head(F.gelu(self.lm_hidden(hidden)))
+        if possible_tokens is not None:
+            logits = logits.masked_fill(~possible_tokens, float("-inf"))
         outcome_logits = self.val_head(F.gelu(self.val_hidden(hidden)))
+        if possible_outcomes is not None:
+            outcome_logits = outcome_logits.masked_fill(~possible_outcomes, float("-inf"))
         loss = None
         if outcome is not None:
             mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask

@@ -11,6 +11,8 @@ from cluster import storage
 from games.game import Game
 from games.rng import derive, mix
 from games.shards import read_shards
+from learner.model.told import NOTHING, Rules, Told
+from learner.training.prefixes import real_prefixes, stratified_positions, tell
 
 _VALIDATION_SHARE = 100
 """One row in so many is held out, but at least a batch; sets of less than ten batches hold none out."""
@@ -24,6 +26,8 @@ class TrainingData:
     """``uint8[N, L]`` (``int16`` for more than 256 tokens), ``eos`` behind the end."""
     outcome: torch.Tensor
     """``int64[N]`` outcome labels."""
+    host_tokens: np.ndarray
+    """The tokens once more, on the host: on a CPU the same memory."""
     lengths: np.ndarray
     """``int64[N]`` on the host: tokens of each sequence, ``eos`` included."""
     training: np.ndarray
@@ -44,6 +48,13 @@ class Batch:
     """``int64[B]`` outcome labels."""
     num_prefixes: int
     """Sum of ``lengths - 1``, known to the host so that a GPU need not be waited for."""
+    prefixes: torch.Tensor
+    """``int64[num_prefixes]`` those that are no padding, as indices into the flat ``[B * T]`` order; row after row."""
+    judged: torch.Tensor | None
+    """``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all."""
+    told: Told
+    """Types and features of every token (``[B, T]``), the tokens that can follow ``prefixes``, and the outcomes that
+    can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
 
 
 def load_data(
@@ -61,6 +72,7 @@ def load_data(
     narrow = sequences.tokens if sequences.tokens.dtype == np.uint8 else sequences.tokens.astype(np.int16)
     return TrainingData(
         tokens=torch.from_numpy(narrow).to(device),
+        host_tokens=narrow,
         outcome=torch.from_numpy(sequences.outcome.astype(np.int64)).to(device),
         lengths=lengths,
         training=np.nonzero(~validation)[0],
@@ -96,16 +108,41 @@ def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng(derive(seed, "epoch", epoch)).permutation(data.training)
 
 
-def make_batch(data: TrainingData, rows: np.ndarray) -> Batch:
-    """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them."""
-    device = data.tokens.device
-    lengths = data.lengths[rows]
-    index = torch.from_numpy(rows).to(device)
+def make_batch(
+    data: TrainingData, rows: np.ndarray, rules: Rules | None = None, num_judged: int = 0, seed: int = 0
+) -> Batch:
+    """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
+
+    Args:
+        rules: what the network is told; None for nothing.
+        num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
+    """
+    lengths, judged, told = data.lengths[rows], None, NOTHING
+    index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
+    if num_judged:
+        judged = stratified_positions(np.random.default_rng(seed).random((len(rows), num_judged)), lengths)
+    if rules:
+        told = tell(rules, data.host_tokens[rows, :longest], real_prefixes(lengths, longest - 1), judged)
+    return assemble(data.tokens[:, :longest].index_select(0, index).long(), lengths, data.outcome[index], judged, told)
+
+
+def assemble(
+    tokens: torch.Tensor,
+    lengths: np.ndarray,
+    outcome: torch.Tensor,
+    judged: np.ndarray | None = None,
+    told: Told = NOTHING,
+) -> Batch:
+    """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host."""
+    device, prefixes = tokens.device, real_prefixes(lengths, tokens.shape[1] - 1)
     return Batch(
-        tokens=data.tokens[:, : int(lengths.max())].index_select(0, index).long(),
+        tokens=tokens,
         lengths=torch.from_numpy(lengths).to(device),
-        outcome=data.outcome[index],
-        num_prefixes=int(lengths.sum()) - len(rows),
+        outcome=outcome,
+        num_prefixes=len(prefixes),
+        prefixes=torch.from_numpy(prefixes).to(device),
+        judged=None if judged is None else torch.from_numpy(judged).to(device),
+        told=told.to(device),
     )
 
 

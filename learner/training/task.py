@@ -62,7 +62,7 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
         task.learner,
         list(task.shards),
         out,
-        init_from=storage.local_copy(task.init_from) if task.init_from else None,
+        init_from=task.init_from,
         seed=task.seed,
         on_progress=on_progress,
     )

@@ -26,6 +26,7 @@ from learner.model.network import (
     precision_of,
 )
 from learner.model.outcome_init import start_outcome_head
+from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
 from learner.training.loss import losses
 from learner.training.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
@@ -109,6 +110,7 @@ class _Run:
         self.seed, self.out = seed, out
         self.device, self.dtype = data.tokens.device, dtype_of(config.precision)
         self.generator = torch.Generator(self.device)
+        self.rules = Rules(game, net.arch)
         self.optimizer = torch.optim.AdamW(
             net.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
         )
@@ -138,7 +140,9 @@ class _Run:
         }
         tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
         while state.step < self.num_steps:
-            batch = make_batch(self.data, order[state.batch * config.batch_size :][: config.batch_size])
+            rows = order[state.batch * config.batch_size :][: config.batch_size]
+            seed = derive(self.seed, "positions", state.step)
+            batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed)
             sums += self.step(batch)
             tokens += batch.num_prefixes
             if state.epoch != (epoch := self.move_cursor()):
@@ -163,9 +167,7 @@ class _Run:
         self.optimizer.param_groups[0]["lr"] = rate
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
         self.generator.manual_seed(derive(self.seed, "step", state.step))
-        both = losses(
-            self.net, batch, outcome_positions=config.outcome_positions, dtype=self.dtype, generator=self.generator
-        )
+        both = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
         self.optimizer.zero_grad()
         (config.observation_weight * both.observation + config.outcome_weight * both.outcome).backward()
         if config.grad_clip:
@@ -209,7 +211,7 @@ class _Run:
             return {}
         sums, prefixes = torch.zeros(2, dtype=torch.float64), 0
         for first in range(0, len(rows), size):
-            batch = make_batch(self.data, rows[first : first + size])
+            batch = make_batch(self.data, rows[first : first + size], self.rules)
             both = losses(self.net, batch, dtype=self.dtype)
             sums += torch.stack(both).cpu().double() * batch.num_prefixes
             prefixes += batch.num_prefixes
@@ -239,7 +241,7 @@ def _settings(
     learner = {f"learner.{key}": value for key, value in asdict(config).items() if key not in _FREE_TO_CHANGE}
     return {
         **game_record(game),
-        **{f"model.{key}": value for key, value in asdict(arch).items()},
+        **{f"model.{key}": value for key, value in arch.record().items()},
         **learner,
         "seed": seed,
         "init_from": checkpoint_id(init_from) if init_from else None,

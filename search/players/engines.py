@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cluster import storage
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
@@ -34,7 +33,7 @@ class Engines:
         key = (checkpoint, utility or self._game.outcomes.default_utility)
         if key not in self._engines:
             values = self._game.outcomes.utility(utility)
-            net = load_weights(storage.local_copy(checkpoint), self._game)
+            net = load_weights(checkpoint, self._game)
             self._engines[key] = QueryEngine(net, values, self._config, self._game)
         return self._engines[key]
 
@@ -43,7 +42,7 @@ class Engines:
         from learner.model.checkpoint import checkpoint_id
 
         if checkpoint not in self._ids:
-            self._ids[checkpoint] = checkpoint_id(storage.local_copy(checkpoint))
+            self._ids[checkpoint] = checkpoint_id(checkpoint)
         return self._ids[checkpoint]
 
     @contextmanager

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cluster import storage
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
@@ -101,7 +100,7 @@ def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str,
 
     specs = zip(labels(players), _with_networks(players, checkpoint), strict=True)
     paths = {label: spec.checkpoint for label, spec in specs if spec.checkpoint}
-    return {label: {"path": path, "id": checkpoint_id(storage.local_copy(path))} for label, path in paths.items()}
+    return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths.items()}
 
 
 def own_checkpoints(players: Sequence[str]) -> list[str]:

@@ -52,6 +52,6 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
         )
         handles[begun] = first.slot[first.answered]
         for trunk in trunks:
-            trunk(first, np.zeros(len(begun), bool), False)
+            trunk(first, np.zeros(0, np.int64), False)
     rest = np.concatenate([tokens[row][held[row] :] for row in range(rows)])
     return pack(tree, handles, rest, new, rng.random((rows, TOKENS)) < share_of_candidates)

@@ -55,5 +55,5 @@ def test_values_are_those_over_the_outcomes_that_can_still_come(engine: EngineCo
 
 
 def test_without_the_rules_nothing_can_be_masked() -> None:
-    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine must be told the game"):
+    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
         QueryEngine(NET, UTILITY, MASKED)

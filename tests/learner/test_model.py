@@ -15,7 +15,7 @@ from learner.config import ModelConfig
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet, architecture, causal_attention
 from learner.model.pretrained import PolicyValueModel
-from learner.training.data import Batch
+from learner.training.data import assemble
 from learner.training.loss import losses
 from tests.learner.material import TINY, random_games, tiny_net
 
@@ -55,7 +55,7 @@ def test_loss_and_gradients_equal_those_of_the_transformers_model_on_padded_batc
     net, model = both_models(game, tmp_path)
     tokens, lengths, outcome = hands(game)
     assert len(set(lengths.tolist())) > 1
-    lean = losses(net, Batch(tokens, lengths, outcome, int((lengths - 1).sum())))
+    lean = losses(net, assemble(tokens, lengths.numpy(), outcome))
     (0.9 * lean.observation + 0.1 * lean.outcome).backward()
     mask = (torch.arange(tokens.shape[1]) < lengths[:, None]).long()
     reference = model(tokens, attention_mask=mask, outcome=outcome).loss

@@ -19,6 +19,7 @@ from learner.inference.cpu.rowwise import add_and_normalise, expectations
 from learner.inference.cpu.threads import bounds_of
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet
+from learner.model.told import NOTHING, Told
 
 _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
@@ -46,8 +47,6 @@ class CpuTrunk:
         self._net, self._utility, self._dtype = net, utility, dtype
         self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
         self._layers = [_Layer(block, dtype) for block in net.blocks]
-        self._tokens = transformer.wte.weight.detach().numpy()
-        self._positions = transformer.wpe.weight.detach().numpy()
         self._norm = _norm(transformer.ln_f)
         self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
@@ -58,24 +57,24 @@ class CpuTrunk:
 
     @torch.inference_mode()
     def __call__(
-        self, plan: Pass, judged: np.ndarray, look_ahead: bool, possible: np.ndarray | None = None
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``."""
-        rows, hidden = len(plan.lengths), self._hidden(plan)
-        logits = self._net.next_token_logits(torch.from_numpy(hidden if look_ahead else hidden[:rows]))
-        valued = hidden if judged.all() else hidden[np.concatenate([judged, np.ones(len(hidden) - rows, bool)])]
-        return torch.softmax(logits, dim=-1).numpy(), self._values(torch.from_numpy(valued), possible)
+        hidden = torch.from_numpy(self._hidden(plan, told))
+        asked = hidden if look_ahead else hidden[: len(plan.lengths)]
+        next_token = torch.softmax(self._net.next_token_logits(asked, told=told), dim=-1).numpy()
+        return next_token, self._values(hidden if len(valued) == len(hidden) else hidden[valued], told.outcomes)
 
-    def _hidden(self, plan: Pass) -> np.ndarray:
+    def _hidden(self, plan: Pass, told: Told) -> np.ndarray:
         """``float32[M + Z, E]``: hidden states behind the packed tokens that something is asked about."""
         wanted = plan.answered
-        hidden = np.empty((len(wanted), self._tokens.shape[1]), np.float32)
+        hidden = np.empty((len(wanted), self._norm.shape[1]), np.float32)
         for part in _blocks(plan.row):
             inside = np.flatnonzero((wanted >= part.start) & (wanted < part.stop))
-            hidden[inside] = self._block(plan, part, wanted[inside] - part.start)
+            hidden[inside] = self._block(plan, part, wanted[inside] - part.start, told)
         return hidden
 
-    def _values(self, hidden: torch.Tensor, possible: np.ndarray | None) -> np.ndarray:
+    def _values(self, hidden: torch.Tensor, possible: torch.Tensor | None) -> np.ndarray:
         """``float32[N]``: expected utility of hidden states ``[N, E]``, a block at a time."""
         if len(hidden) == 0:
             return np.zeros(0, np.float32)
@@ -86,15 +85,15 @@ class CpuTrunk:
             filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
             logits = self._outcomes(self._outcome_hidden(filled))[: len(block)]
             if possible is not None:
-                logits.masked_fill_(torch.from_numpy(~possible[first : first + len(block)]), _IMPOSSIBLE)
+                logits.masked_fill_(~possible[first : first + len(block)], _IMPOSSIBLE)
             values.append(expectations(_bits(logits), self._utility))
         return np.concatenate(values)
 
-    def _block(self, plan: Pass, part: slice, wanted: np.ndarray) -> np.ndarray:
+    def _block(self, plan: Pass, part: slice, wanted: np.ndarray, told: Told) -> np.ndarray:
         """Hidden states of ``wanted`` among the packed tokens ``part``."""
-        ids, row, position, slot = plan.ids[part], plan.row[part], plan.position[part], plan.slot[part]
+        row, position, slot = plan.row[part], plan.position[part], plan.slot[part]
         rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
-        stream = self._tokens[ids] + self._positions[position]
+        stream = self._embedded(plan.ids[part], position, part, told)
         added = torch.zeros(stream.shape, dtype=self._dtype)
         for index, layer in enumerate(self._layers):
             qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
@@ -107,6 +106,12 @@ class CpuTrunk:
         hidden = np.empty_like(stream)
         add_and_normalise(stream, _bits(added)[: len(stream)], self._norm, self._epsilon, hidden, bounds)
         return hidden[wanted]
+
+    def _embedded(self, ids: np.ndarray, position: np.ndarray, part: slice, told: Told) -> np.ndarray:
+        """``float32[T, E]``: what the first layer is given."""
+        types, features = (None if given is None else given[part] for given in (told.types, told.features))
+        tokens, positions = torch.from_numpy(ids), torch.from_numpy(position)
+        return self._net.embedded(tokens, positions, Told(types, features), self._dtype).numpy()
 
     def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
         """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""

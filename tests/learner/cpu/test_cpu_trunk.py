@@ -26,8 +26,9 @@ def test_the_compiled_trunk_equals_torchs(heads, size, rows, longest_chunk, shar
     ours = CpuTrunk(net, UTILITY, SLOTS, dtype)
     theirs = TorchTrunk(net, UTILITY, SLOTS, torch.device("cpu"), dtype)
     plan = a_pass(rng, rows, longest_chunk, share_of_candidates, ours, theirs)
-    judged, look_ahead = rng.random(rows) < 0.5, bool(rows % 2)
-    for one, other in zip(ours(plan, judged, look_ahead), theirs(plan, judged, look_ahead), strict=True):
+    valued = np.append(np.flatnonzero(rng.random(rows) < 0.5), np.arange(rows, len(plan.answered)))
+    look_ahead = bool(rows % 2)
+    for one, other in zip(ours(plan, valued, look_ahead), theirs(plan, valued, look_ahead), strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, atol=tolerance, rtol=tolerance)
     kept = torch.from_numpy(ours.cache[plan.slot]).view(dtype).float()
@@ -40,7 +41,7 @@ def test_large_passes_go_block_by_block_without_a_difference(dtype, tolerance, m
     net = network(3)
     whole, blocks = (CpuTrunk(net, UTILITY, SLOTS, dtype) for _ in range(2))
     plan = a_pass(np.random.default_rng(3), 60, 9, 0.3, whole, blocks)
-    everything = (plan, np.ones(60, bool), True)
+    everything = (plan, np.arange(len(plan.answered)), True)
     expected = whole(*everything)
     monkeypatch.setattr(cpu_trunk, "_BLOCK", 25)  # some rows are longer
     for one, other in zip(blocks(*everything), expected, strict=True):
@@ -65,6 +66,6 @@ def test_threads_share_the_tokens_without_a_difference(threads, monkeypatch):
         monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", count)
         trunk = CpuTrunk(network(2), UTILITY, SLOTS, torch.float32)
         plan = a_pass(np.random.default_rng(0), 40, 4, 0.2, trunk)
-        answers.append(trunk(plan, np.ones(40, bool), True))
+        answers.append(trunk(plan, np.arange(len(plan.answered)), True))
     for one, other in zip(*answers, strict=True):
         np.testing.assert_array_equal(one, other)

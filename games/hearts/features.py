@@ -1,0 +1,129 @@
+"""What the rules of Hearts tell of one seat's history: whose token comes next and of which kind, and where cards are.
+
+Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is strategy: every number can be read off
+the cards seen so far.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from games.bits import count, mark
+from games.compiling import kernel
+from games.features import FeatureSet
+from games.game import Next
+from games.hearts.cards import (
+    HEART_CARDS,
+    JACK_SET,
+    NUM_CARDS,
+    PASSED_AT,
+    QUEEN_SET,
+    RECEIVED_AT,
+    SUIT_CARDS,
+)
+from games.hearts.rules import first_place
+from games.hearts.view import next_of, unseen
+
+TOKEN_TYPES = (
+    "pass direction",
+    "card dealt to me",
+    "card I pass",
+    "card passed to me",
+    "who leads first",
+    "my play",
+    "left's play",
+    "across's play",
+    "right's play",
+    "end",
+)
+_END = int(Next.END)
+
+
+@kernel
+def next_types(views, types):
+    """Write the type of the next token of every view into ``int8[B]``."""
+    for i in range(len(views)):
+        view = views[i]
+        length, first = view["length"], first_place(view["public"])
+        if next_of(view) == _END:
+            types[i] = 9
+        elif length == 0:
+            types[i] = 0
+        elif length >= first:
+            types[i] = 5 + view["public"]["turn"]
+        elif length < PASSED_AT:
+            types[i] = 1
+        elif length == first - 1:
+            types[i] = 4
+        else:
+            types[i] = 2 if length < RECEIVED_AT else 3
+
+
+@kernel
+def _hand(views, numbers):
+    for i in range(len(views)):
+        mark(views[i]["hand"], numbers[i])
+
+
+@kernel
+def _gone(views, numbers):
+    for i in range(len(views)):
+        for seat in range(4):
+            mark(views[i]["shown"][seat], numbers[i])
+
+
+@kernel
+def _trick(views, numbers):
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        mark(public["trick"], row)
+        if public["trick"] != 0:
+            row[NUM_CARDS + public["winner"]] = 1
+            row[NUM_CARDS + 4 + (public["high"] >> 2)] = 1
+            row[NUM_CARDS + 17 + public["led"]] = 1
+
+
+@kernel
+def _points(views, numbers):
+    for i in range(len(views)):
+        for seat in range(4):
+            taken = views[i]["public"]["taken"][seat]
+            numbers[i, seat, : count(taken & HEART_CARDS)] = 1
+            numbers[i, seat, 13] = taken & QUEEN_SET != 0
+            numbers[i, seat, 14] = taken & JACK_SET != 0
+
+
+@kernel
+def _voids(views, numbers):
+    for i in range(len(views)):
+        view = views[i]
+        if view["length"] < first_place(view["public"]):
+            continue
+        cards = unseen(view)
+        for seat in range(1, 4):
+            for suit in range(4):
+                numbers[i, seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
+
+
+def _set(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
+    """The feature set that a kernel fills in, given zeros."""
+
+    def encode(views: np.ndarray) -> np.ndarray:
+        numbers = np.zeros((len(views), *shape), np.uint8)
+        fill(views, numbers)
+        return numbers
+
+    return FeatureSet(description, shape, encode)
+
+
+FEATURES = {
+    "hand": _set(_hand, (NUM_CARDS,), "the cards I hold"),
+    "gone": _set(_gone, (NUM_CARDS,), "the cards played so far"),
+    "trick": _set(_trick, (NUM_CARDS + 21,), "the cards of this trick; who is winning it, by which rank and suit"),
+    "points": _set(
+        _points,
+        (4, 15),
+        "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
+    ),
+    "voids": _set(_voids, (3, 4), "of each other seat: suits of which it can hold no card that has not been seen"),
+}

@@ -1,0 +1,85 @@
+"""What a network is told of the rules: types of tokens, features, and what can still come.
+
+A history holds all of it, but a small network spends most of its weights on finding it out (docs/learner.md). Each part
+is a setting of the model; a network is made for those it was trained with and means nothing without them.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from games.game import Game, Next
+
+if TYPE_CHECKING:
+    from learner.model.network import Architecture
+
+
+class Told(NamedTuple):
+    """What is told of a batch of histories, by their last tokens; None for what the network is not told.
+
+    Letters: ``N`` histories whose last tokens are read, in any leading dimensions; ``A`` of them for which a next token
+    is predicted, ``O`` for which an outcome is; ``F`` features, ``V`` tokens, ``K`` outcome labels.
+    """
+
+    types: torch.Tensor | None = None
+    """``int64[N, 2]``: types of the last token, and of the one that comes next."""
+    features: torch.Tensor | None = None
+    """``uint8[N, F]``"""
+    tokens: torch.Tensor | None = None
+    """``bool[A, V]``: tokens that can come next, at least one each."""
+    outcomes: torch.Tensor | None = None
+    """``bool[O, K]``: outcome labels that can still come, at least one each."""
+
+    def to(self, device: torch.device) -> "Told":
+        """The same on a device."""
+        return Told(*(None if part is None else part.to(device, non_blocking=True) for part in self))
+
+
+NOTHING = Told()
+
+
+class Rules:
+    """What a game tells the networks of one architecture. Views are rows of ``games.game.Game.views``."""
+
+    def __init__(self, game: Game, arch: "Architecture", mask_outcomes: bool = False) -> None:
+        """``mask_outcomes``: tell the outcomes even if the network was trained without."""
+        self.game = game
+        self.types, self.tokens = arch.token_types > 0, arch.mask_tokens
+        self.features = tuple(game.features[name] for name in arch.features)
+        rules_out = type(game).view_outcomes is not Game.view_outcomes
+        self.outcomes = rules_out and (arch.mask_outcomes or mask_outcomes)
+
+    def __bool__(self) -> bool:
+        """Whether they tell anything."""
+        return self.types or self.tokens or self.outcomes or bool(self.features)
+
+    def next_types(self, views: np.ndarray) -> np.ndarray:
+        """``int64[N]``: the type of the token that comes next."""
+        return self.game.next_type(views).astype(np.int64)
+
+    def encode(self, views: np.ndarray) -> np.ndarray:
+        """``uint8[N, F]``: all features, one set behind the other."""
+        return np.concatenate([feature.encode(views).reshape(len(views), -1) for feature in self.features], axis=1)
+
+    def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
+        """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a
+        history that could not have happened."""
+        possible, wrong = self.game.view_possible(views), ~self.game.consistent(views)
+        possible[(self.game.next(views) == Next.END) & ~wrong, self.game.vocabulary.eos] = True
+        possible[wrong] = True
+        return possible
+
+    def outcomes_to_come(self, views: np.ndarray) -> np.ndarray:
+        """``bool[N, K]``: the outcomes that can still come; every one behind a history that could not have happened."""
+        return self.game.view_outcomes(views)
+
+
+def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
+    """Name -> version of feature sets; ``ValueError`` for one that the game does not have."""
+    unknown = [name for name in names if name not in game.features]
+    if unknown:
+        known = ", ".join(game.features) or "none"
+        raise ValueError(f"model.features: {game.name} has no {', '.join(map(repr, unknown))}; it has {known}")
+    return {name: game.features[name].version for name in names}

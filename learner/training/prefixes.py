@@ -1,0 +1,56 @@
+"""The prefixes of a batch of sequences: which of them train the outcome head, and what the rules tell of each."""
+
+import numpy as np
+import torch
+
+from learner.model.told import Rules, Told
+
+
+def real_prefixes(lengths: np.ndarray, width: int) -> np.ndarray:
+    """``int64[...]``: the prefixes of sequences (tokens ``int64[B]``, ``eos`` included) that are no padding, as indices
+    into the flat ``[B * T]`` order, T = ``width``."""
+    return np.flatnonzero(np.arange(width) < (lengths - 1)[:, None])
+
+
+def stratified_positions(draws: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``int64[B, k]``: one prefix from each of k equal strata of a sequence's prefixes.
+
+    Args:
+        draws: ``float64[B, k]`` uniform in [0, 1).
+        lengths: ``int64[B]`` tokens of each sequence.
+
+    Giving each drawn prefix the weight ``(length - 1) / k`` makes any weighted sum over them an unbiased estimate of
+    the sum over all ``length - 1`` prefixes.
+    """
+    prefixes, k = (lengths - 1)[:, None], draws.shape[1]
+    return np.minimum(((np.arange(k) + draws) * (prefixes / k)).astype(np.int64), prefixes - 1)
+
+
+def tell(rules: Rules, tokens: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> Told:
+    """What the rules tell of the prefixes of histories, on the host; as ``learner.training.data.Batch`` has it.
+
+    Args:
+        tokens: ``[B, T + 1]`` token ids, ``eos`` behind the end.
+        prefixes: ``int64[...]`` those that are no padding, as indices into the flat ``[B * T]`` order.
+        judged: ``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all.
+    """
+    batch, width = tokens.shape[0], tokens.shape[1] - 1
+
+    def behind(flat: np.ndarray) -> np.ndarray:
+        """Places in ``every``, where each row has the empty prefix too."""
+        return flat + flat // width + 1
+
+    views = rules.game.prefixes(tokens[:, :-1])
+    every = views.reshape(-1)
+    types = features = possible = outcomes = None
+    if rules.types:
+        coming = rules.next_types(every).reshape(batch, width + 1)
+        types = torch.from_numpy(np.stack([coming[:, :-1], coming[:, 1:]], axis=-1))
+    if rules.features:
+        features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
+    if rules.tokens:
+        possible = torch.from_numpy(rules.tokens_to_come(every)[behind(prefixes)])
+    if rules.outcomes:
+        chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
+        outcomes = torch.from_numpy(rules.outcomes_to_come(every[behind(chosen)]))
+    return Told(types, features, possible, outcomes)

@@ -1,0 +1,176 @@
+"""Networks that are told what the rules know: the engine and training against the transformers model, which is given
+views rebuilt from every prefix by itself."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from games.features import FeatureSet
+from games.hearts.game import HeartsGame
+from games.openspiel import OpenSpielGame
+from games.rng import derive_many
+from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.inference.engine import QueryEngine
+from learner.model.checkpoint import config_record, load_weights, save_weights
+from learner.model.network import PolicyValueNet, architecture
+from learner.model.told import Rules
+from learner.observation_model import EMPTY
+from learner.training.data import load_data, make_batch
+from learner.training.loss import losses
+from learner.training.train import train
+from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
+
+GAME = HeartsGame()
+FEATURES = list(GAME.features)
+SETTINGS = {
+    "types": replace(TINY, token_types=True),
+    "masks": replace(TINY, mask_tokens=True, mask_outcomes=True),
+    "features": replace(TINY, features=FEATURES),
+    "everything": replace(TINY, token_types=True, mask_tokens=True, mask_outcomes=True, features=FEATURES),
+}
+UTILITY = np.random.default_rng(0).normal(size=GAME.outcomes.num_labels).astype(np.float32)
+CPU = EngineConfig(device="cpu")
+
+
+def inputs(net: PolicyValueNet, history: list[int]) -> dict[str, torch.Tensor]:
+    """What the transformers model is given for one history, from the views of its prefixes."""
+    rows = np.repeat(np.array([history]), len(history) + 1, axis=0)
+    views = GAME.views(rows, np.arange(len(history) + 1))
+    coming, arch = GAME.next_type(views).astype(np.int64), net.arch
+    given: dict[str, np.ndarray] = {}
+    if arch.token_types:
+        given["types"] = np.stack([coming[:-1], coming[1:]], axis=1)
+    if arch.features:
+        flat = [GAME.features[name].encode(views[1:]).reshape(len(history), -1) for name in arch.features]
+        given["features"] = np.concatenate(flat, axis=1)
+    if arch.mask_tokens:
+        possible = GAME.view_possible(views[1:])
+        possible[~possible.any(axis=1) & GAME.consistent(views[1:]), GAME.vocabulary.eos] = True
+        possible[~possible.any(axis=1)] = True
+        given["possible_tokens"] = possible
+    if arch.mask_outcomes:
+        given["possible_outcomes"] = GAME.view_outcomes(views[1:])
+    return {name: torch.from_numpy(array)[None] for name, array in given.items()}
+
+
+def histories() -> list[list[int]]:
+    """Beginnings of real histories, whole ones, and some that could not have happened."""
+    states = GAME.deal(derive_many(1, 7))
+    GAME.playout(states, derive_many(2, 7))
+    tokens, lengths = GAME.histories(states, np.arange(7) % 4)
+    cut = [tokens[row, :length].tolist() for row, length in enumerate((1, 9, 21, 40, 58, 70))]
+    whole = tokens[6, : lengths[6] - 1].tolist()
+    return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], 58, 3]]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "engine",
+    [CPU, replace(CPU, trunk="torch"), replace(CPU, trunk="torch", cuda_graphs=True)],
+    ids=["compiled", "torch", "filled"],
+)
+def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: EngineConfig) -> None:
+    net = tiny_net(GAME, seed=3, config=SETTINGS[name])
+    model, asked = transformers_model(net).eval(), histories()
+    query_engine, rng = QueryEngine(net, UTILITY, engine, GAME), np.random.default_rng(1)
+    begun = [history[: len(history) // 2] for history in asked]
+    held = [row for row, beginning in enumerate(begun) if beginning]
+    handles = np.full(len(asked), EMPTY)
+    handles[held] = query_engine.query(
+        np.full(len(held), EMPTY),
+        np.concatenate([begun[row] for row in held]),
+        np.array([len(begun[row]) for row in held]),
+    ).handles
+    rest = [history[len(history) // 2 :] for history in asked]
+    candidates = rng.random((len(asked), net.arch.vocab_size)) < 0.1
+    answer = query_engine.query(
+        handles,
+        np.concatenate(rest),
+        np.array([len(part) for part in rest]),
+        candidates,
+        np.ones(len(asked), bool),
+        look_ahead=True,
+    )
+    leaves = [[*asked[row], token] for row, token in zip(*np.nonzero(candidates), strict=True)]
+    found = zip(
+        [*asked, *leaves],
+        [*answer.next_token, *answer.action_next],
+        [*answer.value, *answer.action_values],
+        strict=True,
+    )
+    for history, next_token, value in found:
+        with torch.no_grad():
+            wanted = model(torch.tensor(history)[None], **inputs(net, history))
+        np.testing.assert_allclose(next_token, torch.softmax(wanted.logits[0, -1], -1), atol=2e-5)
+        outcome = torch.softmax(wanted.outcome_logits[0, -1].double(), -1)
+        assert value == pytest.approx(float(outcome @ torch.from_numpy(UTILITY).double()), abs=2e-5)
+
+
+@pytest.mark.parametrize("judged", [0, 3])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
+    name: str, judged: int, tmp_path: Path
+) -> None:
+    net = tiny_net(GAME, seed=3, config=SETTINGS[name])
+    model = transformers_model(net).eval()
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, 4, 1, torch.device("cpu"))
+    batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), judged, seed=9)
+    observation, outcome = [], []
+    for row, length in enumerate(batch.lengths.tolist()):
+        history = batch.tokens[row, : length - 1]
+        with torch.no_grad():
+            wanted = model(history[None], **inputs(net, history.tolist()))
+        observation.append(F.cross_entropy(wanted.logits[0], batch.tokens[row, 1:length], reduction="none"))
+        every = F.cross_entropy(wanted.outcome_logits[0], batch.outcome[row].expand(length - 1), reduction="none")
+        outcome.append(every if batch.judged is None else every[batch.judged[row]] * (length - 1) / judged)
+    with torch.no_grad():
+        found = losses(net, batch)
+    torch.testing.assert_close(found.observation, torch.cat(observation).mean())
+    torch.testing.assert_close(found.outcome, torch.cat(outcome).sum() / batch.num_prefixes)
+    assert found.outcome.isfinite() and found.observation.isfinite()
+
+
+def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
+    shards, config = [shard_of(GAME, tmp_path, 64)], LearnerConfig(num_epochs=2, batch_size=16, device="cpu")
+    first = train(GAME, SETTINGS["everything"], config, shards, tmp_path / "a", seed=1)
+    assert first["observation_loss"] < 4.0 and first["outcome_loss"] < np.log(GAME.outcomes.num_labels)
+    net = load_weights(tmp_path / "a", GAME)
+    assert net.arch == architecture(GAME, SETTINGS["everything"])
+    train(GAME, SETTINGS["everything"], config, shards, tmp_path / "b", init_from=tmp_path / "a", seed=2)
+    with pytest.raises(ValueError, match=r"a: has token_types=10, but model\.token_types=0 is asked for"):
+        train(GAME, TINY, config, shards, tmp_path / "c", init_from=tmp_path / "a")
+
+
+def test_what_a_network_is_not_told_stands_in_no_file() -> None:
+    record = config_record(architecture(GAME, TINY), GAME)
+    assert not {"token_types", "features", "num_features", "mask_tokens", "mask_outcomes"} & record.keys()
+
+
+def test_what_the_game_does_not_tell_is_named() -> None:
+    with pytest.raises(ValueError, match=r"model\.features: hearts has no 'hands'; it has hand, gone, trick, points"):
+        architecture(GAME, replace(TINY, features=["hands", "gone"]))
+    with pytest.raises(ValueError, match=r"has no 'hand'; it has none"):
+        architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
+    with pytest.raises(ValueError, match=r"model\.features=\['hand', 'hand'\]: must be names given once each"):
+        ModelConfig(features=["hand", "hand"])
+    with pytest.raises(ValueError, match="the engine needs the game"):
+        QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
+
+
+def test_a_network_told_what_means_something_else_by_now_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_weights(tmp_path / "net", tiny_net(GAME, config=SETTINGS["everything"]), GAME)
+    newer = {**GAME.features, "hand": replace(GAME.features["hand"], version=2)}
+    monkeypatch.setattr(HeartsGame, "features", newer)
+    with pytest.raises(ValueError, match=r"config\.json: features is .*'hand': 1.* hearts has .*'hand': 2"):
+        load_weights(tmp_path / "net", GAME)
+    monkeypatch.setattr(HeartsGame, "features", dict[str, FeatureSet]())
+    with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
+        load_weights(tmp_path / "net", GAME)
+    assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1
