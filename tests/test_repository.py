@@ -83,7 +83,7 @@ def test_every_dependency_is_explained_and_pinned_within_its_range(name: str) ->
 
 
 def test_everything_imported_is_declared() -> None:
-    provided = {"hydra": "hydra-core", "pyspiel": "open_spiel", "yaml": "pyyaml"}
+    provided = {"hydra": "hydra-core", "pyspiel": "open_spiel", "xdist": "pytest-xdist", "yaml": "pyyaml"}
     own = {*PACKAGES, *sys.stdlib_module_names}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -20,16 +20,18 @@ from learner.model.network import Architecture, PolicyValueNet
 MODEL_TYPE = "kibitz_policy_value"
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
+NETWORKS = Path(__file__).parent.parent / "networks"
+"""Where they lie."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 
 
-def config_record(arch: Architecture, game: Game) -> dict[str, Any]:
+def config_record(arch: Architecture, game: Game, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
     """The contents of ``config.json``: the architecture in GPT-2's terms and what identifies the game."""
     return {
         "model_type": MODEL_TYPE,
         "architectures": ["PolicyValueModel"],
-        "dtype": "float32",
+        "dtype": str(dtype).removeprefix("torch."),
         **arch.record(),
         "activation_function": "gelu_new",
         "attn_pdrop": 0.0,
@@ -50,16 +52,16 @@ def game_record(game: Game) -> dict[str, Any]:
     }
 
 
-def write_model(directory: Path, net: PolicyValueNet, game: Game) -> None:
+def write_model(directory: Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
     """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
-    (directory / CONFIG_FILE).write_text(json.dumps(config_record(net.arch, game), indent=2) + "\n")
-    tensors = {name: tensor.detach().to("cpu", torch.float32).contiguous() for name, tensor in net.state_dict().items()}
+    (directory / CONFIG_FILE).write_text(json.dumps(config_record(net.arch, game, dtype), indent=2) + "\n")
+    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in net.state_dict().items()}
     save_file(tensors, directory / WEIGHTS_FILE, metadata={"format": "pt"})
 
 
-def save_weights(path: str | Path, net: PolicyValueNet, game: Game) -> None:
+def save_weights(path: str | Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
     """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
-    storage.write_directory_atomic(Path(path), lambda directory: write_model(directory, net, game))
+    storage.write_directory_atomic(Path(path), lambda directory: write_model(directory, net, game, dtype))
 
 
 def find(checkpoint: str | Path) -> Path:
@@ -68,11 +70,10 @@ def find(checkpoint: str | Path) -> Path:
     kind, _, name = str(checkpoint).partition(":")
     if kind != SHIPPED:
         return storage.local_copy(checkpoint)
-    networks = Path(__file__).parent.parent / "networks"
-    names = sorted(path.parent.name for path in networks.glob(f"*/{CONFIG_FILE}"))
+    names = sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
     if name not in names:
         raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {', '.join(names) or 'none'}")
-    return networks / name
+    return NETWORKS / name
 
 
 def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:

@@ -1,0 +1,30 @@
+"""A checkpoint to give away: ``python -m learner.export CHECKPOINT OUT`` writes its weights alone, in bfloat16."""
+
+import argparse
+import sys
+
+import torch
+
+from games.registry import make_game
+from learner.model.checkpoint import find, load_weights, read_config, save_weights
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 0 when written, 2 after one line on what is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m learner.export", description=__doc__)
+    parser.add_argument("checkpoint", help="directory, URI, or kibitz:NAME")
+    parser.add_argument("out", help="directory to make")
+    given = parser.parse_args(arguments)
+    try:
+        config = read_config(find(given.checkpoint))
+        game = make_game(config["game"], config["game_options"])
+        save_weights(given.out, load_weights(given.checkpoint, game), game, torch.bfloat16)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"network: {given.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

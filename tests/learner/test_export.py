@@ -1,0 +1,46 @@
+"""A network to give away has the same weights in half the space, and is found by name once it is installed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from games.hearts.game import HeartsGame
+from learner.export import main
+from learner.model import checkpoint
+from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
+from tests.learner.material import tiny_net
+
+GAME = HeartsGame(moon="shooter_minus_26")
+
+
+def test_its_weights_are_rounded_to_bfloat16_and_it_plays_the_same_game(tmp_path: Path) -> None:
+    net = tiny_net(GAME)
+    save_weights(tmp_path / "net", net, GAME)
+    assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0
+    found = load_weights(tmp_path / "out", GAME).state_dict()
+    for name, tensor in net.state_dict().items():
+        assert found[name].dtype == torch.float32
+        assert torch.equal(found[name], tensor.bfloat16().float()), name
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("net", "out")]
+    assert sizes[1] < 0.55 * sizes[0]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"config.json", "model.safetensors"}
+
+
+def test_what_cannot_be_given_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "nowhere"), str(tmp_path / "out")]) == 2
+    assert "nowhere: no such directory" in capsys.readouterr().err
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME)
+    assert main([str(tmp_path / "net"), str(tmp_path / "net")]) == 2
+    assert "net: exists already" in capsys.readouterr().err
+
+
+def test_a_network_of_the_package_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "NETWORKS", tmp_path)
+    with pytest.raises(ValueError, match=r"kibitz:own: no such network comes with Kibitz; there is none"):
+        load_weights("kibitz:own", GAME)
+    save_weights(tmp_path / "own", tiny_net(GAME), GAME)
+    assert find("kibitz:own") == tmp_path / "own"
+    assert checkpoint_id("kibitz:own") == checkpoint_id(tmp_path / "own")
+    with pytest.raises(ValueError, match=r"kibitz:heart: no such network comes with Kibitz; there is own"):
+        find("kibitz:heart")
