@@ -70,10 +70,13 @@ class SelfplayConfig:
     replay_games: int = 0
     """Newest deals that the learner sees: the iteration's and, as far as this goes, those of earlier ones, whole
     shards at a time; 0 for the iteration's alone."""
+    gate_deals: int = 0
+    """Beyond the paper: a new network plays the best one so far on this many deals, and where it is not ahead the run
+    goes on from the best one, which also plays the final tournaments; 0 to take every network."""
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
-        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games")
+        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals")
 
 
 @dataclass

@@ -44,12 +44,41 @@ class Evaluation:
         return self._of(self._config.evaluation.curve, iteration, self._run.tournament(iteration))
 
     def final(self) -> list[TournamentResult | None]:
-        """The results of ``evaluation.final``, None where one has not been played."""
-        return self._of(self._config.evaluation.final, self._last, self._run.result("tournament.json"))
+        """The results of ``evaluation.final`` with the best network, None where one has not been played."""
+        return self._of(self._config.evaluation.final, self._best, self._run.result("tournament.json"))
+
+    def gate(self, iteration: int) -> TournamentResult | None:
+        """An iteration's network against the best one before it; None where it has not been played, or there is no
+        gate."""
+        return next(iter(stored(self._run.gate(iteration))), None) if self._config.selfplay.gate_deals else None
+
+    def accepted(self, before: int) -> list[int]:
+        """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one. The
+        first has nobody to play against, and without a gate all are."""
+        gates = ((i, self.gate(i)) for i in range(before))
+        return [i for i, result in gates if result is None or result.columns[0].comparisons[0].advantage > 0]
 
     def complete(self) -> bool:
         """Whether there is nothing left to play."""
-        return None not in (*(r for i in range(self._last + 1) for r in self.curve(i)), *self.final())
+        gates = range(1, self._last + 1) if self._config.selfplay.gate_deals else ()
+        wanted = (r for i in range(self._last + 1) for r in self.curve(i))
+        return None not in (*(self.gate(i) for i in gates), *wanted, *self.final())
+
+    def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
+        """Play ``gate(iteration)`` if it is missing."""
+        deals = self._config.selfplay.gate_deals
+        if not deals or not iteration or self.gate(iteration):
+            return
+        best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
+        networks = [self._run.checkpoint(i) for i in (iteration, best)]
+        match = MatchConfig([f"{player}@{network}" for network in networks], deals)
+        self._run.write_state(iteration, "gate")
+        (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics)
+        ahead = result.columns[0].comparisons[0].advantage
+        metrics.log(iteration, {"gate/points_ahead": ahead})
+        self._keep(self._run.gate(iteration), [result])
+        if ahead <= 0:
+            print(f"iteration {iteration}: not ahead of iteration {best} ({ahead:+.2f}); the run goes on from that one")
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``curve(iteration)``."""
@@ -66,12 +95,16 @@ class Evaluation:
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
             self._run.write_state(self._last, "tournament")
-            played = self._play(missing, self._last, "tournament: ", evaluate, metrics)
+            played = self._play(missing, self._best, "tournament: ", evaluate, metrics)
             self._keep(self._run.result("tournament.json"), played)
 
     @property
     def _last(self) -> int:
         return self._config.selfplay.iterations
+
+    @property
+    def _best(self) -> int:
+        return self.accepted(self._last + 1)[-1]
 
     # ---- what has been played
 
@@ -144,7 +177,7 @@ class Evaluation:
 
     def _seed(self, match: MatchConfig) -> int:
         """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
-        return derive(self._config.run.seed, "evaluate", *match.players)
+        return derive(self._config.run.seed, "evaluate", *(name.partition("@")[0] for name in match.players))
 
     def _settings(self, iteration: int) -> dict[str, Any]:
         return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}

@@ -64,6 +64,7 @@ class Loop:
                 figures = self._generate(iteration)
                 figures |= self._train(iteration)
                 storage.write_json_atomic(self._run.metrics(iteration), figures)
+            self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
             self._metrics.flush()
         self._evaluation.play_final(self._workers.evaluate, self._metrics)
@@ -98,8 +99,9 @@ class Loop:
 
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
-        config = self._config
-        plans = plan_shards(config.selfplay, iteration, config.run.seed, self._game.cooperative, self._run.checkpoint)
+        config, accepted = self._config, self._evaluation.accepted(iteration)
+        seed, cooperative = config.run.seed, self._game.cooperative
+        plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
         return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]
 
     # ---- training
@@ -129,7 +131,7 @@ class Loop:
             learner=learner,
             shards=tuple(shards),
             out=self._run.checkpoint(iteration),
-            init_from=self._run.checkpoint(iteration - 1) if iteration else None,
+            init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,
         )
 

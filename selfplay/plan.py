@@ -77,17 +77,24 @@ def seating_of(iteration: int, cooperative: bool) -> Seating:
 
 
 def plan_shards(
-    config: SelfplayConfig, iteration: int, run_seed: int, cooperative: bool, checkpoint_of: Callable[[int], str]
+    config: SelfplayConfig,
+    iteration: int,
+    run_seed: int,
+    cooperative: bool,
+    checkpoint_of: Callable[[int], str],
+    accepted: Sequence[int] | None = None,
 ) -> list[ShardPlan]:
-    """Every shard of an iteration; the last one may be smaller. ``checkpoint_of`` names an iteration's checkpoint."""
+    """Every shard of an iteration; the last one may be smaller.
+
+    Args:
+        checkpoint_of: names an iteration's checkpoint.
+        accepted: the earlier iterations whose networks play, oldest first; None for all.
+    """
     total = config.initial_games if iteration == 0 else config.games_per_iteration
     seating = seating_of(iteration, cooperative)
-    oldest = {
-        Seating.INITIAL: iteration,
-        Seating.EVERYBODY: iteration - 1,
-        Seating.POPULATION: max(0, iteration - (config.pool_size or iteration)),
-    }[seating]
-    networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in range(oldest, iteration))
+    pool = list(range(iteration) if accepted is None else accepted)
+    newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1, Seating.POPULATION: config.pool_size or len(pool)}[seating]
+    networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
     return split(total, config.games_per_shard, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
 
 

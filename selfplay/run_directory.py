@@ -46,6 +46,10 @@ class RunDirectory:
         """An iteration's tournaments against the baselines."""
         return f"{self.iteration(iteration)}/tournament.json"
 
+    def gate(self, iteration: int) -> str:
+        """An iteration's tournament against the best network before it (``selfplay.gate_deals``)."""
+        return f"{self.iteration(iteration)}/gate.json"
+
     def result(self, name: str) -> str:
         """A file among the results."""
         return f"{self.root}/results/{name}"

@@ -1,0 +1,66 @@
+"""A network that does not beat the best one before it is left behind (``selfplay.gate_deals``)."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from games.shards import shard_info
+from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import tiny_config
+from tests.selfplay.test_loop import run
+
+
+def gated(directory: Path, iterations: int) -> TrainConfig:
+    config = tiny_config(str(directory))
+    return replace(config, selfplay=replace(config.selfplay, iterations=iterations, gate_deals=2))
+
+
+def decide(path: Path, advantage: float) -> None:
+    """Let a gate have ended like this."""
+    record = json.loads(path.read_text())
+    record[0]["columns"][0]["comparisons"][0]["advantage"] = advantage
+    path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(("advantage", "accepted"), [(1.0, [0, 1]), (-1.0, [0]), (0.0, [0])])
+def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, accepted: list[int]) -> None:
+    short = gated(tmp_path, iterations=1)
+    run(short)
+    gate = tmp_path / "iterations/001/gate.json"
+    (record,) = json.loads(gate.read_text())
+    assert [name.rpartition("iterations/")[2] for name in record["players"]] == ["001/checkpoint", "000/checkpoint"]
+    assert record["deals"] == 2 and not (tmp_path / "iterations/000/gate.json").exists()
+    decide(gate, advantage)
+
+    longer = gated(tmp_path, iterations=2)
+    workers, directory = run(longer), RunDirectory(longer.run.dir)
+    (task,) = workers.trained
+    assert task.init_from == directory.checkpoint(accepted[-1])
+    networks = shard_info(next((tmp_path / "iterations/002/shards").glob("*.parquet"))).provenance["checkpoints"]
+    assert [name.split(":")[0] for name in networks.split()] == [f"{i:03d}" for i in accepted]
+    (against,) = json.loads((tmp_path / "iterations/002/gate.json").read_text())
+    assert against["players"][1].endswith(f"iterations/{accepted[-1]:03d}/checkpoint")
+    assert Evaluation(longer, directory).complete()
+
+    for now, best in ((1.0, 2), (-1.0, accepted[-1])):
+        decide(tmp_path / "iterations/002/gate.json", now)
+        assert not run(longer).trained
+        (final,) = Evaluation(longer, directory).final()
+        assert final is not None and final.settings["iteration"] == best
+    assert run(longer).evaluated == []
+
+
+def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
+    config = gated(tmp_path, iterations=1)
+    run(config)
+    gate = tmp_path / "iterations/001/gate.json"
+    before = json.loads(gate.read_text())
+    gate.unlink()
+    assert not Evaluation(config, RunDirectory(config.run.dir)).complete()
+    again = run(config)
+    assert not again.trained and sum(task.count for task in again.evaluated) == 2
+    assert json.loads(gate.read_text())[0]["columns"] == before[0]["columns"]
