@@ -143,7 +143,8 @@ def explain(error: Exception) -> str:
     if unread is not None:  # an override that Hydra's grammar does not know
         reason = str(error).splitlines()[0]
         return (
-            f"cannot read {unread!r} ({reason}); a value with = : , or brackets in it wants quotes, as in 'key=\"a=b\"'"
+            f"cannot read {unread!r} ({reason}); a value with = : , or brackets in it wants quotes, as in "
+            "'key=\"a=b\"', and a name inside braces wants backslashes, as in 'key={a\\:b\\=1: 0.5}'"
         )
     absent = _NO_SUCH_CHOICE.search(str(error))
     if absent:

@@ -112,6 +112,7 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
         (["count=1,2", "run.dir=x"], ["count=1,2", "--multirun"]),
         (["count"], ["'count'"]),
         (["run.dir=a=b"], ["cannot read 'run.dir=a=b'", "quotes"]),
+        (["run.dir={a:b=1: 2}"], ["cannot read", "backslashes"]),
         (["run.dir=x", "count=13"], ["count=13 is unlucky; take another"]),
         (["--multirun", "optim.lrr=1,2"], ["optim.lrr"]),
     ],
