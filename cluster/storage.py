@@ -147,23 +147,30 @@ def local_copy(source: str | Path) -> Path:
     """A local directory with the content of a published one: itself if it is local, else a copy kept on this machine.
 
     What is behind the URI must never change; checkpoints do not. Copies lie in the system's temporary directory.
+    Raises ``UserError`` where it cannot be read.
     """
     if not is_remote(source):
         return Path(resolve(source)[1])
     digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
     copy = Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
-    if not copy.exists():
+    if copy.exists():
+        return copy
+    partial = copy.with_name(f"{digest}.{os.getpid()}.tmp")
+    partial.mkdir(parents=True, exist_ok=True)
+    try:
         filesystem, name = resolve(source)
-        partial = copy.with_name(f"{digest}.{os.getpid()}.tmp")
-        partial.mkdir(parents=True, exist_ok=True)
         pyarrow.fs.copy_files(
             name, str(partial),
             source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
         )  # fmt: skip
-        try:
-            partial.rename(copy)
-        except OSError:  # another process was faster, and its copy is as good
-            shutil.rmtree(partial)
+    except Exception as error:  # what a file system raises is up to the library behind it
+        shutil.rmtree(partial)
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{source}: cannot be read ({reason})") from error
+    try:
+        partial.rename(copy)
+    except OSError:  # another process was faster, and its copy is as good
+        shutil.rmtree(partial)
     return copy
 
 

@@ -76,6 +76,9 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monke
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fetched = storage.local_copy("mock://run/checkpoint")
     assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
+    with pytest.raises(UserError, match=r"^mock://run/elsewhere: cannot be read \(.+\)$"):
+        storage.local_copy("mock://run/elsewhere")
+    assert list(fetched.parent.iterdir()) == [fetched]
     assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
     with storage.run_lock("mock://run"):
         pass
