@@ -88,8 +88,10 @@ class Sequences:
         branches = None
         if any(part.branches is not None for part in parts):
             branches = Branches.concat([part.branches or Branches.none(len(part)) for part in parts])
-        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)]
-        return Sequences(*columns, branches=branches)
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
+        }
+        return Sequences(**columns, branches=branches)
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,7 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
 def _decode_branches(table: pa.Table) -> Branches | None:
     if not any(name in table.column_names for name in _BRANCHES):
         return None
-    starts, columns = np.zeros(0, np.int64), []
+    starts, columns = np.zeros(0, np.int64), list[np.ndarray]()
     for name in _BRANCHES:
         if name not in table.column_names:
             raise ValueError(f"no column {name!r}, which belongs to the branches")

@@ -86,6 +86,8 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
         games_per_table=config.selfplay.games_per_table,
         newest_player=config.selfplay.newest_player,
         earlier_player=config.selfplay.earlier_player,
+        branches=config.selfplay.branches,
+        branch_player=config.selfplay.branch_player,
     )
 
 
