@@ -33,7 +33,7 @@ NETWORKS = {"nothing": TINY, **SETTINGS}
 
 
 def branched_shard(directory: Path, count: int, seed: int = 0, share: float = 1.0) -> str:
-    """Path of a shard with ``4 * count`` sequences, the first ``share`` of them with branches at 1, 0 or 2 decisions."""
+    """Path of a shard with ``4 * count`` sequences, a first ``share`` of them with branches at 1, 0 or 2 decisions."""
     sequences, states = random_games(GAME, count, seed), GAME.deal(derive_many(seed, count))
     GAME.playout(states, derive_many(seed + 1, count))
     one, two = (branch(GAME, states, sequences, None, decisions, seed) for decisions in (1, 2))
