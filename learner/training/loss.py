@@ -8,7 +8,7 @@ gradient stay unbiased (docs/learner.md). With masks both are over what can stil
 
 Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves.
 
-Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``S`` most leaves of one, ``E`` n_embd.
+Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``E`` n_embd.
 """
 
 from typing import NamedTuple
@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from learner.model.network import PolicyValueNet
 from learner.training.data import Batch
+from learner.training.leaves import Leaves
 
 
 class Losses(NamedTuple):
@@ -52,9 +53,8 @@ def losses(
     else:
         tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], told)
         packed = net.hidden(tokens, dtype, generator, given, positions, seen)
-        hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)[leaves.real]
-        logits = net.outcome_logits(behind, dtype, leaves.told).float()
-        branch = F.cross_entropy(logits, leaves.outcome, reduction="sum") / max(len(leaves.real), 1)
+        hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
+        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype)
     prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
     observation = F.cross_entropy(net.next_token_logits(prefixes, dtype, told).float(), targets)
     if batch.judged is None:
@@ -68,3 +68,8 @@ def losses(
     each = F.cross_entropy(net.outcome_logits(chosen, dtype, told).float(), labels, reduction="none")
     weights = (batch.lengths - 1).repeat_interleave(k) / (k * batch.num_prefixes)
     return Losses(observation, (each * weights).sum(), branch)
+
+
+def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
+    logits = net.outcome_logits(hidden_ZE, dtype, leaves.told).float()
+    return F.cross_entropy(logits, leaves.outcome, reduction="sum") / max(len(leaves.outcome), 1)

@@ -11,8 +11,6 @@ import torch.nn.functional as F
 
 from games.branches import Branches
 from games.hearts.game import HeartsGame
-from games.rng import derive_many
-from games.shards import write_shard
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
@@ -22,27 +20,13 @@ from learner.training.data import Batch, load_data, make_batch
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
 from learner.training.train import train
-from selfplay.branches import branch
-from tests.learner.material import TINY, random_games, shard_of, tiny_net, transformers_model
+from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, transformers_model
 from tests.learner.test_told import SETTINGS, inputs
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()
 CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, **SETTINGS}
-
-
-def branched_shard(directory: Path, count: int, seed: int = 0, share: float = 1.0) -> str:
-    """Path of a shard with ``4 * count`` sequences, a first ``share`` of them with branches at 1, 0 or 2 decisions."""
-    sequences, states = random_games(GAME, count, seed), GAME.deal(derive_many(seed, count))
-    GAME.playout(states, derive_many(seed + 1, count))
-    one, two = (branch(GAME, states, sequences, None, decisions, seed) for decisions in (1, 2))
-    parts = [one, Branches.none(len(sequences)), two]
-    rows = np.arange(len(sequences))
-    chosen = [parts[row % 3 if row < share * len(rows) else 1].take(rows[[row]]) for row in rows]
-    path = directory / f"branched-{count}-{seed}.parquet"
-    write_shard(path, replace(sequences, branches=Branches.concat(chosen)), GAME, {})
-    return str(path)
 
 
 # ---- one pass
@@ -92,7 +76,7 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 ) -> None:
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
-    data = load_data(GAME, [branched_shard(tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
     batch = make_batch(data, rows, Rules(GAME, net.arch))
     assert data.branches is not None and batch.leaves is not None
     branches = data.branches.take(rows)
@@ -120,14 +104,14 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 
 def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3).train()
-    data = load_data(GAME, [branched_shard(tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
     losses(net, make_batch(data, np.arange(8))).branch.backward()
     assert net.val_head.weight.grad.abs().sum() > 0 and net.transformer.wte.weight.grad.abs().sum() > 0
     assert net.lm_head.weight.grad is None
 
 
 def test_a_batch_without_a_branch_has_a_branch_loss_of_0(tmp_path: Path) -> None:
-    data = load_data(GAME, [branched_shard(tmp_path, 4, share=0.5)], 1, 4, 1, CPU, branch_weight=1.0)
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, 4, 1, CPU, branch_weight=1.0)
     found = losses(tiny_net(GAME), make_batch(data, np.arange(12, 16)))
     assert found.branch == 0.0 and found.stacked().isfinite().all()
 
@@ -136,7 +120,7 @@ def test_a_batch_without_a_branch_has_a_branch_loss_of_0(tmp_path: Path) -> None
 
 
 def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    shards, learner = [branched_shard(tmp_path, 32)], replace(LEARNER, branch_weight=0.5, log_every_steps=4)
+    shards, learner = [branched_shard(GAME, tmp_path, 32)], replace(LEARNER, branch_weight=0.5, log_every_steps=4)
     train(GAME, SETTINGS["everything"], learner, shards, tmp_path / "alone", seed=7)
     for step in (4, 8):
         with pytest.raises(KilledError):
@@ -149,7 +133,7 @@ def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_
 
 def test_training_lowers_the_branch_loss_and_says_so(tmp_path: Path) -> None:
     learner = LearnerConfig(num_epochs=8, batch_size=8, learning_rate=1e-2, branch_weight=0.5, device="cpu")
-    metrics = train(GAME, TINY, learner, [branched_shard(tmp_path, 40)], tmp_path / "out")
+    metrics = train(GAME, TINY, learner, [branched_shard(GAME, tmp_path, 40)], tmp_path / "out")
     history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
     assert metrics["branch_loss"] < history[0]["branch_loss"] - 0.3
     for prefix in ("", "validation_"):
@@ -161,7 +145,7 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
     """The same sequences with and without branches give the same weights, settings and metrics, but for the data's
     digest."""
     found = []
-    for name, shard in (("with", branched_shard(tmp_path, 16)), ("without", shard_of(GAME, tmp_path, 16))):
+    for name, shard in (("with", branched_shard(GAME, tmp_path, 16)), ("without", shard_of(GAME, tmp_path, 16))):
         assert load_data(GAME, [shard], 1, 4, 1, CPU).branches is None
         train(GAME, MODEL, LEARNER, [shard], tmp_path / name, seed=7)
         files, state = without_clocks(tmp_path / name)
@@ -179,7 +163,7 @@ def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path
 
 
 def test_a_training_goes_on_only_with_its_branch_weight(tmp_path: Path) -> None:
-    shards, few = [branched_shard(tmp_path, 8)], replace(LEARNER, max_steps=1)
+    shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
     train(GAME, MODEL, few, shards, tmp_path / "out")
     with pytest.raises(ValueError, match=r"learner\.branch_weight=None, now learner\.branch_weight=0\.5"):
         train(GAME, MODEL, replace(few, branch_weight=0.5), shards, tmp_path / "out")
