@@ -6,13 +6,16 @@ One shard is one file with one row per sequence. Tokens are a fixed-size binary 
 zstd-compressed without a dictionary, because lists of small integers take several times the space and the time. The
 file's metadata names the game, its options, rules version and vocabulary, and a reader that does not agree with them
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
+
+A shard may hold branches (``games.branches``), as three more columns of lists. Whoever does not know them reads the
+rest as ever.
 """
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,11 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from cluster import storage
+from games.branches import Branches
 from games.game import Game
 
 FORMAT_VERSION = 1
-"""Raised whenever the columns or the metadata of a shard change."""
+"""Raised whenever a reader of the columns or the metadata before would be misled."""
 
 _PREFIX = "kibitz."
 _OWN = ("format", "game", "options", "rules_version", "vocabulary", "max_length", "token_dtype")
@@ -37,6 +41,8 @@ _COLUMNS: dict[str, Any] = {
     "game": np.int32,
 }
 """Columns beside the tokens, with their type in memory."""
+_BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome": "outcome"}
+"""Columns of a shard with branches -> fields of ``Branches``, in their order: lists of int32, equally long in a row."""
 
 PathOrUri = str | os.PathLike[str]
 
@@ -61,6 +67,8 @@ class Sequences:
     """``uint64[N]``: seed of the deal."""
     game: np.ndarray
     """``int32[N]``: number of the deal within its shard."""
+    branches: Branches | None = None
+    """Of these ``N`` sequences; None where nobody made any."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():
@@ -68,6 +76,8 @@ class Sequences:
             if column.shape != (len(self.tokens),):
                 raise ValueError(f"{name} has shape {column.shape}; one for each of {len(self.tokens)} rows is needed")
             object.__setattr__(self, name, column)
+        if self.branches is not None and len(self.branches.starts) != len(self.tokens) + 1:
+            raise ValueError(f"branches of {len(self.branches.starts) - 1} sequences; there are {len(self.tokens)}")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -75,9 +85,13 @@ class Sequences:
     @staticmethod
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
         """All sequences of ``parts`` in order; at least one part."""
-        return Sequences(
-            *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Sequences))
-        )
+        branches = None
+        if any(part.branches is not None for part in parts):
+            branches = Branches.concat([part.branches or Branches.none(len(part)) for part in parts])
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
+        }
+        return Sequences(**columns, branches=branches)
 
 
 @dataclass(frozen=True)
@@ -152,6 +166,7 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
         {
             "tokens": pa.Array.from_buffers(pa.binary(width), len(tokens), [None, pa.py_buffer(tokens)]),
             **{name: pa.array(getattr(sequences, name)) for name in _COLUMNS},
+            **_encode_branches(sequences.branches),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -159,6 +174,15 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
         table, sink, row_group_size=_ROW_GROUP, compression="zstd", use_dictionary=False, write_page_checksum=True
     )
     return sink.getvalue()
+
+
+def _encode_branches(branches: Branches | None) -> dict[str, pa.Array]:
+    if branches is None:
+        return {}
+    starts = pa.array(branches.starts, pa.int32())
+    return {
+        name: pa.ListArray.from_arrays(starts, pa.array(getattr(branches, field))) for name, field in _BRANCHES.items()
+    }
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -240,7 +264,30 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
         tokens=np.concatenate(tokens).reshape(-1, game.max_length),
         player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
         **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
+        branches=_decode_branches(table),
     )
+
+
+def _decode_branches(table: pa.Table) -> Branches | None:
+    if not any(name in table.column_names for name in _BRANCHES):
+        return None
+    starts, columns = np.zeros(0, np.int64), list[np.ndarray]()
+    for name in _BRANCHES:
+        if name not in table.column_names:
+            raise ValueError(f"no column {name!r}, which belongs to the branches")
+        lists = table[name].combine_chunks()
+        if not pa.types.is_list(lists.type) or lists.type.value_type != pa.int32():
+            raise ValueError(f"column {name!r} is {lists.type}, not lists of int32")
+        values = lists.flatten()
+        if lists.null_count or values.null_count:
+            raise ValueError(f"column {name!r} has empty cells")
+        now = np.append(0, np.cumsum(lists.value_lengths().to_numpy()))
+        if columns and not np.array_equal(now, starts):
+            row = int(np.argmax(now != starts)) - 1
+            raise ValueError(f"row {row}: column {name!r} is not as long as the other columns of branches")
+        starts = now
+        columns.append(values.to_numpy())
+    return Branches(starts, *columns)
 
 
 def _check(sequences: Sequences, game: Game) -> None:
@@ -261,3 +308,5 @@ def _check(sequences: Sequences, game: Game) -> None:
         if int(values.min()) < 0 or int(values.max()) >= limit:
             row = int(np.argmax(((values < 0) | (values >= limit)).reshape(len(values), -1).any(axis=1)))
             raise ValueError(f"row {row}: {what} outside 0..{limit - 1}")
+    if sequences.branches is not None:
+        sequences.branches.check(sequences.tokens, vocabulary, game.outcomes.num_labels)

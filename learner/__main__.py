@@ -6,7 +6,7 @@ from cluster.progress import Progress
 from games.shards import find_shards
 from learner.config import LearnConfig
 
-SHOWN = ("step", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
+SHOWN = ("step", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
 """Metrics that the progress line shows."""
 
 
@@ -30,7 +30,9 @@ def main(config: LearnConfig) -> None:
                     init_from=config.init_from,
                     seed=config.seed,
                 ),
-                lambda now: progress.update(now["step"] / now["num_steps"], {key: now[key] for key in SHOWN}),
+                lambda now: progress.update(
+                    now["step"] / now["num_steps"], {key: now[key] for key in SHOWN if key in now}
+                ),
             )
     except ValueError as error:
         raise UserError(str(error)) from error

@@ -78,6 +78,8 @@ class LearnerConfig:
     """Largest global norm of the gradient, 0 for no limit."""
     observation_weight: float = 0.9
     outcome_weight: float = 0.1
+    branch_weight: float = 0.0
+    """Beyond the paper: of the outcome behind every branch of the sequences (``selfplay.branches``); 0 reads none."""
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
     all of them (see ``learner.training.loss``)."""
@@ -96,7 +98,7 @@ class LearnerConfig:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
         at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
-        at_least("learner", self, 0, "observation_weight", "outcome_weight")
+        at_least("learner", self, 0, "observation_weight", "outcome_weight", "branch_weight")
         above("learner", self, 0, "learning_rate")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cluster import cli, storage
 from cluster.connection import connect
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
@@ -28,8 +28,8 @@ from selfplay.report import report
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
 
-_ROW_BYTES = 120
-"""Disk space of a sequence in a shard, generously."""
+_ROW_BYTES, _BRANCH_BYTES = 120, 60
+"""Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
 
 
 def main(config: TrainConfig) -> None:
@@ -50,6 +50,8 @@ def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
     for learner in filter(None, (config.learner, config.initial_learner)):
         check_devices(config.cluster, config.engine, learner)
+        if learner.branch_weight and not config.selfplay.branches:
+            raise UserError(f"learner.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it")
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = _check_memory(config, game) + check_players(_generator(config), config.selfplay.initial, game)
@@ -61,7 +63,8 @@ def _check(config: TrainConfig) -> list[str]:
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
-    free_mb = 100 + games * game.num_players * _ROW_BYTES // 2**20
+    row_bytes = _ROW_BYTES + _BRANCH_BYTES * config.selfplay.branches
+    free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory
 
@@ -86,6 +89,8 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
         games_per_table=config.selfplay.games_per_table,
         newest_player=config.selfplay.newest_player,
         earlier_player=config.selfplay.earlier_player,
+        branches=config.selfplay.branches,
+        branch_player=config.selfplay.branch_player,
     )
 
 

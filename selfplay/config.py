@@ -61,6 +61,12 @@ class SelfplayConfig:
     """The player that the newest network plays as, with settings if need be (``go_mcts:num_runs=20``)."""
     earlier_player: str = "imitation"
     """The player that the networks of the population play as in the other seats."""
+    branches: int = 0
+    """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
+    for ``learner.branch_weight``; 0 for none."""
+    branch_player: str = ""
+    """Who plays out behind them, in every seat, without a network; empty for ``hearts_rules`` in Hearts, else
+    ``random``."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
@@ -76,7 +82,7 @@ class SelfplayConfig:
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
-        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals")
+        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals", "branches")
 
 
 @dataclass
@@ -149,10 +155,16 @@ class GenerateConfig:
     """The player that the last network plays as, with settings if need be."""
     earlier_player: str = "imitation"
     """The player that all networks play as in the other seats, where there are several."""
+    branches: int = 0
+    """Decisions of each kept sequence at which every legal action is played in the true deal and played out; 0 for
+    none."""
+    branch_player: str = ""
+    """Who plays out behind them, in every seat, without a network; empty for ``hearts_rules`` in Hearts, else
+    ``random``."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
-        at_least("", self, 0, "seed")
+        at_least("", self, 0, "seed", "branches")

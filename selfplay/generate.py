@@ -30,6 +30,8 @@ def main(config: GenerateConfig) -> None:
         config.games_per_table,
         config.newest_player,
         config.earlier_player,
+        config.branches,
+        config.branch_player,
     )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)

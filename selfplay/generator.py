@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from games.branches import Branches
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
@@ -19,9 +20,11 @@ from search.config import SearchConfig
 from search.players import kinds
 from search.players.engines import Engines, check_cache
 from search.players.player import Player
-from search.players.registry import check_names, own_checkpoints, seat_players
+from search.players.registry import check_names, make_players, own_checkpoints, seat_players
 from search.players.spec import PlayerSpec, parse
+from search.playouts import playout_player
 from search.table import play_table
+from selfplay.branches import branch
 from selfplay.config import InitialConfig
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
@@ -40,6 +43,10 @@ class GeneratorSettings:
     """The player that the newest network plays as; the defaults are the paper's (001, section 6.1)."""
     earlier_player: str = "imitation"
     """The player that every network of the population plays as in the other seats."""
+    branches: int = 0
+    """Decisions of each kept sequence at which every legal action is played out (``selfplay.branches``)."""
+    branch_player: str = ""
+    """Who plays out; empty as ``search.playouts.playout_player`` has it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,13 @@ def check_players(
         spec = parse(name)
         if spec.checkpoint or not kinds.find(spec.kind).needs_model:
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
+    if settings.branches:
+        name = playout_player(settings.branch_player, game)
+        check_names([name], game, search=settings.search)
+        if kinds.find(parse(name).kind).needs_model:
+            raise ValueError(
+                f"branch_player={name}: deals are played out without networks; name a player that needs none"
+            )
     said, key = [], f"games_per_table={settings.games_per_table}"
     for checkpoint in (*own_checkpoints(list(initial.players)), *networks):
         arch = load_weights(checkpoint, game).arch
@@ -89,6 +103,7 @@ class Generator:
         self._settings = settings
         self.game: Game = make_game(settings.game.name, settings.game.options)
         self._engines = Engines(self.game, settings.engine)
+        self._branch_player = playout_player(settings.branch_player, self.game)
         self._decisions = 0
 
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
@@ -141,7 +156,15 @@ class Generator:
             deal_seed=seeds[rows],
             game=rows,
         )
+        if self._settings.branches:
+            sequences = replace(sequences, branches=self._branches(plan, states, sequences))
         return sequences, decisions
+
+    def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
+        settings, name = self._settings, self._branch_player
+        (player,) = make_players([name], self.game, settings.search, engines=self._engines)
+        seed = derive(plan.run_seed, "branches", plan.iteration, plan.shard)
+        return branch(self.game, ended, sequences, None if name == "random" else player, settings.branches, seed)
 
     # ---- players and their networks
 
@@ -161,7 +184,9 @@ class Generator:
         if plan.seating is Seating.INITIAL:
             networks = [(spec.name, spec.checkpoint) for spec in specs if spec.checkpoint]
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
+        branches = f"{self._settings.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
+            **({"branches": branches} if self._settings.branches else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),

@@ -23,7 +23,7 @@ from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 
-_LEARNING = ("loss", "observation_loss", "outcome_loss", "tokens_per_second", "matmul_share")
+_LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
 """What is shown and logged of a training under way."""
 
 

@@ -193,24 +193,29 @@ class PolicyValueNet(nn.Module):
         dtype: torch.dtype = torch.float32,
         generator: torch.Generator | None = None,
         told: Told = NOTHING,
+        positions_BT: torch.Tensor | None = None,
+        seen_BTT: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """``float32[B, T, E]``: what the trunk makes of every prefix.
 
-        Attention is causal, so padding may stand behind a sequence and only behind it.
+        Where nothing else is asked for attention is causal, so padding may stand behind a sequence and only behind it.
 
         Args:
             tokens_BT: ``int[B, T]`` token ids, T at most n_positions.
             dtype: of the matrix products and the attention.
             generator: where dropout draws from; None for no dropout.
             told: types and features of every token, if the network is told any.
+            positions_BT: ``int64[B, T]``; None for one after the other.
+            seen_BTT: ``bool[B, T, T]``, whom every token attends to, one at least; None for itself and those before it.
         """
         batch, length = tokens_BT.shape
         arch = self.arch
-        positions = torch.arange(length, device=tokens_BT.device)
+        positions = torch.arange(length, device=tokens_BT.device) if positions_BT is None else positions_BT
         x_BTE = dropout(self.embedded(tokens_BT, positions, told, dtype), arch.embd_pdrop, generator)
         for block in self.blocks:
             qkv = block.queries_keys_values(x_BTE, dtype).view(batch, length, 3, arch.n_head, -1)
-            attended = causal_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
+            q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+            attended = attention(q, k, v, seen_BTT)
             x_BTE = block.after_attention(x_BTE, attended.transpose(1, 2).flatten(2), dtype, generator)
         return self.transformer.ln_f(x_BTE)  # type: ignore[no-any-return]
 
@@ -236,18 +241,25 @@ def _head(
     return logits if possible is None else logits.masked_fill(~possible, -math.inf)
 
 
-def causal_attention(q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor) -> torch.Tensor:
-    """``[B, H, T, D]``: what every position takes from itself and those before it.
+def attention(
+    q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor, seen_BTT: torch.Tensor | None = None
+) -> torch.Tensor:
+    """``[B, H, T, D]``: what every position takes from those it attends to: ``bool[B, T, T]``, or if None itself and
+    those before it.
 
     torch's fused attention, but for short bfloat16 sequences on a CPU: there its backward pass takes eight times as
     long as that of the matrix products written out (docs/performance.md).
     """
     batch, heads, length, width = q_BHTD.shape
     if q_BHTD.device.type != "cpu" or q_BHTD.dtype != torch.bfloat16 or length > _SHORT:
-        return F.scaled_dot_product_attention(q_BHTD, k_BHTD, v_BHTD, is_causal=True)
+        mask = None if seen_BTT is None else seen_BTT[:, None]
+        return F.scaled_dot_product_attention(q_BHTD, k_BHTD, v_BHTD, mask, is_causal=mask is None)
     q, k, v = (x.reshape(batch * heads, length, width) for x in (q_BHTD, k_BHTD, v_BHTD))
-    future = torch.full((length, length), -math.inf, dtype=q.dtype).triu_(1)
-    scores = torch.baddbmm(future, q, k.transpose(1, 2), alpha=1 / math.sqrt(width))
+    unseen = torch.full((length, length), -math.inf, dtype=q.dtype).triu_(1)
+    if seen_BTT is not None:
+        unseen = torch.zeros(seen_BTT.shape, dtype=q.dtype).masked_fill_(~seen_BTT, -math.inf)
+        unseen = unseen.repeat_interleave(heads, dim=0)
+    scores = torch.baddbmm(unseen, q, k.transpose(1, 2), alpha=1 / math.sqrt(width))
     weights = torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype)
     return (weights @ v).view(batch, heads, length, width)
 

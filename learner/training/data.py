@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from cluster import storage
+from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
 from games.shards import read_shards
 from learner.model.told import NOTHING, Rules, Told
+from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import real_prefixes, stratified_positions, tell
 
 _VALIDATION_SHARE = 100
@@ -34,6 +36,8 @@ class TrainingData:
     """``int64[...]`` rows to train on."""
     validation: np.ndarray
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
+    branches: Branches | None = None
+    """Of all sequences, on the host; None where they are not trained on."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +59,34 @@ class Batch:
     told: Told
     """Types and features of every token (``[B, T]``), the tokens that can follow ``prefixes``, and the outcomes that
     can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
+    leaves: Leaves | None = None
+    """Branches of the sequences; None where they are not trained on."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that a step computes, without padding."""
+        return self.num_prefixes + (0 if self.leaves is None else len(self.leaves.real))
 
 
 def load_data(
-    game: Game, shards: Sequence[str], seed: int, batch_size: int, min_rows: int, device: torch.device
+    game: Game,
+    shards: Sequence[str],
+    seed: int,
+    batch_size: int,
+    min_rows: int,
+    device: torch.device,
+    branch_weight: float = 0.0,
 ) -> TrainingData:
-    """Read shards and set validation deals apart. ``ValueError`` naming shards or rows that cannot be trained on."""
+    """Read shards, with their branches if they weigh anything, and set validation deals apart. ``ValueError`` naming
+    shards or rows that cannot be trained on."""
     sequences = read_shards(shards, game)
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
+    if branch_weight and (sequences.branches is None or not len(sequences.branches.place)):
+        raise ValueError(
+            f"learner.branch_weight={branch_weight}: shards {shards[0]}..{shards[-1]} hold no branches; make some with "
+            "selfplay.branches (branches of python -m selfplay.generate), or set it to 0"
+        )
     lengths = _lengths(sequences.tokens, game.vocabulary.eos)
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -77,6 +100,7 @@ def load_data(
         lengths=lengths,
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
+        branches=sequences.branches if branch_weight else None,
     )
 
 
@@ -117,13 +141,17 @@ def make_batch(
         rules: what the network is told; None for nothing.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
     """
-    lengths, judged, told = data.lengths[rows], None, NOTHING
+    lengths, judged, told, leaves, views = data.lengths[rows], None, NOTHING, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
     if num_judged:
         judged = stratified_positions(np.random.default_rng(seed).random((len(rows), num_judged)), lengths)
     if rules:
-        told = tell(rules, data.host_tokens[rows, :longest], real_prefixes(lengths, longest - 1), judged)
-    return assemble(data.tokens[:, :longest].index_select(0, index).long(), lengths, data.outcome[index], judged, told)
+        views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
+        told = tell(rules, views, real_prefixes(lengths, longest - 1), judged)
+    if data.branches:
+        leaves = make_leaves(data.branches.take(rows), rules, views)
+    tokens = data.tokens[:, :longest].index_select(0, index).long()
+    return assemble(tokens, lengths, data.outcome[index], judged, told, leaves)
 
 
 def assemble(
@@ -132,6 +160,7 @@ def assemble(
     outcome: torch.Tensor,
     judged: np.ndarray | None = None,
     told: Told = NOTHING,
+    leaves: Leaves | None = None,
 ) -> Batch:
     """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host."""
     device, prefixes = tokens.device, real_prefixes(lengths, tokens.shape[1] - 1)
@@ -143,6 +172,7 @@ def assemble(
         prefixes=torch.from_numpy(prefixes).to(device),
         judged=None if judged is None else torch.from_numpy(judged).to(device),
         told=told.to(device),
+        leaves=None if leaves is None else leaves.to(device),
     )
 
 

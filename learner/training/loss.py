@@ -6,7 +6,9 @@ up to and including ``eos``, and the outcome of the deal. Both means run over al
 With ``outcome_positions`` the outcome head runs at a few prefixes of each sequence, drawn so that the loss and its
 gradient stay unbiased (docs/learner.md). With masks both are over what can still come.
 
-Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``E`` n_embd.
+Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves.
+
+Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``E`` n_embd.
 """
 
 from typing import NamedTuple
@@ -16,6 +18,7 @@ import torch.nn.functional as F
 
 from learner.model.network import PolicyValueNet
 from learner.training.data import Batch
+from learner.training.leaves import Leaves
 
 
 class Losses(NamedTuple):
@@ -25,12 +28,18 @@ class Losses(NamedTuple):
     """Mean cross-entropy of the next token."""
     outcome: torch.Tensor
     """Mean cross-entropy of the outcome label, or its unbiased estimate."""
+    branch: torch.Tensor | None = None
+    """Mean cross-entropy of the outcome label behind branches, 0 where a batch has none; None without them."""
+
+    def stacked(self) -> torch.Tensor:
+        """``float32[2]``, or with branches ``float32[3]``: their values, on the device."""
+        return torch.stack([part.detach() for part in self if part is not None])
 
 
 def losses(
     net: PolicyValueNet, batch: Batch, *, dtype: torch.dtype = torch.float32, generator: torch.Generator | None = None
 ) -> Losses:
-    """Both losses of a batch.
+    """The losses of a batch.
 
     Args:
         net: the network.
@@ -38,17 +47,29 @@ def losses(
         dtype: of the matrix products; cross-entropies are float32 always.
         generator: where dropout draws from; None for no dropout.
     """
-    width, told = batch.tokens.shape[1] - 1, batch.told
-    hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, told).flatten(0, 1)
+    width, told, leaves, branch = batch.tokens.shape[1] - 1, batch.told, batch.leaves, None
+    if leaves is None:
+        hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, told).flatten(0, 1)
+    else:
+        tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], told)
+        packed = net.hidden(tokens, dtype, generator, given, positions, seen)
+        hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
+        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype)
     prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
     observation = F.cross_entropy(net.next_token_logits(prefixes, dtype, told).float(), targets)
     if batch.judged is None:
         outcomes = batch.outcome[batch.prefixes // width]
-        return Losses(observation, F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes))
+        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes)
+        return Losses(observation, every, branch)
     count, k = batch.judged.shape
     first = torch.arange(count, device=hidden.device)[:, None] * width
     chosen = hidden.index_select(0, (first + batch.judged).flatten())
     labels = batch.outcome.repeat_interleave(k)
     each = F.cross_entropy(net.outcome_logits(chosen, dtype, told).float(), labels, reduction="none")
     weights = (batch.lengths - 1).repeat_interleave(k) / (k * batch.num_prefixes)
-    return Losses(observation, (each * weights).sum())
+    return Losses(observation, (each * weights).sum(), branch)
+
+
+def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
+    logits = net.outcome_logits(hidden_ZE, dtype, leaves.told).float()
+    return F.cross_entropy(logits, leaves.outcome, reduction="sum") / max(len(leaves.outcome), 1)

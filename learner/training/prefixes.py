@@ -26,21 +26,20 @@ def stratified_positions(draws: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.minimum(((np.arange(k) + draws) * (prefixes / k)).astype(np.int64), prefixes - 1)
 
 
-def tell(rules: Rules, tokens: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> Told:
+def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> Told:
     """What the rules tell of the prefixes of histories, on the host; as ``learner.training.data.Batch`` has it.
 
     Args:
-        tokens: ``[B, T + 1]`` token ids, ``eos`` behind the end.
+        views: ``[B, T + 1]`` of all prefixes, the empty one first.
         prefixes: ``int64[...]`` those that are no padding, as indices into the flat ``[B * T]`` order.
         judged: ``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all.
     """
-    batch, width = tokens.shape[0], tokens.shape[1] - 1
+    batch, width = views.shape[0], views.shape[1] - 1
 
     def behind(flat: np.ndarray) -> np.ndarray:
         """Places in ``every``, where each row has the empty prefix too."""
         return flat + flat // width + 1
 
-    views = rules.game.prefixes(tokens[:, :-1])
     every = views.reshape(-1)
     types = features = possible = outcomes = None
     if rules.types:

@@ -42,7 +42,7 @@ class TrainingState:
     schedule: dict[str, float] = field(default_factory=dict)
     """``num_steps``, and the learning rate of the last step."""
     pending: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    """Sums of the two losses since the last line of the history."""
+    """Sums of the losses since the last line of the history, two or with branches three."""
     history: list[dict[str, float]] = field(default_factory=list)
     """Mean losses every ``log_every_steps`` steps."""
     metrics: dict[str, float] = field(default_factory=dict)

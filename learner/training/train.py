@@ -36,6 +36,8 @@ Progress = Callable[[dict[str, float]], None]
 
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not decide what is learned."""
+_LOSSES = ("observation_loss", "outcome_loss", "branch_loss")
+"""Names of the losses, in the order of ``learner.training.loss.Losses``."""
 _FREE_AT_START = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
 """Model settings in which a run may differ from the weights it starts from."""
 
@@ -64,13 +66,13 @@ def train(
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         seed: of everything random.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
-            ``observation_loss`` and ``outcome_loss`` (nats) since the last call, ``learning_rate``,
-            ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large matrix products that
-            they make. What it raises ends the training, which can be resumed.
+            ``observation_loss``, ``outcome_loss`` and with branches ``branch_loss`` (nats) since the last call,
+            ``learning_rate``, ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large
+            matrix products that they make. What it raises ends the training, which can be resumed.
 
     Returns:
         The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
-        ``validation_sequences``, ``validation_loss``, ``validation_observation_loss``, ``validation_outcome_loss``.
+        ``validation_sequences`` and every loss as ``validation_loss`` and so on.
 
     Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
@@ -82,9 +84,11 @@ def train(
     if out.exists():
         return read_state(out, settings).metrics
     partial = find_partial(out)
-    state = read_state(partial, settings) if partial else TrainingState(settings)
+    num_losses = 3 if learner_config.branch_weight else 2
+    state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
     net = _first_network(game, arch, partial or init_from, seed).to(device)
-    data = load_data(game, shards, seed, learner_config.batch_size, learner_config.min_rows, device)
+    sizes = learner_config.batch_size, learner_config.min_rows
+    data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
     run = _Run(game, net, data, learner_config, state, seed, out)
@@ -117,8 +121,9 @@ class _Run:
         self.num_steps = self.batches_per_epoch * config.num_epochs
         self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
         length = float(data.lengths.mean()) - 1
-        share = min(1.0, config.outcome_positions / length) if config.outcome_positions else 1.0
-        self.flops_per_token = training_flops(net.arch, length, share)
+        judged = min(length, config.outcome_positions or length)
+        leaves = len(data.branches.place) / len(data.lengths) if data.branches else 0.0
+        self.flops_per_token = training_flops(net.arch, length, (judged + leaves) / (length + leaves))
         self.matmul_rate = matmul_rate(self.device, self.dtype)
 
     @property
@@ -144,7 +149,7 @@ class _Run:
             seed = derive(self.seed, "positions", state.step)
             batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed)
             sums += self.step(batch)
-            tokens += batch.num_prefixes
+            tokens += batch.num_tokens
             if state.epoch != (epoch := self.move_cursor()):
                 order = epoch_order(self.data, self.seed, epoch)
             if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
@@ -161,19 +166,22 @@ class _Run:
         return state.metrics
 
     def step(self, batch: Batch) -> torch.Tensor:
-        """One optimiser step; ``float32[2]`` losses, left on the device."""
+        """One optimiser step; its losses, ``float32[2]`` or with branches ``float32[3]``, left on the device."""
         config, state = self.config, self.state
         rate = learning_rate(config, state.step, self.num_steps)
         self.optimizer.param_groups[0]["lr"] = rate
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
         self.generator.manual_seed(derive(self.seed, "step", state.step))
-        both = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
+        parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
+        loss = config.observation_weight * parts.observation + config.outcome_weight * parts.outcome
+        if parts.branch is not None:
+            loss = loss + config.branch_weight * parts.branch
         self.optimizer.zero_grad()
-        (config.observation_weight * both.observation + config.outcome_weight * both.outcome).backward()
+        loss.backward()
         if config.grad_clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
         self.optimizer.step()
-        return torch.stack([both.observation.detach(), both.outcome.detach()])
+        return parts.stacked()
 
     def move_cursor(self) -> int:
         """Count the step that was just made; the epoch the next one belongs to."""
@@ -185,15 +193,12 @@ class _Run:
 
     def note(self, sums: torch.Tensor, tokens: int, seconds: float) -> dict[str, float]:
         """Add a line to the history; ``FloatingPointError`` where the loss is no number any more."""
-        config, state = self.config, self.state
+        state = self.state
         last = int(state.history[-1]["step"]) if state.history else 0
-        observation, outcome = (sums / (state.step - last)).tolist()
         line = {
             "step": state.step,
             "epoch": state.step / self.batches_per_epoch,
-            "loss": config.observation_weight * observation + config.outcome_weight * outcome,
-            "observation_loss": observation,
-            "outcome_loss": outcome,
+            **self.named((sums / (state.step - last)).tolist()),
             "learning_rate": state.schedule["learning_rate"],
         }
         if not line["loss"] < float("inf"):
@@ -209,19 +214,21 @@ class _Run:
         rows, size = self.data.validation, self.config.batch_size
         if not len(rows):
             return {}
-        sums, prefixes = torch.zeros(2, dtype=torch.float64), 0
+        sums, counts = torch.zeros(2, len(self.state.pending), dtype=torch.float64)
         for first in range(0, len(rows), size):
             batch = make_batch(self.data, rows[first : first + size], self.rules)
-            both = losses(self.net, batch, dtype=self.dtype)
-            sums += torch.stack(both).cpu().double() * batch.num_prefixes
-            prefixes += batch.num_prefixes
-        observation, outcome = (sums / prefixes).tolist()
-        return {
-            "validation_sequences": len(rows),
-            "validation_loss": self.config.observation_weight * observation + self.config.outcome_weight * outcome,
-            "validation_observation_loss": observation,
-            "validation_outcome_loss": outcome,
-        }
+            leaves = batch.num_tokens - batch.num_prefixes
+            share = torch.tensor([batch.num_prefixes, batch.num_prefixes, leaves][: len(sums)])
+            sums += losses(self.net, batch, dtype=self.dtype).stacked().cpu().double() * share
+            counts += share
+        means = (sums / counts.clamp(min=1)).tolist()
+        return {"validation_sequences": len(rows), **self.named(means, "validation_")}
+
+    def named(self, means: list[float], prefix: str = "") -> dict[str, float]:
+        """Mean losses by name, their weighted sum before them."""
+        weights = (self.config.observation_weight, self.config.outcome_weight, self.config.branch_weight)
+        loss = sum(weight * mean for weight, mean in zip(weights, means, strict=False))
+        return {f"{prefix}loss": loss} | {f"{prefix}{name}": mean for name, mean in zip(_LOSSES, means, strict=False)}
 
 
 def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
@@ -239,6 +246,8 @@ def _settings(
 ) -> dict[str, Any]:
     """Everything the result depends on, by the name it has on the command line."""
     learner = {f"learner.{key}": value for key, value in asdict(config).items() if key not in _FREE_TO_CHANGE}
+    if not config.branch_weight:
+        del learner["learner.branch_weight"]  # so that trainings begun before there was such a setting can go on
     return {
         **game_record(game),
         **{f"model.{key}": value for key, value in arch.record().items()},

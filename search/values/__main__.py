@@ -20,6 +20,7 @@ from search.players.engines import Engines
 from search.players.player import Player
 from search.players.registry import make_players, settings_of
 from search.players.spec import parse
+from search.playouts import playout_player
 from search.values.config import ValuesConfig
 from search.values.decisions import draw_decisions
 from search.values.measure import Part, ask, measure
@@ -88,9 +89,8 @@ def _measured(
 
 def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
     """Specs of who plays the deals and who plays the worlds out."""
-    hearts = game.name == "hearts"
-    player = config.player or ("hearts_rules:explore=0.08" if hearts else "random")
-    return player, config.playouts or ("hearts_rules" if hearts else "random")
+    player = config.player or ("hearts_rules:explore=0.08" if game.name == "hearts" else "random")
+    return player, playout_player(config.playouts, game)
 
 
 def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:

@@ -1,7 +1,7 @@
 """What actions are worth by playing deals out: the reference that a network's values are compared with.
 
-Letters: ``B`` playouts side by side, ``Z`` candidates (legal actions of all decisions, in order of rows, then of
-tokens), ``W`` worlds of each decision.
+Letters: ``Z`` candidates (legal actions of all decisions, in order of rows, then of tokens), ``W`` worlds of each
+decision.
 
 The worlds of a decision are sampled from what its seat has seen (``Game.determinize``). After each legal action the
 same worlds are played out with the same random numbers, so that what two actions differ by has little noise.
@@ -13,7 +13,8 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, mix
-from search.players.player import Player, Turns
+from search.players.player import Player
+from search.playouts import play_out
 from search.values.decisions import Decisions
 
 
@@ -51,29 +52,3 @@ def playout_utilities(
         found[number] = utility[game.outcome(states)[np.arange(len(number)), seats]]
         on_progress(len(number))
     return found.reshape(-1, worlds)
-
-
-def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray) -> None:
-    """Play every row to its end in place.
-
-    Args:
-        player: in every seat; None for uniformly random actions.
-        states: ``[B]``; rows that are over stay as they are.
-        seeds: ``uint64[B]``, from which every random number of a row follows; they must tell nothing of hidden cards.
-    """
-    if player is None:
-        game.playout(states, seeds)
-        return
-    player.start(game, len(states))
-    rows = np.flatnonzero(game.to_move(states) >= 0)
-    while len(rows):
-        current = states[rows]
-        seats = game.to_move(current).astype(np.int64)
-        tokens, lengths = game.histories(current, seats)
-        draws = mix(mix(seeds[rows], seats), lengths)
-        hidden = current if player.sees_hidden else None
-        game.play(current, player.act(Turns(rows, seats, tokens, lengths, game.legal(current), draws, hidden)))
-        states[rows] = current
-        over = game.to_move(current) < 0
-        player.forget(rows[over])
-        rows = rows[~over]

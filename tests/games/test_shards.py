@@ -1,5 +1,6 @@
 """Shards: what is written is read again, byte for byte the same, and anything else is refused by name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from games.branches import Branches
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info, write_shard
@@ -176,3 +178,108 @@ def test_two_byte_tokens_survive(tmp_path: Path) -> None:
     rows = Sequences(tokens.astype(np.uint16), [0, 3], [0, 1], ["random", "random"], [5, 6], [0, 1])
     write_shard(tmp_path / "wide.parquet", rows, game, {})
     assert_equal(read_shard(tmp_path / "wide.parquet", game), rows)
+
+
+# ---- branches
+
+
+def branched(count: int, seed: int = 1) -> Sequences:
+    """Hands with branches of every second row: so many as its number, at the first plays of the seat."""
+    sequences = hearts_sequences(count, seed)
+    row = np.repeat(np.arange(0, count, 2), np.arange(0, count, 2))
+    number = np.arange(len(row))
+    branches = Branches.of_rows(count, row, 14 + number % 7, number % 52, number % HEARTS.outcomes.num_labels)
+    return replace(sequences, branches=branches)
+
+
+def branches_of(sequences: Sequences) -> list[list[tuple[int, int, int]]]:
+    """(place, token, outcome) of the branches of every row."""
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(len(sequences))]
+    if sequences.branches is not None:
+        each = sequences.branches
+        for row, *one in zip(each.row, each.place, each.token, each.outcome, strict=True):
+            found[row].append(tuple(int(number) for number in one))
+    return found
+
+
+def test_branches_stand_in_order_of_row_place_and_token_and_go_with_their_rows() -> None:
+    branches = Branches.of_rows(4, np.array([3, 0, 3, 0, 3]), [5, 9, 5, 2, 4], [8, 7, 1, 6, 2], [10, 11, 12, 13, 14])
+    assert branches.starts.tolist() == [0, 2, 2, 2, 5]
+    assert branches.place.tolist() == [2, 9, 4, 5, 5] and branches.token.tolist() == [6, 7, 2, 1, 8]
+    assert branches.outcome.tolist() == [13, 11, 14, 12, 10]
+    some = branches.take(np.array([3, 1, 3, 0]))
+    assert some.row.tolist() == [0, 0, 0, 2, 2, 2, 3, 3]
+    assert some.outcome.tolist() == [14, 12, 10, 14, 12, 10, 13, 11]
+    assert branches.take(np.array([], np.int64)).row.tolist() == []
+
+
+def test_a_shard_with_branches_reads_back_as_written_and_without_them_it_holds_no_trace_of_any(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_shard(path, branched(20), HEARTS, PROVENANCE)
+    again = read_shard(path, HEARTS)
+    assert_equal(again, branched(20))
+    assert branches_of(again) == branches_of(branched(20))
+    write_shard(path, hearts_sequences(20), HEARTS, PROVENANCE)
+    assert pq.read_schema(path).names == ["tokens", "outcome", "seat", "player", "deal_seed", "game"]
+    assert shard_info(path).num_sequences == 20 and read_shard(path, HEARTS).branches is None
+
+
+def test_branches_of_more_rows_than_a_row_group_read_back(tmp_path: Path) -> None:
+    sequences = hearts_sequences(40_000)
+    row = np.arange(0, 40_000, 3)
+    branches = Branches.of_rows(40_000, row, np.full(len(row), 14), row % 52, row % 2000)
+    write_shard(tmp_path / "large.parquet", replace(sequences, branches=branches), HEARTS, PROVENANCE)
+    again = read_shard(tmp_path / "large.parquet", HEARTS).branches
+    assert again is not None
+    for name in ("starts", "place", "token", "outcome"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(branches, name))
+
+
+def test_shards_with_and_without_branches_read_as_one(tmp_path: Path) -> None:
+    parts = [hearts_sequences(3), branched(8), hearts_sequences(2, seed=4), branched(5, seed=3)]
+    for number, part in enumerate(parts):
+        write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
+    together = read_shards(find_shards(tmp_path), HEARTS)
+    assert_equal(together, Sequences.concat(parts))
+    assert branches_of(together) == [one for part in parts for one in branches_of(part)]
+
+
+def lists(rows: int, first: list[int | None], kind: pa.DataType | None = None) -> pa.Array:
+    return pa.array([first, *[[]] * (rows - 1)], pa.list_(kind or pa.int32()))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda t: t.drop_columns(["branch_token"]), "no column 'branch_token'"),
+        (lambda t: with_column(t, "branch_token", lists(4, [1, 2])), "row 0: column 'branch_token' is not as long"),
+        (lambda t: with_column(t, "branch_token", lists(4, [1, None])), "'branch_token' has empty cells"),
+        (lambda t: with_column(t, "branch_place", pa.array([1, 2, 3, 4], pa.int32())), "not lists of int32"),
+        (lambda t: with_column(t, "branch_place", lists(4, [1], pa.float64())), "not lists of int32"),
+        (
+            lambda t: with_column(t, "branch_place", pa.array([[], [], [20, 75], []], pa.list_(pa.int32()))),
+            "row 2: place 75",
+        ),
+        (
+            lambda t: with_column(t, "branch_token", pa.array([[], [], [5, 60], []], pa.list_(pa.int32()))),
+            "row 2: token 60",
+        ),
+        (lambda t: with_column(t, "branch_outcome", pa.array([[], [], [0, -1], []], pa.list_(pa.int32()))), "label -1"),
+    ],
+)
+def test_broken_branches_are_refused_by_file_and_reason(tmp_path: Path, change, reason: str) -> None:
+    path = tmp_path / "a.parquet"
+    write_shard(path, branched(4), HEARTS, PROVENANCE)
+    rewrite(path, change)
+    with pytest.raises(ShardError) as error:
+        read_shard(path, HEARTS)
+    assert str(path) in str(error.value) and reason in str(error.value)
+
+
+def test_branches_that_fit_no_sequence_are_refused() -> None:
+    with pytest.raises(ValueError, match="branches of 3 sequences; there are 4"):
+        replace(hearts_sequences(4), branches=Branches.none(3))
+    with pytest.raises(ValueError, match=r"token of branches has shape \(1,\); there are 2"):
+        Branches([0, 2], [1, 2], [1], [1, 2])
+    with pytest.raises(ValueError, match="must rise from 0"):
+        Branches([0, 2, 1], [1], [1], [1])

@@ -1,15 +1,18 @@
 """Networks, histories and shards that the learner's tests share."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from games.branches import Branches
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import ModelConfig
 from learner.model.network import PolicyValueNet, architecture, initialise
 from learner.model.pretrained import pretrained_model
+from selfplay.branches import branch
 
 TINY = ModelConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
 """Small, with weights large enough that what a position sees makes a difference."""
@@ -43,4 +46,17 @@ def shard_of(game: HeartsGame, directory: Path, count: int, seed: int = 0) -> st
     """Path of a shard with ``4 * count`` sequences."""
     path = directory / f"shard-{count}-{seed}.parquet"
     write_shard(path, random_games(game, count, seed), game, {})
+    return str(path)
+
+
+def branched_shard(game: HeartsGame, directory: Path, count: int, seed: int = 0, share: float = 1.0) -> str:
+    """Path of a shard with ``4 * count`` sequences, a first ``share`` of them with branches at 1, 0 or 2 decisions."""
+    sequences, states = random_games(game, count, seed), game.deal(derive_many(seed, count))
+    game.playout(states, derive_many(seed + 1, count))
+    one, two = (branch(game, states, sequences, None, decisions, seed) for decisions in (1, 2))
+    parts = [one, Branches.none(len(sequences)), two]
+    rows = np.arange(len(sequences))
+    chosen = [parts[row % 3 if row < share * len(rows) else 1].take(rows[[row]]) for row in rows]
+    path = directory / f"branched-{count}-{seed}.parquet"
+    write_shard(path, replace(sequences, branches=Branches.concat(chosen)), game, {})
     return str(path)

@@ -12,7 +12,7 @@ from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.observation_model import EMPTY
 from learner.training.train import train
-from tests.learner.material import TINY, shard_of, tiny_net
+from tests.learner.material import TINY, branched_shard, tiny_net
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 GAME = HeartsGame()
@@ -47,9 +47,11 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs, mas
         np.testing.assert_allclose(gpu, cpu, atol=tolerance)
 
 
-def test_training_on_a_gpu_follows_the_cpu_and_resumes(tmp_path):
-    shards = [shard_of(GAME, tmp_path, 32)]
+@pytest.mark.parametrize("branch_weight", [0.0, 0.5])
+def test_training_on_a_gpu_follows_the_cpu_and_resumes(branch_weight, tmp_path):
+    shards = [branched_shard(GAME, tmp_path, 32)]
     config = LearnerConfig(batch_size=16, num_epochs=1, device="cpu", checkpoint_every_steps=2, log_every_steps=3)
+    config = replace(config, branch_weight=branch_weight)
     cpu = train(GAME, TINY, config, shards, tmp_path / "cpu")
 
     def stop(metrics):
@@ -58,7 +60,8 @@ def test_training_on_a_gpu_follows_the_cpu_and_resumes(tmp_path):
     with pytest.raises(InterruptedError):
         train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda", on_progress=stop)
     gpu = train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda")
-    assert gpu["observation_loss"] == pytest.approx(cpu["observation_loss"], rel=1e-3)
+    for loss in ("observation_loss", "loss"):
+        assert gpu[loss] == pytest.approx(cpu[loss], rel=1e-3)
 
 
 def test_a_cache_that_a_gpu_has_no_room_for_is_refused():

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel, GPT2Model
 from games.hearts.game import HeartsGame
 from learner.config import ModelConfig
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.network import PolicyValueNet, architecture, causal_attention
+from learner.model.network import PolicyValueNet, architecture, attention
 from learner.model.pretrained import PolicyValueModel
 from learner.training.data import assemble
 from learner.training.loss import losses
@@ -74,7 +74,7 @@ def test_attention_in_bfloat16_and_its_gradients_are_those_of_float32_but_for_ro
     found = []
     for dtype in (torch.float32, torch.bfloat16):
         leaf = qkv.to(dtype).detach().requires_grad_()
-        attended = causal_attention(*leaf.unbind(0))
+        attended = attention(*leaf.unbind(0))
         attended.float().mul(weights).sum().backward()
         found.append((attended.detach().float(), leaf.grad.float()))
     exact = torch.nn.functional.scaled_dot_product_attention(*qkv.unbind(0), is_causal=True)

@@ -19,12 +19,13 @@ from search.players.exploring import Exploring
 from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
+from search.playouts import play_out
 from search.table import play_table
 from search.tournament.statistics import mean_interval
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, choice_places, draw_decisions, places_of_third
 from search.values.measure import ask, jackknife, measure, regret
-from search.values.reference import play_out, playout_utilities
+from search.values.reference import playout_utilities
 from search.values.report import unit_of
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel, History

@@ -42,7 +42,13 @@ class InProcess:
 
     def __init__(self, config: TrainConfig) -> None:
         self._generator = Generator(
-            GeneratorSettings(config.game, config.search, config.engine, config.selfplay.games_per_table)
+            GeneratorSettings(
+                config.game,
+                config.search,
+                config.engine,
+                config.selfplay.games_per_table,
+                branches=config.selfplay.branches,
+            )
         )
         self._evaluator = Evaluator(
             EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)

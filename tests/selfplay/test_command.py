@@ -48,6 +48,8 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["search.go_mcts.utility=fun"], "fun"),
         (["model.n_positions=10"], "n_positions=10"),
         (["engine.device=cuda"], "engine.device=cuda: cluster.generator_gpus=0 lends it no GPU"),
+        (["learner.branch_weight=0.5"], "learner.branch_weight=0.5: selfplay.branches=0 makes none"),
+        (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
 )
@@ -104,12 +106,13 @@ def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing
 
 
 def test_shards_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ("games=50", "games_per_shard=20", "cluster.generators=1", f"out={tmp_path}/shards")
+    arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
     first = Command("selfplay.generate", *arguments, log=tmp_path / "log")
     assert first.wait() == 0, first.output
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
     assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet"]
-    assert [len(read_shard(tmp_path / "shards" / name, GAME)) for name in sorted(made)] == [80, 80, 40]
+    shards = [read_shard(tmp_path / "shards" / name, GAME) for name in sorted(made)]
+    assert [len(shard) for shard in shards] == [80, 80, 40] and all(shard.branches for shard in shards)
     assert call(monkeypatch, "selfplay.generate", *arguments) == 0
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == made
 
@@ -136,7 +139,14 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "argument",
-    ["games=0", "games_per_table=0", "checkpoints=[nowhere]", "initial.players={ann: 1.0}", "engine.device=cuda"],
+    [
+        "games=0",
+        "games_per_table=0",
+        "branches=-1",
+        "checkpoints=[nowhere]",
+        "initial.players={ann: 1.0}",
+        "engine.device=cuda",
+    ],
 )
 def test_bad_settings_of_generate_end_before_anything_is_made(
     argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -86,6 +86,15 @@ def test_each_iteration_starts_from_the_weights_of_the_one_before(tmp_path: Path
     assert starts == [None, directory.checkpoint(0), directory.checkpoint(1)]
 
 
+def test_a_run_makes_branches_and_trains_on_them_in_every_iteration(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.selfplay = replace(config.selfplay, branches=1, iterations=1)
+    config.learner = replace(config.learner, branch_weight=0.5)
+    run(config)
+    metrics = [json.loads(path.read_text()) for path in sorted((tmp_path / "run").glob("iterations/*/metrics.json"))]
+    assert len(metrics) == 2 and all(0 < each["train/branch_loss"] < 20 for each in metrics)
+
+
 def test_a_finished_run_has_nothing_left_to_do(finished: Path) -> None:
     before = contents(finished, "iterations/**/*")
     workers = run(tiny_config(str(finished)))

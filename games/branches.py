@@ -1,0 +1,82 @@
+"""Branches: what else a seat could have done at a decision of its sequence, and how the deal ended after that.
+
+Letters: ``N`` sequences, ``Z`` branches of all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from games.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Branches:
+    """``Z`` single actions at decisions of ``N`` sequences, each with the outcome of one playout behind it; those of
+    sequence ``n`` are ``starts[n] .. starts[n + 1] - 1``. Raises ``ValueError`` for arrays that do not fit together."""
+
+    starts: np.ndarray
+    """``int64[N + 1]``, from 0 to ``Z``."""
+    place: np.ndarray
+    """``int32[Z]``: tokens of the sequence that the seat had seen, which is where its own action stands."""
+    token: np.ndarray
+    """``int32[Z]``: the action played instead of the sequence's own, or once more that one."""
+    outcome: np.ndarray
+    """``int32[Z]``: outcome label seen from the seat of the sequence."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", np.asarray(self.starts, np.int64))
+        if self.starts[0] != 0 or (np.diff(self.starts) < 0).any():
+            raise ValueError("starts of branches must rise from 0")
+        for name in ("place", "token", "outcome"):
+            column = np.asarray(getattr(self, name), np.int32)
+            if column.shape != (self.starts[-1],):
+                raise ValueError(f"{name} of branches has shape {column.shape}; there are {self.starts[-1]}")
+            object.__setattr__(self, name, column)
+
+    @property
+    def row(self) -> np.ndarray:
+        """``int64[Z]``: the sequence of each branch."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @staticmethod
+    def none(count: int) -> "Branches":
+        """No branches of ``count`` sequences."""
+        return Branches(np.zeros(count + 1, np.int64), *np.zeros((3, 0), np.int32))
+
+    @staticmethod
+    def of_rows(count: int, row: np.ndarray, place: np.ndarray, token: np.ndarray, outcome: np.ndarray) -> "Branches":
+        """Branches of ``count`` sequences in any order, with the sequence of each (``int[Z]``); by row, place, token
+        from now on."""
+        order = np.lexsort((token, place, row))
+        starts = np.searchsorted(np.asarray(row)[order], np.arange(count + 1))
+        return Branches(starts, *(np.asarray(column)[order] for column in (place, token, outcome)))
+
+    @staticmethod
+    def concat(parts: Sequence["Branches"]) -> "Branches":
+        """Those of all sequences of ``parts``, in order; at least one part."""
+        counts = np.concatenate([np.diff(part.starts) for part in parts])
+        columns = [np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Branches)[1:]]
+        return Branches(np.append(0, np.cumsum(counts)), *columns)
+
+    def take(self, rows: np.ndarray) -> "Branches":
+        """Those of the sequences ``rows`` (``int64[...]``), in this order."""
+        counts = np.diff(self.starts)[rows]
+        starts = np.append(0, np.cumsum(counts))
+        index = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], counts)
+        return Branches(starts, self.place[index], self.token[index], self.outcome[index])
+
+    def check(self, tokens: np.ndarray, vocabulary: Vocabulary, num_labels: int) -> None:
+        """``ValueError`` for branches that cannot be of the sequences ``tokens`` (``[N, L]``): a place behind the last
+        action, tokens or outcome labels that there are not."""
+        row = self.row
+        for what, values, limit in (
+            ("place", self.place, (tokens == vocabulary.eos).argmax(axis=1)[row]),
+            ("token", self.token, np.full(len(row), vocabulary.eos)),
+            ("outcome label", self.outcome, np.full(len(row), num_labels)),
+        ):
+            wrong = (values < 0) | (values >= limit)
+            if wrong.any():
+                bad = int(np.argmax(wrong))
+                raise ValueError(f"row {row[bad]}: {what} {values[bad]} of a branch is outside 0..{limit[bad] - 1}")

@@ -1,0 +1,91 @@
+"""Branches in training: candidates as the query engine has them, in the same pass as their sequences.
+
+A *leaf* is one token behind the first ``place`` tokens of a sequence: it stands at position ``place``, attends to these
+and to itself, and trains the outcome head alone. Leaves are packed behind the columns of their sequence.
+
+Shape letters: ``B`` sequences, ``T`` columns of tokens, ``S`` most leaves of a sequence, ``Z`` leaves of the batch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from games.branches import Branches
+from learner.model.told import NOTHING, Rules, Told
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a batch, on the device."""
+
+    tokens: torch.Tensor
+    """``int64[B, S]``, anything where a sequence has fewer."""
+    places: torch.Tensor
+    """``int64[B, S]``: tokens that each attends to besides itself, 0 where a sequence has fewer."""
+    real: torch.Tensor
+    """``int64[Z]`` those that are no padding, as indices into the flat ``[B * S]`` order; row after row."""
+    outcome: torch.Tensor
+    """``int64[Z]`` outcome labels."""
+    told: Told
+    """Types and features of all ``[B, S]``, and the outcomes that can follow the ``Z`` real ones."""
+
+    def to(self, device: torch.device) -> "Leaves":
+        """The same on a device."""
+        return Leaves(**{name: part.to(device) for name, part in vars(self).items()})
+
+    def behind(self, tokens_BT: torch.Tensor, told: Told) -> tuple[torch.Tensor, Told, torch.Tensor, torch.Tensor]:
+        """What the trunk is given for sequences and their leaves in one pass.
+
+        Returns:
+            tokens ``[B, T + S]``, types and features of them, positions ``int64[B, T + S]``, and who attends to whom:
+            ``bool[B, T + S, T + S]``, every query's keys.
+        """
+        batch, length = tokens_BT.shape
+        columns = torch.arange(length, device=tokens_BT.device)
+        tokens = torch.cat([tokens_BT, self.tokens], dim=1)
+        seen = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).repeat(batch, 1, 1)
+        seen[:, :length, :length] = columns <= columns[:, None]
+        seen[:, length:, :length] = columns < self.places[..., None]
+        both = zip(told[:2], self.told[:2], strict=True)
+        joined = Told(
+            *(None if one is None or other is None else torch.cat([one, other], dim=1) for one, other in both)
+        )
+        return tokens, joined, torch.cat([columns.expand(batch, -1), self.places], dim=1), seen
+
+
+def make_leaves(branches: Branches, rules: Rules | None, views: np.ndarray | None) -> Leaves:
+    """The leaves of a batch, on the host.
+
+    Args:
+        branches: of the ``B`` sequences.
+        rules: what the network is told; None for nothing.
+        views: ``[B, T + 1]`` of the prefixes of the sequences, where there are rules.
+    """
+    counts, row = np.diff(branches.starts), branches.row
+    shape = (len(counts), int(counts.max(initial=0)))
+    real = row * shape[1] + np.arange(len(row)) - branches.starts[row]
+
+    def spread(values: np.ndarray) -> torch.Tensor:
+        """``[B, S, ...]``: what belongs to the real leaves, 0 for the others."""
+        flat = np.zeros((shape[0] * shape[1], *values.shape[1:]), values.dtype)
+        flat[real] = values
+        return torch.from_numpy(flat.reshape(*shape, *values.shape[1:]))
+
+    told = NOTHING
+    if rules and views is not None:
+        before = views[row, branches.place]
+        after = before.copy()
+        rules.game.advance(after, branches.token)
+        told = Told(
+            types=spread(np.stack([rules.next_types(before), rules.next_types(after)], -1)) if rules.types else None,
+            features=spread(rules.encode(after)) if rules.features else None,
+            outcomes=torch.from_numpy(rules.outcomes_to_come(after)) if rules.outcomes else None,
+        )
+    return Leaves(
+        tokens=spread(branches.token.astype(np.int64)),
+        places=spread(branches.place.astype(np.int64)),
+        real=torch.from_numpy(real),
+        outcome=torch.from_numpy(branches.outcome.astype(np.int64)),
+        told=told,
+    )

@@ -1,0 +1,102 @@
+"""Counterfactual branches: every legal action at some decisions of played deals, each played out to an outcome.
+
+A sequence shows a network how one action of each decision ended. Branches show how all of them end with the same
+hidden cards and the same random numbers, so that what two of them differ by has little noise. The hidden cards are the
+deal's own: one draw of what the seat cannot see, as behind the outcome of any played hand.
+
+Letters: ``G`` deals, ``P`` seats, ``L`` token positions, ``N`` sequences, ``D`` decisions at one moment of the deals,
+``Z`` branches.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.branches import Branches
+from games.game import Game
+from games.rng import derive, derive_many, mix
+from games.shards import Sequences
+from search.players.player import Player
+from search.playouts import play_out
+from search.values.decisions import choice_places
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Decisions that seats of different deals face after equally many actions."""
+
+    states: np.ndarray
+    """``[D]``, before the decision."""
+    row: np.ndarray
+    """``int64[D]``: the sequence of the seat to act."""
+    place: np.ndarray
+    """``int64[D]``: tokens the seat has seen."""
+
+
+def branch(
+    game: Game, ended: np.ndarray, sequences: Sequences, player: Player | None, count: int, seed: int
+) -> Branches:
+    """Branches of sequences, whatever else is branched beside them.
+
+    Args:
+        ended: ``[G]``, final states of the deals; ``sequences.game`` counts them.
+        player: plays on in every seat behind the action; None for uniformly random actions.
+        count: decisions of each sequence, drawn among those with at least two legal actions; all of them where there
+            are no more.
+        seed: of what is drawn and of the playouts.
+    """
+    drawn = draw_places(game, sequences, count, seed)
+    playout_seeds = derive_many(derive(seed, "playouts"), len(sequences))
+    found = [np.zeros((4, 0), np.int64)]
+    for moment in replay(game, ended, sequences, drawn):
+        seats = sequences.seat[moment.row].astype(np.int64)
+        decision, token = np.nonzero(game.legal(moment.states))
+        states, row, place = moment.states[decision], moment.row[decision], moment.place[decision]
+        game.play(states, token)
+        play_out(game, player, states, mix(playout_seeds[row], place))
+        outcome = game.outcome(states)[np.arange(len(states)), seats[decision]]
+        found.append(np.stack([row, place, token, outcome]))
+    return Branches.of_rows(len(sequences), *np.concatenate(found, axis=1))
+
+
+def draw_places(game: Game, sequences: Sequences, count: int, seed: int) -> np.ndarray:
+    """``bool[N, L]``: ``count`` decisions of each sequence, by the tokens the seat has seen; drawn uniformly among
+    those that leave a choice, or all of these where there are no more."""
+    lengths = (sequences.tokens == game.vocabulary.eos).argmax(axis=1)
+    choices = choice_places(game, sequences.tokens, lengths)
+    bits = mix(
+        derive_many(derive(seed, "places"), len(choices))[:, None], np.arange(choices.shape[1], dtype=np.uint64)[None]
+    )
+    rank = np.where(choices, bits >> np.uint64(1), np.iinfo(np.uint64).max).argsort(axis=1).argsort(axis=1)
+    return choices & (rank < count)
+
+
+def replay(game: Game, ended: np.ndarray, sequences: Sequences, wanted: np.ndarray) -> Iterator[Moment]:
+    """Play deals once more as they were played, and stop at decisions of sequences.
+
+    A seat's action is the token that stands in its final history where its history ended before (actions are tokens).
+
+    Args:
+        ended: ``[G]``, final states.
+        wanted: ``bool[N, L]``: at which decisions, by the tokens the seat had seen.
+    """
+    histories = np.stack([game.histories(ended, np.full(len(ended), seat))[0] for seat in range(game.num_players)], 1)
+    row_of = np.full(histories.shape[:2], -1)
+    row_of[sequences.game, sequences.seat] = np.arange(len(sequences))
+    seeds = np.zeros(len(ended), np.uint64)
+    seeds[sequences.game] = sequences.deal_seed
+    deals = np.unique(sequences.game)
+    states = game.deal(seeds[deals])
+    while len(deals):
+        seats = game.to_move(states).astype(np.int64)
+        going = seats >= 0
+        states, deals, seats = states[going], deals[going], seats[going]
+        if not len(deals):
+            return
+        places = game.histories(states, seats)[1].astype(np.int64)
+        rows = row_of[deals, seats]
+        at = np.flatnonzero((rows >= 0) & wanted[rows, places])
+        if len(at):
+            yield Moment(states[at], rows[at], places[at])
+        game.play(states, histories[deals, seats, places])

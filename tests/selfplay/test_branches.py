@@ -1,0 +1,182 @@
+"""Branches of played deals against deals played over again by hand, and what a generator writes of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games.branches import Branches
+from games.config import GameConfig
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.openspiel import OpenSpielGame
+from games.rng import derive_many
+from games.shards import Sequences, read_shard, shard_info
+from search.players.hearts_rules import HeartsRules
+from search.players.player import Turns
+from selfplay.branches import branch, draw_places
+from selfplay.config import GenerateConfig, InitialConfig, SelfplayConfig
+from selfplay.generator import Generator, GeneratorSettings, check_players
+from selfplay.plan import Seating, ShardPlan
+from tests.selfplay.material import tiny_config
+
+HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
+CONFIG = tiny_config("unused")
+PASS, BET = 0, 1
+
+
+def random_deals(game: Game, count: int, keep: np.ndarray | None = None) -> tuple[np.ndarray, Sequences]:
+    """Final states, and the sequences of the seats that are kept (``bool[count, P]``), all of them if None."""
+    seeds = derive_many(5, count)
+    states = game.deal(seeds)
+    game.playout(states, derive_many(6, count))
+    row, seat = np.nonzero(np.ones((count, game.num_players)) if keep is None else keep)
+    names = np.full(len(row), "random", object)
+    outcome = game.outcome(states)[row, seat]
+    return states, Sequences(game.histories(states[row], seat)[0], outcome, seat, names, seeds[row], row)
+
+
+def actions_of(sequences: Sequences, game: int) -> list[int]:
+    """What was done in one deal of Hearts, all four of whose sequences are there: passes, then plays."""
+    rows = [sequences.tokens[row] for row in np.flatnonzero(sequences.game == game)]
+    end = int((rows[0] == HEARTS.vocabulary.eos).argmax())
+    passed = [int(card) for row in rows for card in row[14:17]] if end == 14 + 6 + 1 + 52 else []
+    return [*passed, *(int(card) for card in rows[0][end - 52 : end])]
+
+
+def played_over(seed: np.uint64, actions: list[int], seat: int, place: int, token: int) -> np.ndarray:
+    """``float[4]``: points, own first, of one deal that is played as it was until ``seat`` has seen ``place`` tokens,
+    then on from ``token`` by ``hearts_rules``; one card after the other."""
+    state, done = HEARTS.deal(np.array([seed])), 0
+    while HEARTS.to_move(state)[0] != seat or HEARTS.histories(state, np.array([seat]))[1][0] != place:
+        HEARTS.play(state, np.array([actions[done]]))
+        done += 1
+    HEARTS.play(state, np.array([token]))
+    player = HeartsRules()
+    player.start(HEARTS, 1)
+    while (mover := HEARTS.to_move(state).astype(np.int64))[0] >= 0:
+        turns = Turns(np.zeros(1, int), mover, *HEARTS.histories(state, mover), HEARTS.legal(state), np.zeros(1, int))
+        HEARTS.play(state, player.act(turns))
+    return np.roll(HEARTS.points(state)[0], -seat)
+
+
+def test_in_hearts_every_branch_ends_as_the_deal_does_when_it_is_played_over_by_hand() -> None:
+    states, sequences = random_deals(HEARTS, 4)
+    branches = branch(HEARTS, states, sequences, HeartsRules(), 1, seed=3)
+    assert len(set(zip(branches.row, branches.place, strict=True))) == 16 and len(branches.place) > 60
+    for row, place, token, outcome in zip(branches.row, branches.place, branches.token, branches.outcome, strict=True):
+        actions, seat = actions_of(sequences, sequences.game[row]), int(sequences.seat[row])
+        points = played_over(sequences.deal_seed[row], actions, seat, int(place), int(token))
+        assert np.array_equal(HEARTS.outcomes.points[outcome], points)
+
+
+def test_every_legal_action_of_the_drawn_decisions_is_a_branch_the_sequence_s_own_too() -> None:
+    states, sequences = random_deals(HEARTS, 20)
+    branches = branch(HEARTS, states, sequences, None, 3, seed=3)
+    marked = draw_places(HEARTS, sequences, 3, seed=3)
+    rows, places = np.nonzero(marked)
+    assert (np.bincount(rows) == 3).all()
+    legal = HEARTS.view_legal(HEARTS.views(sequences.tokens[rows], places))
+    assert (legal.sum(axis=1) > 1).all() and legal[np.arange(len(rows)), sequences.tokens[rows, places]].all()
+    decision, tokens = np.nonzero(legal)
+    assert np.array_equal(branches.row, rows[decision])
+    assert np.array_equal(branches.place, places[decision]) and np.array_equal(branches.token, tokens)
+
+
+def kuhn_ends(cards: tuple[int, int], actions: list[int]) -> set[tuple[int, int]]:
+    """What can still be paid to seat 0 and to seat 1 in Kuhn poker."""
+    winner = int(cards[1] > cards[0])
+    if actions[-2:] == [BET, PASS]:
+        winner, stake = len(actions) % 2, 1  # who bet
+    elif actions in ([PASS, PASS], [BET, BET], [PASS, BET, BET]):
+        stake = 1 + (BET in actions)
+    else:
+        return kuhn_ends(cards, [*actions, PASS]) | kuhn_ends(cards, [*actions, BET])
+    return {(stake, -stake) if winner == 0 else (-stake, stake)}
+
+
+def test_in_kuhn_poker_branches_end_as_cards_and_actions_say() -> None:
+    states, sequences = random_deals(KUHN, 60)
+    branches = branch(KUHN, states, sequences, None, 9, seed=1)
+    seen: dict[tuple[tuple[int, int], int, tuple[int, ...]], set[tuple[int, int]]] = {}
+    for row, place, token, outcome in zip(branches.row, branches.place, branches.token, branches.outcome, strict=True):
+        names, seat = [KUHN.vocabulary.name(t) for t in sequences.tokens[row]], int(sequences.seat[row])
+        done = [int(name[-1]) for name in [*names[:place], KUHN.vocabulary.name(token)] if name.startswith("action")]
+        cards = tuple(states[sequences.game[row]].spiel.history()[:2])
+        own, other = (int(points) for points in KUHN.outcomes.points[outcome])
+        seen.setdefault((cards, seat, tuple(done)), set()).add((own, other) if seat == 0 else (other, own))
+    assert all(found <= kuhn_ends(cards, list(done)) for (cards, _, done), found in seen.items())
+    assert len(seen) > 20 and sum(len(found) > 1 for found in seen.values()) > 3
+    decisions = {(row, place) for row, place in zip(branches.row, branches.place, strict=True)}
+    turns = (sequences.tokens == KUHN.vocabulary.first("Turn")).sum()
+    assert len(decisions) == turns and len(branches.place) == 2 * turns  # nine are more than there are
+
+
+def test_branches_depend_on_the_sequence_alone_and_only_kept_ones_have_some() -> None:
+    states, _ = random_deals(HEARTS, 12)
+    keep = np.arange(4) == (np.arange(12) % 4)[:, None]
+    keep[5] = False
+    _, some = random_deals(HEARTS, 12, keep)
+    found = branch(HEARTS, states, some, HeartsRules(), 2, seed=7)
+    assert (np.bincount(found.row, minlength=11) > 3).all()
+    assert not np.array_equal(found.place, branch(HEARTS, states, some, HeartsRules(), 2, seed=8).place)
+    first = Sequences(**{name: column[:3] for name, column in vars(some).items() if column is not None})
+    alone = branch(HEARTS, states, first, HeartsRules(), 2, seed=7)
+    for name in ("starts", "place", "token", "outcome"):
+        np.testing.assert_array_equal(getattr(alone, name), getattr(found.take(np.arange(3)), name))
+
+
+# ---- the generator
+
+
+def settings(**changes: object) -> GeneratorSettings:
+    return replace(GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5), **changes)  # type: ignore[arg-type]
+
+
+def plan(players: dict[str, float], num_games: int = 6) -> ShardPlan:
+    return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig(players=players), (), run_seed=9)
+
+
+@pytest.mark.parametrize("players", [{"random": 1.0}, {"random": 0.5, "hearts_rules": 0.5}])
+def test_a_generator_adds_branches_and_changes_nothing_else(players: dict[str, float], tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
+    for path, count in zip(paths, (2, 2, 0), strict=True):
+        Generator(settings(branches=count)).generate(plan(players), str(path))
+    rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert without.branches is None and np.array_equal(rows.tokens, without.tokens)
+    assert isinstance(rows.branches, Branches)
+    decisions = {(row, place) for row, place in zip(rows.branches.row, rows.branches.place, strict=True)}
+    assert len(decisions) == 2 * len(rows)
+    said = shard_info(paths[0]).provenance["branches"]
+    assert said == "2 decisions of each sequence, played out by hearts_rules"
+    assert "branches" not in shard_info(paths[2]).provenance
+
+
+def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
+    game = GameConfig("openspiel:kuhn_poker")
+    Generator(settings(game=game, branches=1)).generate(plan({"random": 1.0}), str(tmp_path / "a.parquet"))
+    branches = read_shard(tmp_path / "a.parquet", KUHN).branches
+    assert branches is not None and (np.bincount(branches.row) == 2).all() and len(branches.place) == 2 * 12
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"branch_player": "argmax_val"}, "branch_player=argmax_val: deals are played out without networks"),
+        ({"branch_player": "imitation@x"}, "branch_player=imitation@x: deals are played out without networks"),
+        ({"branch_player": "nobody"}, "no player 'nobody'"),
+        ({"branch_player": "hearts_rules", "game": GameConfig("openspiel:kuhn_poker")}, "plays hearts only"),
+    ],
+)
+def test_players_that_cannot_play_out_are_refused(change: dict[str, object], message: str) -> None:
+    given = settings(branches=1, **change)
+    with pytest.raises(ValueError, match=message):
+        check_players(given, InitialConfig(), KUHN if "game" in change else HEARTS)
+
+
+def test_a_number_of_branches_below_none_is_refused() -> None:
+    for config, key in ((SelfplayConfig, "selfplay.branches"), (GenerateConfig, "branches")):
+        with pytest.raises(ValueError, match=f"{key}=-1: must be at least 0"):
+            config(branches=-1)
