@@ -27,6 +27,8 @@ TINY = (
     "learner.num_threads=1",
     "initial_learner.max_steps=20",
     "engine.precision=fp32",
+    "selfplay.branches=1",
+    "selfplay.gate_deals=0",
     "evaluation.curve=[]",
     "evaluation.final=[]",
 )

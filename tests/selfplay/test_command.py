@@ -156,7 +156,7 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("experiment", ["hearts_demo", "hearts_small", "hearts_paper"])
+@pytest.mark.parametrize("experiment", ["hearts_demo", "hearts_small", "hearts_strong", "hearts_paper"])
 def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
     assert config.game.name == "hearts"
