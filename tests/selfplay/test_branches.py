@@ -113,6 +113,19 @@ def test_in_kuhn_poker_branches_end_as_cards_and_actions_say() -> None:
     assert len(decisions) == turns and len(branches.place) == 2 * turns  # nine are more than there are
 
 
+def test_all_actions_of_a_decision_meet_the_same_random_numbers() -> None:
+    states, sequences = random_deals(KUHN, 60)
+    branches = branch(KUHN, states, sequences, None, 9, seed=1)
+    opening = (sequences.seat[branches.row] == 0) & (branches.place == 3)
+    points = KUHN.outcomes.points[branches.outcome[opening], 0].reshape(-1, 2)  # of passing and of betting
+    cards = np.array([states[sequences.game[row]].spiel.history()[:2] for row in branches.row[opening][::2]])
+    wins = np.where(cards[:, 0] > cards[:, 1], 1, -1)
+    passes = np.abs(points[:, 1]) == 1  # what seat 1 does after the bet, it does after the pass too
+    assert len(points) == 60 and 10 < passes.sum() < 50
+    assert (points[passes, 0] == wins[passes]).all()
+    assert ((points[:, 0] == -1) | (points[:, 0] == 2 * wins))[~passes].all()
+
+
 def test_branches_depend_on_the_sequence_alone_and_only_kept_ones_have_some() -> None:
     states, _ = random_deals(HEARTS, 12)
     keep = np.arange(4) == (np.arange(12) % 4)[:, None]
