@@ -1,7 +1,6 @@
 """What all tests share."""
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,8 +15,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 settings.register_profile("kibitz", deadline=None)
 settings.load_profile("kibitz")
 
-START_RAY = ("cluster", "packaging", "selfplay")
-"""Directories of tests that start Ray on this machine, where two at once can disturb each other."""
+START_RAY = (
+    "cluster/",
+    "packaging/",
+    "selfplay/test_command",
+    "selfplay/test_faults",
+    "selfplay/test_job",
+    "selfplay/test_workers",
+)
+"""Where tests start Ray on this machine; two at once can disturb each other."""
 
 
 class Scheduling(LoadScopeScheduling):
@@ -25,7 +31,7 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
-        return "ray" if Path(file).parent.name in START_RAY else file
+        return "ray" if file.removeprefix("tests/").startswith(START_RAY) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
