@@ -48,7 +48,10 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["search.go_mcts.utility=fun"], "fun"),
         (["model.n_positions=10"], "n_positions=10"),
         (["engine.device=cuda"], "engine.device=cuda: cluster.generator_gpus=0 lends it no GPU"),
-        (["learner.branch_weight=0.5"], "learner.branch_weight=0.5: selfplay.branches=0 makes none"),
+        (
+            ["learner.branch_weight=0.5", "selfplay.branches=0"],
+            "learner.branch_weight=0.5: selfplay.branches=0 makes none",
+        ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
