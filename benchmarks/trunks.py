@@ -22,6 +22,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig, ModelConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
+from learner.observation_model import ObservationModel
 from search.config import ArgmaxValConfig, GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
@@ -37,11 +38,14 @@ Work = Callable[[int], int]
 """Does a repetition and returns how many decisions it made."""
 
 
-def searches(
-    net: PolicyValueNet, engine: EngineConfig, config: GoMctsConfig, rows: Sequence[np.ndarray], turns: Turns
-) -> Work:
+def engine_of(net: PolicyValueNet, config: EngineConfig) -> QueryEngine:
+    """The network with Hearts' points as utility."""
+    return QueryEngine(net, GAME.outcomes.utility(""), config, GAME)
+
+
+def searches(model: ObservationModel, config: GoMctsConfig, rows: Sequence[np.ndarray], turns: Turns) -> Work:
     """Repetition ``n`` searches the turns ``rows[n]`` side by side."""
-    player = GoMcts(QueryEngine(net, GAME.outcomes.utility(""), engine, GAME), config)
+    player = GoMcts(model, config)
 
     def work(repetition: int) -> int:
         player.start(GAME, len(turns.game))
@@ -61,9 +65,9 @@ class _Counting(ArgmaxVal):
         return super().act(turns)
 
 
-def self_play(net: PolicyValueNet, engine: EngineConfig, deals: int) -> Work:
+def self_play(model: ObservationModel, deals: int) -> Work:
     """Repetition ``n`` plays tables of its own."""
-    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), engine, GAME), ArgmaxValConfig())
+    player = _Counting(model, ArgmaxValConfig())
 
     def work(repetition: int) -> int:
         player.decisions = 0
@@ -92,15 +96,15 @@ def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
     every = [np.arange(32)] * (scale + 1)
     count = len(single) - 1
 
-    def case(title: str, repetitions: int, make: Callable[[EngineConfig], Work], precision: str) -> Case:
-        works = [make(replace(engine, precision=precision)) for engine in ENGINES]
+    def case(title: str, repetitions: int, make: Callable[[ObservationModel], Work], precision: str) -> Case:
+        works = [make(engine_of(net, replace(engine, precision=precision))) for engine in ENGINES]
         return compare("trunks", f"{name}_{title}", repetitions, works)
 
     return [
-        case("one_game_exact", count, lambda engine: searches(net, engine, CONFIG, single, turns), "fp32"),
-        case("one_game", count, lambda engine: searches(net, engine, LANES, single, turns), "bf16"),
-        case("games_32", scale, lambda engine: searches(net, engine, CONFIG, every, turns), "bf16"),
-        case("self_play", scale, lambda engine: self_play(net, engine, 256), "bf16"),
+        case("one_game_exact", count, lambda model: searches(model, CONFIG, single, turns), "fp32"),
+        case("one_game", count, lambda model: searches(model, LANES, single, turns), "bf16"),
+        case("games_32", scale, lambda model: searches(model, CONFIG, every, turns), "bf16"),
+        case("self_play", scale, lambda model: self_play(model, 256), "bf16"),
     ]
 
 

@@ -182,9 +182,10 @@ class PolicyValueNet(nn.Module):
         x_NE = self.transformer.wte(tokens_N) + self.transformer.wpe(positions_N)
         if told.types is not None:
             last, coming = told.types.unbind(-1)
-            x_NE = x_NE + self.type_embeddings(last) + self.type_embeddings(coming + self.arch.token_types)
+            x_NE += self.type_embeddings(last)
+            x_NE += self.type_embeddings(coming + self.arch.token_types)
         if told.features is not None:
-            x_NE = x_NE + told.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
+            x_NE += told.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
         return x_NE  # type: ignore[no-any-return]
 
     def hidden(

@@ -16,6 +16,8 @@ from games.compiling import kernel
 from learner.inference.cpu.threads import bounds_of
 
 _LOG2_E = math.log2(math.e)
+_IMPOSSIBLE = -1e30
+"""Logit of an outcome that does not count; finite, as fastmath assumes."""
 _POWER_OF_TWO = (1.8775767e-3, 8.9893397e-3, 5.5826318e-2, 2.4015361e-1, 6.9315308e-1, 9.9999994e-1)
 """Polynomial that is 2 to the power of 0 .. 1, highest coefficient first (relative error below 3e-7)."""
 
@@ -86,27 +88,33 @@ def _add_and_normalise(stream, added, norm, epsilon, out):
         narrow(row, out[t])
 
 
-def expectations(logits: np.ndarray, utility: np.ndarray) -> np.ndarray:
-    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type."""
+def expectations(logits: np.ndarray, utility: np.ndarray, possible: np.ndarray | None = None) -> np.ndarray:
+    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type; with
+    ``possible``, ``bool[T, K]``, over those labels alone, at least one a row."""
     out, bounds = np.empty(len(logits), np.float32), bounds_of(len(logits))
+    counted = np.empty((0, 0), np.bool_) if possible is None else possible
     if len(bounds) == 2:
-        _expectations(logits, utility, out)
+        _expectations(logits, utility, counted, out)
     else:
-        _expectations_in_parts(logits, utility, out, bounds)
+        _expectations_in_parts(logits, utility, counted, out, bounds)
     return out
 
 
 @kernel(parallel=True)
-def _expectations_in_parts(logits, utility, out, bounds):
+def _expectations_in_parts(logits, utility, counted, out, bounds):
     for part in numba.prange(len(bounds) - 1):
-        _expectations(logits[bounds[part] : bounds[part + 1]], utility, out[bounds[part] : bounds[part + 1]])
+        rows = slice(bounds[part], bounds[part + 1])
+        _expectations(logits[rows], utility, counted[rows], out[rows])
 
 
 @kernel(fastmath=True)
-def _expectations(logits, utility, out):
+def _expectations(logits, utility, counted, out):
     row = np.empty(logits.shape[1], np.float32)
     for t in range(len(logits)):
         widen(logits[t], row)
+        if len(counted) > 0:
+            for k in range(len(row)):
+                row[k] = row[k] if counted[t, k] else np.float32(_IMPOSSIBLE)
         highest = np.float32(-np.inf)
         for k in range(len(row)):
             highest = max(highest, row[k])

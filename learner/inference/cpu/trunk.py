@@ -23,8 +23,6 @@ from learner.model.told import NOTHING, Told
 
 _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
-_IMPOSSIBLE = -1e30
-"""Logit of an outcome that does not count; finite, as the compiled loops assume."""
 
 
 class _Layer:
@@ -84,9 +82,8 @@ class CpuTrunk:
             more = rows_for(len(block), self._dtype) - len(block)
             filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
             logits = self._outcomes(self._outcome_hidden(filled))[: len(block)]
-            if possible is not None:
-                logits.masked_fill_(~possible[first : first + len(block)], _IMPOSSIBLE)
-            values.append(expectations(_bits(logits), self._utility))
+            counted = None if possible is None else possible[first : first + len(block)].numpy()
+            values.append(expectations(_bits(logits), self._utility, counted))
         return np.concatenate(values)
 
     def _block(self, plan: Pass, part: slice, wanted: np.ndarray, told: Told) -> np.ndarray:
