@@ -12,7 +12,8 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import ModelConfig
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.architecture import architecture
+from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
 from search.players.player import Turns
 

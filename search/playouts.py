@@ -8,6 +8,7 @@ import numpy as np
 from games.game import Game
 from games.rng import mix
 from search.players.player import Player, Turns
+from search.table import answers
 
 
 def playout_player(name: str, game: Game) -> str:
@@ -33,8 +34,8 @@ def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.nd
         seats = game.to_move(current).astype(np.int64)
         tokens, lengths = game.histories(current, seats)
         draws = mix(mix(seeds[rows], seats), lengths)
-        hidden = current if player.sees_hidden else None
-        game.play(current, player.act(Turns(rows, seats, tokens, lengths, game.legal(current), draws, hidden)))
+        turns = Turns(rows, seats, tokens, lengths, game.legal(current), draws)
+        game.play(current, answers(player, turns, np.arange(len(rows)), current))
         states[rows] = current
         over = game.to_move(current) < 0
         player.forget(rows[over])

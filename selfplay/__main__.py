@@ -14,8 +14,8 @@ from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
 from games.registry import make_game
+from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
-from learner.model.network import architecture
 from search.players.engines import check_cache
 from search.players.registry import check_names, own_checkpoints
 from search.tournament.evaluator import EvaluatorSettings
@@ -48,10 +48,16 @@ def main(config: TrainConfig) -> None:
 
 def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
-    for learner in filter(None, (config.learner, config.initial_learner)):
+    learners = list(filter(None, (config.learner, config.initial_learner)))
+    for learner in learners:
         check_devices(config.cluster, config.engine, learner)
         if learner.branch_weight and not config.selfplay.branches:
             raise UserError(f"learner.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it")
+    if config.selfplay.branches and not any(learner.branch_weight for learner in learners):
+        raise UserError(
+            f"selfplay.branches={config.selfplay.branches}: no network learns from them; give them a "
+            "learner.branch_weight or initial_learner.branch_weight, or set branches to 0"
+        )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = _check_memory(config, game) + check_players(_generator(config), config.selfplay.initial, game)

@@ -7,6 +7,7 @@ more stays in its file, and nothing is taken for something else.
 
 import dataclasses
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,6 +39,7 @@ class Evaluation:
         self._config = config
         self._run = run
         self._game = make_game(config.game.name, config.game.options)
+        self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     def curve(self, iteration: int) -> list[TournamentResult | None]:
         """The results of ``evaluation.curve`` with an iteration's network, None where one has not been played."""
@@ -55,8 +57,10 @@ class Evaluation:
     def accepted(self, before: int) -> list[int]:
         """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one. The
         first has nobody to play against, and without a gate all are."""
-        gates = ((i, self.gate(i)) for i in range(before))
-        return [i for i, result in gates if result is None or result.columns[0].comparisons[0].advantage > 0]
+        for iteration in range(before):
+            if iteration not in self._passed and (result := self.gate(iteration)):
+                self._passed[iteration] = _ahead(result) > 0
+        return [iteration for iteration in range(before) if self._passed.get(iteration, True)]
 
     def complete(self) -> bool:
         """Whether there is nothing left to play."""
@@ -74,11 +78,12 @@ class Evaluation:
         match = MatchConfig([f"{player}@{network}" for network in networks], deals)
         self._run.write_state(iteration, "gate")
         (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics)
-        ahead = result.columns[0].comparisons[0].advantage
+        ahead = _ahead(result)
         metrics.log(iteration, {"gate/points_ahead": ahead})
         self._keep(self._run.gate(iteration), [result])
         if ahead <= 0:
-            print(f"iteration {iteration}: not ahead of iteration {best} ({ahead:+.2f}); the run goes on from that one")
+            worse = f"not ahead of iteration {best} ({ahead:+.2f}); the run goes on from that one"
+            print(f"iteration {iteration}: {worse}", file=sys.stderr)
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``curve(iteration)``."""
@@ -181,6 +186,11 @@ class Evaluation:
 
     def _settings(self, iteration: int) -> dict[str, Any]:
         return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
+
+
+def _ahead(gate: TournamentResult) -> float:
+    """Points over all seatings that the new network is ahead."""
+    return gate.columns[0].comparisons[0].advantage
 
 
 def stored(path: str) -> list[TournamentResult]:

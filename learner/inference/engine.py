@@ -18,7 +18,8 @@ from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
 from learner.inference.slot_views import SlotViews
 from learner.inference.trunk import make_trunk
-from learner.model.network import Architecture, PolicyValueNet, device_of, dtype_of, precision_of
+from learner.model.architecture import Architecture
+from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.told import NOTHING, Rules
 from learner.observation_model import Answer
 

@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from cluster import storage
 from games.game import Game
-from learner.model.network import Architecture, PolicyValueNet
+from learner.model.architecture import Architecture
+from learner.model.network import PolicyValueNet
 
 MODEL_TYPE = "kibitz_policy_value"
 SHIPPED = "kibitz"

@@ -4,16 +4,13 @@ A history holds all of it, but a small network spends most of its weights on fin
 is a setting of the model; a network is made for those it was trained with and means nothing without them.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from games.game import Game, Next
-
-if TYPE_CHECKING:
-    from learner.model.network import Architecture
+from learner.model.architecture import Architecture
 
 
 class Told(NamedTuple):
@@ -43,7 +40,7 @@ NOTHING = Told()
 class Rules:
     """What a game tells the networks of one architecture. Views are rows of ``games.game.Game.views``."""
 
-    def __init__(self, game: Game, arch: "Architecture", mask_outcomes: bool = False) -> None:
+    def __init__(self, game: Game, arch: Architecture, mask_outcomes: bool = False) -> None:
         """``mask_outcomes``: tell the outcomes even if the network was trained without."""
         self.game = game
         self.types, self.tokens = arch.token_types > 0, arch.mask_tokens
@@ -74,12 +71,3 @@ class Rules:
     def outcomes_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, K]``: the outcomes that can still come; every one behind a history that could not have happened."""
         return self.game.view_outcomes(views)
-
-
-def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
-    """Name -> version of feature sets; ``ValueError`` for one that the game does not have."""
-    unknown = [name for name in names if name not in game.features]
-    if unknown:
-        known = ", ".join(game.features) or "none"
-        raise ValueError(f"model.features: {game.name} has no {', '.join(map(repr, unknown))}; it has {known}")
-    return {name: game.features[name].version for name in names}

@@ -50,10 +50,8 @@ class Batch:
     """``int64[B]`` tokens of each sequence, ``eos`` included."""
     outcome: torch.Tensor
     """``int64[B]`` outcome labels."""
-    num_prefixes: int
-    """Sum of ``lengths - 1``, known to the host so that a GPU need not be waited for."""
     prefixes: torch.Tensor
-    """``int64[num_prefixes]`` those that are no padding, as indices into the flat ``[B * T]`` order; row after row."""
+    """``int64[...]`` those that are no padding, as indices into the flat ``[B * T]`` order; row after row."""
     judged: torch.Tensor | None
     """``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all."""
     told: Told
@@ -61,6 +59,11 @@ class Batch:
     can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
     leaves: Leaves | None = None
     """Branches of the sequences; None where they are not trained on."""
+
+    @property
+    def num_prefixes(self) -> int:
+        """Sum of ``lengths - 1``."""
+        return len(self.prefixes)
 
     @property
     def num_tokens(self) -> int:
@@ -168,7 +171,6 @@ def assemble(
         tokens=tokens,
         lengths=torch.from_numpy(lengths).to(device),
         outcome=outcome,
-        num_prefixes=len(prefixes),
         prefixes=torch.from_numpy(prefixes).to(device),
         judged=None if judged is None else torch.from_numpy(judged).to(device),
         told=told.to(device),

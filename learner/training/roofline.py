@@ -6,7 +6,7 @@ Letters: ``E`` n_embd, ``V`` tokens, ``K`` outcome labels. A multiplication and 
 import torch
 from torch.utils.benchmark import Timer
 
-from learner.model.network import Architecture
+from learner.model.architecture import Architecture
 
 
 def forward_flops(arch: Architecture, length: float, outcome_share: float = 1.0) -> float:

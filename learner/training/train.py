@@ -15,11 +15,10 @@ import torch
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
+from learner.model.architecture import Architecture, architecture
 from learner.model.checkpoint import checkpoint_id, game_record, load_weights
 from learner.model.network import (
-    Architecture,
     PolicyValueNet,
-    architecture,
     device_of,
     dtype_of,
     initialise,

@@ -10,7 +10,7 @@ from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
 
 if TYPE_CHECKING:
-    from learner.model.network import Architecture
+    from learner.model.architecture import Architecture
 
 
 class Engines:

@@ -9,6 +9,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, derive_many
+from search.choices import choice_places
 from search.players.player import Player
 from search.table import play_table
 
@@ -70,16 +71,6 @@ def places_of_third(choices: np.ndarray, third: int) -> np.ndarray:
     places = np.flatnonzero(choices)
     part = 3 * (2 * np.arange(len(places)) + 1) // (2 * max(len(places), 1))
     return places[part == third]
-
-
-def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``bool[B, L]``: after how many tokens of each history (``[B, L]``, ``int[B]``) its seat acts and has a choice."""
-    views = game.views(tokens, np.zeros(len(tokens), np.int64))
-    places = np.zeros(tokens.shape, np.bool_)
-    for place in range(int(lengths.max())):
-        places[:, place] = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
-        game.advance(views, tokens[:, place])
-    return places
 
 
 def _played(

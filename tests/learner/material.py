@@ -10,7 +10,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import ModelConfig
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.architecture import architecture
+from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
 from selfplay.branches import branch
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
-from learner.model.network import Architecture, PolicyValueNet, initialise
+from learner.model.architecture import Architecture
+from learner.model.network import PolicyValueNet, initialise
 from learner.observation_model import EMPTY
 
 SLOTS, LENGTH, TOKENS = 4000, 30, 9

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
-from learner.model.network import architecture
+from learner.model.architecture import architecture
 
 CONF = Path(__file__).parents[2] / "conf"
 

@@ -12,8 +12,9 @@ from transformers import AutoConfig, AutoModel, GPT2Model
 
 from games.hearts.game import HeartsGame
 from learner.config import ModelConfig
+from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.network import PolicyValueNet, architecture, attention
+from learner.model.network import PolicyValueNet, attention
 from learner.model.pretrained import PolicyValueModel
 from learner.training.data import assemble
 from learner.training.loss import losses

@@ -16,8 +16,9 @@ from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.inference.engine import QueryEngine
+from learner.model.architecture import architecture
 from learner.model.checkpoint import config_record, load_weights, save_weights
-from learner.model.network import PolicyValueNet, architecture
+from learner.model.network import PolicyValueNet
 from learner.model.told import Rules
 from learner.observation_model import EMPTY
 from learner.training.data import load_data, make_batch

@@ -44,7 +44,8 @@ import numpy as np
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.inference.torch_trunk import TorchTrunk
-from learner.model.network import Architecture, PolicyValueNet, initialise
+from learner.model.architecture import Architecture
+from learner.model.network import PolicyValueNet, initialise
 
 net = PolicyValueNet(Architecture(9, 7, 31, 2, 3, 24, 72, 0.0, 0.0, "normal", 0.2, 1e-5))
 initialise(net, 1)

@@ -10,8 +10,9 @@ from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.rng import derive_many, keyed_hash, mix
 from learner.config import EngineConfig, ModelConfig
+from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, initialise
 from search.config import GoMctsConfig, SearchConfig
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer

@@ -5,8 +5,9 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, ModelConfig
+from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, initialise
 from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SearchConfig
 from search.players.engines import Engines, check_cache
 from search.players.registry import checkpoint_record, make_players, own_checkpoints

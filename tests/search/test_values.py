@@ -14,6 +14,7 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from learner.model.checkpoint import save_weights
+from search.choices import choice_places
 from search.config import ArgmaxValConfig
 from search.players.exploring import Exploring
 from search.players.hearts_rules import HeartsRules
@@ -23,7 +24,7 @@ from search.playouts import play_out
 from search.table import play_table
 from search.tournament.statistics import mean_interval
 from search.values.config import ValuesConfig
-from search.values.decisions import Decisions, choice_places, draw_decisions, places_of_third
+from search.values.decisions import Decisions, draw_decisions, places_of_third
 from search.values.measure import ask, jackknife, measure, regret
 from search.values.reference import playout_utilities
 from search.values.report import unit_of

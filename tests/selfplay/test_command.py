@@ -8,8 +8,9 @@ import torch
 
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
+from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, initialise
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command
 from tests.selfplay.material import tiny_config
@@ -51,6 +52,10 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (
             ["learner.branch_weight=0.5", "selfplay.branches=0"],
             "learner.branch_weight=0.5: selfplay.branches=0 makes none",
+        ),
+        (
+            ["learner.branch_weight=0", "initial_learner.branch_weight=0", "selfplay.branches=2"],
+            "selfplay.branches=2: no network learns from them",
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),

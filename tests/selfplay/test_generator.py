@@ -12,8 +12,9 @@ from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
 from learner.inference import engine
 from learner.inference.engine import QueryEngine
+from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
 from selfplay.config import InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players

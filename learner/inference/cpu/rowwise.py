@@ -89,8 +89,10 @@ def _add_and_normalise(stream, added, norm, epsilon, out):
 
 
 def expectations(logits: np.ndarray, utility: np.ndarray, possible: np.ndarray | None = None) -> np.ndarray:
-    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type; with
-    ``possible``, ``bool[T, K]``, over those labels alone, at least one a row."""
+    """``float32[T]``: the mean of ``utility[K]`` under the softmax of each row of ``logits[T, K]``, of either type.
+
+    With ``possible``, ``bool[T, K]``, over those labels alone, at least one a row.
+    """
     out, bounds = np.empty(len(logits), np.float32), bounds_of(len(logits))
     counted = np.empty((0, 0), np.bool_) if possible is None else possible
     if len(bounds) == 2:

@@ -11,8 +11,9 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import read_shard
 from learner.config import EngineConfig, ModelConfig
+from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, architecture, initialise
+from learner.model.network import PolicyValueNet, initialise
 from search.config import GoMctsConfig, SearchConfig
 from search.play.app import Pace, Phase, PlayApp
 from search.play.hints import Hints

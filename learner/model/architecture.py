@@ -1,0 +1,73 @@
+"""The shape of a network for a game, from its configuration."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from games.game import Game
+from learner.config import ModelConfig
+
+_TOLD = ("token_types", "features", "num_features", "mask_tokens", "mask_outcomes")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Everything that fixes the network's shape and arithmetic, all zeros of the configuration resolved."""
+
+    vocab_size: int
+    num_outcomes: int
+    n_positions: int
+    n_layer: int
+    n_head: int
+    n_embd: int
+    n_inner: int
+    embd_pdrop: float
+    resid_pdrop: float
+    outcome_init: str
+    initializer_range: float
+    layer_norm_epsilon: float
+    token_types: int = 0
+    """Types of tokens that it is told apart; 0 if it is not told."""
+    features: dict[str, int] = field(default_factory=dict)
+    """Name -> version of what it is told of every position ..."""
+    num_features: int = 0
+    """... and how many numbers that is."""
+    mask_tokens: bool = False
+    mask_outcomes: bool = False
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it is told anything."""
+        return any(getattr(self, name) for name in _TOLD)
+
+    def record(self) -> dict[str, Any]:
+        """For a file: without what it is not told, so that networks of the paper look as they always did."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _TOLD}
+
+
+def architecture(game: Game, config: ModelConfig) -> Architecture:
+    """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
+    if 0 < config.n_positions < game.max_length:
+        raise ValueError(
+            f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length} tokens; "
+            "use 0 for the game's own length"
+        )
+    features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
+    resolved = {
+        **asdict(config),
+        "n_positions": config.n_positions or game.max_length,
+        "n_inner": config.n_inner or 4 * config.n_embd,
+        "token_types": len(game.token_types) if config.token_types else 0,
+        "features": features,
+        "num_features": sum(game.features[name].size for name in features),
+    }
+    return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
+
+
+def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
+    """Name -> version of feature sets; ``ValueError`` for one that the game does not have."""
+    unknown = [name for name in names if name not in game.features]
+    if unknown:
+        known = ", ".join(game.features) or "none"
+        raise ValueError(f"model.features: {game.name} has no {', '.join(map(repr, unknown))}; it has {known}")
+    return {name: game.features[name].version for name in names}
