@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow
 import pyarrow.fs
 
+from cluster.digests import DIGESTS_FILE
 from cluster.errors import UserError
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -143,28 +144,39 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def scratch(purpose: str, uri: str) -> Path:
+    """A directory of this machine and user for what belongs to a URI, in the system's temporary directory; it may not
+    be there yet."""
+    digest = hashlib.blake2b(uri.encode(), digest_size=12).hexdigest()
+    return Path(tempfile.gettempdir()) / f"kibitz-{purpose}-{os.getuid()}" / digest
+
+
 def local_copy(source: str | Path) -> Path:
     """A local directory with the content of a published one: itself if it is local, else a copy kept on this machine.
 
-    What is behind the URI must never change; checkpoints do not. Copies lie in the system's temporary directory.
+    Every call asks whether the source is still what the copy was made of; a copy of what it was before is removed.
     Raises ``UserError`` where it cannot be read.
     """
     if not is_remote(source):
         return Path(resolve(source)[1])
-    digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
-    copy = Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
-    if copy.exists():
-        return copy
-    partial = copy.with_name(f"{digest}.{os.getpid()}.tmp")
-    partial.mkdir(parents=True, exist_ok=True)
+    home = scratch("copies", str(source))
     try:
         filesystem, name = resolve(source)
+        copy = home / _content_key(filesystem, name)
+        if copy.exists():
+            return copy
+        for outdated in home.glob("*"):
+            if outdated.suffix != ".tmp":  # what another process is copying just now
+                shutil.rmtree(outdated, ignore_errors=True)
+        partial = copy.with_name(f"{copy.name}.{os.getpid()}.tmp")
+        partial.mkdir(parents=True, exist_ok=True)
         pyarrow.fs.copy_files(
             name, str(partial),
             source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
         )  # fmt: skip
+    except UserError:
+        raise
     except Exception as error:  # what a file system raises is up to the library behind it
-        shutil.rmtree(partial)
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{source}: cannot be read ({reason})") from error
     try:
@@ -172,6 +184,22 @@ def local_copy(source: str | Path) -> Path:
     except OSError:  # another process was faster, and its copy is as good
         shutil.rmtree(partial)
     return copy
+
+
+def _content_key(filesystem: pyarrow.fs.FileSystem, name: str) -> str:
+    """What changes with the content of a directory: its ``digests.json``, else names, sizes and times of its files.
+    Raises ``FileNotFoundError``, or whatever else the file system does."""
+    recorded = filesystem.get_file_info(f"{name}/{DIGESTS_FILE}")
+    if recorded.type == pyarrow.fs.FileType.File:
+        with filesystem.open_input_stream(recorded.path) as stream:
+            content = bytes(stream.read())
+    else:
+        found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, recursive=True))
+        files = sorted((entry.path, entry.size, entry.mtime_ns) for entry in found if entry.is_file)
+        if not files:
+            raise FileNotFoundError("no such directory")
+        content = repr(files).encode()
+    return hashlib.blake2b(content, digest_size=12).hexdigest()
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Play shards alone: ``python -m selfplay.generate out=DIR games=10000 [checkpoints=[DIR,...]]``.
 
 Without checkpoints the model-free players of ``initial`` play. With one, every seat is ArgmaxVal* with it; with
-several, one seat is ArgmaxVal* with the last, against imitations of all of them (paper 001, section 6.1). Shards
-that are there already stay.
+several, one seat is ArgmaxVal* with the last, against imitations of all of them (paper 001, section 6.1). The same
+command again plays the shards that are missing.
 """
 
 import sys
@@ -11,13 +11,19 @@ from collections.abc import Mapping
 from cluster import cli, storage
 from cluster.config import ClusterConfig
 from cluster.connection import connect
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
 from cluster.progress import Progress
 from games.registry import make_game
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
-from selfplay.plan import Network, Seating, ShardPlan, split
+from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
+from selfplay.recorded import SETTINGS_FILE, first_difference, plain, record_settings, recorded_settings
 from selfplay.workers import GENERATE, RayWorkers, check_devices, on_lent_device
+
+_FREE_TO_CHANGE = frozenset(
+    ["out", "games", "games_per_table", "cluster", "engine.device", "engine.cache_mb", "engine.max_batch"]
+)
+"""Keys in which two commands on one directory may differ: the games do not depend on them, but for rounding."""
 
 
 def main(config: GenerateConfig) -> None:
@@ -40,12 +46,41 @@ def main(config: GenerateConfig) -> None:
     seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
     pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
-    missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
+    there = [path for _, path in plans if storage.exists(path)]
+    _check_out(config)
+    for plan, path in plans:
+        if path in there:
+            check_shard(plan, path)
+    missing = [(plan, path) for plan, path in plans if path not in there]
     if missing:
+        record_settings(f"{config.out}/{SETTINGS_FILE}", config)
         for line in memory:
             print(line, file=sys.stderr)
         _play(config.cluster, settings, missing)
     print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
+
+
+def _check_out(config: GenerateConfig) -> None:
+    """``UserError`` where ``out`` holds shards that were made with other settings: data of two kinds are no data."""
+    path = f"{config.out}/{SETTINGS_FILE}"
+    theirs = recorded_settings(path, GenerateConfig)
+    if theirs is None:
+        if any(name.endswith(".parquet") for name in storage.list_names(config.out)):
+            raise UserError(f"{config.out}: holds shards, and no {SETTINGS_FILE} that says how; take another out")
+        return
+    difference = first_difference(plain(config), theirs, _FREE_TO_CHANGE)
+    if difference is not None:
+        key, value, before = difference
+        raise UserError(
+            f"{path}: these shards were made with {key}={before}, the command says {value}; use the same settings to "
+            "go on, or another out"
+        )
+    games, before = config.games, theirs["games"]
+    if games < before or (games > before and before % config.games_per_shard):
+        raise UserError(
+            f"{path}: there are games={before}, the command says {games}; more can be added only behind full shards, "
+            "so take another out"
+        )
 
 
 def _play(cluster: ClusterConfig, settings: GeneratorSettings, missing: list[tuple[ShardPlan, str]]) -> None:

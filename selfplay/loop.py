@@ -20,7 +20,7 @@ from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, OnProgress
 from selfplay.generator import ShardReport
-from selfplay.plan import ShardPlan, plan_shards, replayed
+from selfplay.plan import ShardPlan, check_shard, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 
 _LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
@@ -124,6 +124,8 @@ class Loop:
         config = self._config
         plans = replayed(config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
         shards = [self._run.shard(plan.iteration, plan.name) for plan in plans]
+        for plan, shard in zip(plans, shards, strict=True):
+            check_shard(plan, shard)
         learner = config.initial_learner if iteration == 0 and config.initial_learner else config.learner
         return TrainingTask(
             game=config.game,

@@ -11,7 +11,9 @@ from enum import Enum
 
 import numpy as np
 
+from cluster.errors import UserError
 from games.rng import derive, derive_many, mix
+from games.shards import shard_info
 from selfplay.config import InitialConfig, SelfplayConfig
 
 
@@ -117,6 +119,17 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
             newest_first.append(plan)
             num_games += plan.num_games
     return newest_first[::-1]
+
+
+def check_shard(plan: ShardPlan, path: str) -> None:
+    """``UserError`` naming a file that holds another shard than this one."""
+    found = shard_info(path).provenance
+    for key, wanted in (("run_seed", plan.run_seed), ("iteration", plan.iteration), ("shard", plan.shard)):
+        if found.get(key) != str(wanted):
+            raise UserError(
+                f"{path}: its {key} is {found.get(key)}, and {wanted} belongs there; remove the file, and the same "
+                "command makes it anew"
+            )
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

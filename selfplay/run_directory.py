@@ -4,20 +4,27 @@ docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` kn
 learner works in a local scratch directory and the finished checkpoint is copied up.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, get_type_hints
-
-from omegaconf import OmegaConf
+from typing import Any
 
 from cluster import storage
 from cluster.errors import UserError
 from cluster.provenance import Provenance, provenance
 from selfplay.config import TrainConfig
+from selfplay.recorded import first_difference, plain, record_settings, recorded_settings
 
-_FREE_TO_CHANGE = ("cluster", "evaluation", "run.dir", "selfplay.iterations")
-"""Keys that may differ between the commands of one run: nothing it has learned depends on them."""
+_FREE_TO_CHANGE = frozenset(
+    [
+        *("cluster", "evaluation", "run.dir", "selfplay.iterations"),
+        *("engine.device", "engine.cache_mb", "engine.max_batch", "engine.cuda_graphs", "selfplay.games_per_table"),
+        *(
+            f"{learner}.{key}"
+            for learner in ("learner", "initial_learner")
+            for key in ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
+        ),
+    ]
+)
+"""Keys that may differ between the commands of one run: what it learns does not depend on them, but for rounding."""
 
 
 class RunDirectory:
@@ -69,18 +76,16 @@ class RunDirectory:
             UserError: it was started with others; names the first key that differs.
         """
         path = f"{self.root}/config.yaml"
-        if not storage.exists(path):
+        theirs = recorded_settings(path, TrainConfig)
+        if theirs is None:
             return
-        recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
-        theirs: Any = OmegaConf.to_container(OmegaConf.create(completed(recorded, TrainConfig)))
         iterations, before = config.selfplay.iterations, theirs.get("selfplay", {}).get("iterations", 0)
         if iterations < before:
             raise UserError(
                 f"{path}: this run has selfplay.iterations={before}, the command says {iterations}; "
                 f"a run can be made longer, not shorter"
             )
-        mine: Any = OmegaConf.to_container(OmegaConf.create(dataclasses.asdict(config)))  # lists for tuples
-        difference = first_difference(mine, theirs)
+        difference = first_difference(plain(config), theirs, _FREE_TO_CHANGE)
         if difference is not None:
             key, value, before = difference
             raise UserError(
@@ -90,8 +95,7 @@ class RunDirectory:
 
     def begin(self, config: TrainConfig) -> None:
         """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
-        text = OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
-        storage.write_bytes_atomic(f"{self.root}/config.yaml", text.encode())
+        record_settings(f"{self.root}/config.yaml", config)
         self.record_code(provenance())
 
     def record_code(self, code: Provenance) -> None:
@@ -110,40 +114,3 @@ class RunDirectory:
     def write_state(self, iteration: int, stage: str) -> None:
         """Say where the run stands."""
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
-
-
-def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
-    """A configuration as a run recorded it, with the defaults of settings that there were not yet."""
-    types, whole = get_type_hints(schema), dict(recorded)
-    for field in dataclasses.fields(schema):
-        if dataclasses.is_dataclass(types[field.name]):
-            whole[field.name] = completed(recorded.get(field.name, {}), types[field.name])  # type: ignore[arg-type]
-        elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:
-            whole[field.name] = field.default_factory()
-        elif field.name not in recorded and field.default is not dataclasses.MISSING:
-            whole[field.name] = field.default
-    return whole
-
-
-def first_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """The first key whose value differs between two nested configurations, and both values.
-
-    None if they agree in all that matters.
-    """
-    ours, others = dict(_settled(mine)), dict(_settled(theirs))
-    for key in ours | others:
-        if ours.get(key) != others.get(key):
-            return key, ours.get(key), others.get(key)
-    return None
-
-
-def _settled(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key that may not change, with the groups around it, and its value."""
-    for name, value in config.items():
-        key = f"{prefix}{name}"
-        if key in _FREE_TO_CHANGE:
-            continue
-        if isinstance(value, Mapping):
-            yield from _settled(value, f"{key}.")
-        else:
-            yield key, value

@@ -1,8 +1,8 @@
 """A checkpoint is a directory: ``config.json`` and ``model.safetensors``, as transformers' ``from_pretrained`` reads
-them, plus ``training/`` for resuming. It appears whole or not at all, by renaming a finished directory into place.
+them, plus ``training/`` for resuming and ``digests.json`` of all files. It appears whole or not at all, by renaming a
+finished directory into place.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from cluster import storage
+from cluster.digests import check_digests, digest_of, write_digests
 from games.game import Game
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet
@@ -62,7 +63,12 @@ def write_model(directory: Path, net: PolicyValueNet, game: Game, dtype: torch.d
 
 def save_weights(path: str | Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
     """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
-    storage.write_directory_atomic(Path(path), lambda directory: write_model(directory, net, game, dtype))
+
+    def write(directory: Path) -> None:
+        write_model(directory, net, game, dtype)
+        write_digests(directory)
+
+    storage.write_directory_atomic(Path(path), write)
 
 
 def find(checkpoint: str | Path) -> Path:
@@ -80,8 +86,8 @@ def find(checkpoint: str | Path) -> Path:
 def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     """The network of a checkpoint (``find``), on the CPU, float32.
 
-    Raises ``ValueError`` naming the file and the reason where it is missing or broken, or was made for another game,
-    other rule options, another version of the rules or another vocabulary.
+    Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, or was made for another
+    game, other rule options, another version of the rules or another vocabulary.
     """
     directory = find(checkpoint)
     config = read_config(directory)
@@ -94,6 +100,7 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
+    check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: what is known to be wrong has a message of its own
     net.load_state_dict(tensors)
     return net
 
@@ -127,8 +134,7 @@ def checkpoint_id(checkpoint: str | Path) -> str:
     weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
         raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+    return digest_of(weights)
 
 
 def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from cluster import storage
+from cluster.digests import check_digests, write_digests
 from games.game import Game
 from learner.model.checkpoint import read_tensors, write_model
 from learner.model.network import PolicyValueNet
@@ -86,6 +87,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
         raise ValueError(f"{file}: no such file; {checkpoint} exists but was not written by the learner")
+    check_digests(checkpoint)
     record = json.loads(file.read_text())
     if record.pop("format", None) != _FORMAT:
         raise ValueError(f"{file}: another format of training state; train into another directory")
@@ -121,3 +123,4 @@ def _write(
     }
     save_file(tensors, training / _OPTIMIZER_FILE)
     (training / _STATE_FILE).write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=1) + "\n")
+    write_digests(directory)

@@ -1,7 +1,6 @@
 """Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
 
-import hashlib
-import tempfile
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,10 @@ from cluster import storage
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
+from learner.model.checkpoint import WEIGHTS_FILE
 from learner.training.train import Progress, train
+
+_SCRATCH = "training"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class TrainingTask:
     """Paths of the shards, in order."""
     out: str
     """Directory of the finished checkpoint, a path or a URI. ``<out>.partial`` holds what a killed learner resumes
-    from; for a URI it lies in a scratch directory of the machine."""
+    from; for a URI it lies in a scratch directory of the machine, which is removed in the end."""
     init_from: str | None
     """Checkpoint whose weights training starts from; None for fresh ones."""
     seed: int
@@ -66,14 +68,15 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
         seed=task.seed,
         on_progress=on_progress,
     )
-    if storage.is_remote(task.out):
-        storage.publish_directory(out, task.out, last=["model.safetensors"])
+    if storage.is_remote(task.out) and out.is_relative_to(storage.scratch(_SCRATCH, task.out)):
+        storage.publish_directory(out, task.out, last=[WEIGHTS_FILE])
+        shutil.rmtree(storage.scratch(_SCRATCH, task.out))
     return metrics
 
 
 def _working_directory(out: str) -> Path:
-    """Where training writes: ``out`` itself, or a scratch directory that belongs to this URI on this machine."""
-    if not storage.is_remote(out):
-        return Path(storage.resolve(out)[1])
-    digest = hashlib.blake2b(out.encode(), digest_size=12).hexdigest()
-    return Path(tempfile.gettempdir()) / "kibitz-training" / digest / "checkpoint"
+    """Where training writes: ``out`` itself, or for a URI a scratch directory of this machine; a copy of what is there
+    if that is finished."""
+    if not storage.is_remote(out) or storage.exists(f"{out}/{WEIGHTS_FILE}"):
+        return storage.local_copy(out)
+    return storage.scratch(_SCRATCH, out) / "checkpoint"

@@ -11,6 +11,7 @@ import pyarrow.fs
 import pytest
 
 from cluster import storage
+from cluster.digests import write_digests
 from cluster.errors import UserError
 
 
@@ -56,15 +57,21 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
     assert storage.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
-def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the file system in memory that stands behind pyarrow's own ``mock:`` URIs."""
-    bucket, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pyarrow.fs.FileSystem:
+    """The file system in memory that stands behind pyarrow's own ``mock:`` URIs; copies go below ``tmp_path``."""
+    filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
     real = storage.resolve
 
     def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
-        return (bucket, str(path).removeprefix("mock://")) if storage.is_remote(path) else real(path)
+        return (filesystem, str(path).removeprefix("mock://")) if storage.is_remote(path) else real(path)
 
     monkeypatch.setattr(storage, "resolve", resolve)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return filesystem
+
+
+def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucket: pyarrow.fs.FileSystem) -> None:
     (tmp_path / "new/sub").mkdir(parents=True)
     (tmp_path / "new/model").write_text("weights")
     (tmp_path / "new/sub/config").write_text("c")
@@ -73,15 +80,28 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, monke
     storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
     assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
     assert storage.list_names("mock://nowhere") == []
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fetched = storage.local_copy("mock://run/checkpoint")
     assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
     with pytest.raises(UserError, match=r"^mock://run/elsewhere: cannot be read \(.+\)$"):
         storage.local_copy("mock://run/elsewhere")
-    assert list(fetched.parent.iterdir()) == [fetched]
-    assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
-    with storage.run_lock("mock://run"):
-        pass
+
+
+@pytest.mark.parametrize("digests", [True, False])
+def test_a_directory_replaced_behind_its_uri_is_copied_anew(
+    digests: bool, tmp_path: Path, bucket: pyarrow.fs.FileSystem
+) -> None:
+    for run, size in (("deleted", 1), ("anew", 1 if digests else 2)):
+        new = tmp_path / run
+        new.mkdir()
+        (new / "model").write_text(run[:1] * size)
+        if digests:
+            write_digests(new)
+        if storage.exists("mock://run/checkpoint"):
+            bucket.delete_dir("run/checkpoint")
+        storage.publish_directory(new, "mock://run/checkpoint")
+        copy = storage.local_copy("mock://run/checkpoint")
+        assert (copy / "model").read_text() == run[:1] * size
+        assert list(copy.parent.iterdir()) == [copy], "what nobody can ask for any more is removed"
 
 
 def test_an_unknown_scheme_is_the_users_to_mend() -> None:

@@ -102,3 +102,20 @@ def test_equal_weights_have_equal_ids(checkpoint, tmp_path):
     for name, seed in (("same", 0), ("other", 1)):
         save_weights(tmp_path / name, tiny_net(GAME, seed), GAME)
     assert checkpoint_id(checkpoint) == checkpoint_id(tmp_path / "same") != checkpoint_id(tmp_path / "other")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "digests.json"])
+def test_a_flipped_bit_is_noticed(checkpoint, file):
+    content = bytearray((checkpoint / file).read_bytes())
+    place = (
+        len(content) - 40 if file == "model.safetensors" else content.index(b"0." if file == "config.json" else b"f")
+    )
+    content[place] ^= 1
+    (checkpoint / file).write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"(model.safetensors|config.json): is damaged, its bytes are not those"):
+        load_weights(checkpoint, GAME)
+
+
+def test_a_checkpoint_from_elsewhere_needs_no_digests(checkpoint):
+    (checkpoint / "digests.json").unlink()
+    load_weights(checkpoint, GAME)

@@ -24,7 +24,7 @@ def test_its_weights_are_rounded_to_bfloat16_and_it_plays_the_same_game(tmp_path
         assert torch.equal(found[name], tensor.bfloat16().float()), name
     sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("net", "out")]
     assert sizes[1] < 0.55 * sizes[0]
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"config.json", "model.safetensors"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"config.json", "digests.json", "model.safetensors"}
 
 
 def test_what_cannot_be_given_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

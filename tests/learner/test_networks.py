@@ -17,7 +17,7 @@ def test_there_is_one_for_hearts_and_every_one_has_a_card() -> None:
     assert "hearts" in NAMES
     for name in NAMES:
         files = {path.name: path.stat().st_size for path in find(f"kibitz:{name}").iterdir()}
-        assert files.keys() == {"README.md", "config.json", "model.safetensors"}
+        assert files.keys() == {"README.md", "config.json", "digests.json", "model.safetensors"}
         assert files["model.safetensors"] < 8_000_000
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from games.shards import read_shard, shard_info
+from games.shards import find_shards, read_shard, shard_info
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -113,16 +113,34 @@ def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
 
 
-def test_shards_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_are_made_once_and_not_mixed_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
     first = Command("selfplay.generate", *arguments, log=tmp_path / "log")
     assert first.wait() == 0, first.output
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
-    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet"]
-    shards = [read_shard(tmp_path / "shards" / name, GAME) for name in sorted(made)]
+    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
+    shards = [read_shard(path, GAME) for path in find_shards(tmp_path / "shards")]
     assert [len(shard) for shard in shards] == [80, 80, 40] and all(shard.branches for shard in shards)
     assert call(monkeypatch, "selfplay.generate", *arguments) == 0
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == made
+    for change, message in (
+        ("seed=1", "made with seed=0, the command says 1"),
+        ("games=20", "there are games=50, the command says 20"),
+        ("games=80", "there are games=50, the command says 80"),
+        ("search.argmax_val.threshold=0.5", "made with search.argmax_val.threshold=0.05, the command says 0.5"),
+    ):
+        given = [each for each in arguments if each.partition("=")[0] != change.partition("=")[0]]
+        assert call(monkeypatch, "selfplay.generate", *given, change) == 2
+        assert message in capsys.readouterr().err
+    (tmp_path / "shards/config.yaml").rename(tmp_path / "config.yaml")
+    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
+    assert "shards: holds shards, and no config.yaml that says how" in capsys.readouterr().err
+    (tmp_path / "config.yaml").rename(tmp_path / "shards/config.yaml")
+    (tmp_path / "shards/00001.parquet").rename(tmp_path / "shards/00000.parquet")
+    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
+    assert "00000.parquet: its shard is 1, and 0 belongs there; remove" in capsys.readouterr().err
 
 
 def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation, OnProgress
 from selfplay.loop import Loop
+from selfplay.recorded import first_difference
 from selfplay.report import learning_curve, report
-from selfplay.run_directory import RunDirectory, first_difference
+from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 
 
@@ -142,6 +143,32 @@ def test_other_settings_are_refused_and_named(finished: Path) -> None:
         RunDirectory(str(finished)).check(other)
 
 
+def test_what_the_networks_do_not_depend_on_may_change_on_resume(finished: Path) -> None:
+    config = tiny_config(str(finished))
+    RunDirectory(str(finished)).check(
+        replace(
+            config,
+            engine=replace(config.engine, cache_mb=99, max_batch=7),
+            learner=replace(config.learner, num_threads=3, log_every_steps=5, min_rows=2),
+            selfplay=replace(config.selfplay, games_per_table=3),
+        )
+    )
+
+
+def test_another_shard_in_a_shards_place_is_named_before_it_is_trained_on(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "mixed"
+    shutil.copytree(finished, root)
+    shutil.rmtree(root / "iterations/001/checkpoint")
+    (root / "iterations/001/metrics.json").unlink()
+    shards = [root / f"iterations/{iteration:03d}/shards/00000.parquet" for iteration in (0, 1)]
+    shutil.copy(shards[0], shards[1])
+    with pytest.raises(UserError, match=r"001/shards/00000\.parquet: its iteration is 0, and 1 belongs there; remove"):
+        run(tiny_config(str(root)))
+    shards[1].unlink()
+    run(tiny_config(str(root)))
+    assert contents(root, "iterations/001/shards/*") == contents(finished, "iterations/001/shards/*")
+
+
 def test_a_run_of_before_there_was_a_setting_goes_on_with_its_default(tmp_path: Path) -> None:
     config, directory = tiny_config(str(tmp_path)), RunDirectory(str(tmp_path))
     directory.begin(config)
@@ -155,9 +182,10 @@ def test_a_run_of_before_there_was_a_setting_goes_on_with_its_default(tmp_path: 
 def test_what_the_run_does_not_learn_from_may_change() -> None:
     mine = {"cluster": {"generators": 2}, "evaluation": {"final": []}, "run": {"dir": "a", "seed": 1}}
     theirs = {"cluster": {"generators": 9}, "evaluation": {"final": [1]}, "run": {"dir": "b", "seed": 1}}
-    assert first_difference(mine, theirs) is None
-    assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}) == ("run.seed", 1, 2)
-    assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}) == ("model.n_layer", None, 2)
+    free = {"cluster", "evaluation", "run.dir"}
+    assert first_difference(mine, theirs, free) is None
+    assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}, free) == ("run.seed", 1, 2)
+    assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}, free) == ("model.n_layer", None, 2)
 
 
 def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp_path: Path) -> None:

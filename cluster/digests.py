@@ -1,0 +1,46 @@
+"""Digests of the files of a published directory, in a file beside them: a bit that flipped on a disk or on the way is
+noticed when the file is read, and a copy knows whether its source has been replaced.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+DIGESTS_FILE = "digests.json"
+
+
+def digest_of(file: Path) -> str:
+    """16 hex digits of BLAKE2b over a file."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+
+
+def write_digests(directory: Path) -> None:
+    """Write the digests of all files of a directory that is about to be published."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    digests = {path.relative_to(directory).as_posix(): digest_of(path) for path in files}
+    (directory / DIGESTS_FILE).write_text(json.dumps(digests, indent=2) + "\n")
+
+
+def check_digests(directory: Path, names: Sequence[str] | None = None) -> None:
+    """Check files (``names``; all that have a digest) of a directory. One that came without digests is taken as it is.
+
+    Raises ``ValueError`` naming a file that is missing or was changed since it was published.
+    """
+    record = directory / DIGESTS_FILE
+    if not record.is_file():
+        return
+    try:
+        digests: dict[str, str] = dict(json.loads(record.read_text()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
+    for name in digests if names is None else names:
+        file = directory / name
+        if not file.is_file():
+            raise ValueError(f"{file}: no such file; restore {directory} or remove it")
+        if digests.get(name) != digest_of(file):
+            raise ValueError(
+                f"{file}: is damaged, its bytes are not those that {DIGESTS_FILE} was written for; restore {directory} "
+                "or remove it"
+            )

@@ -1,0 +1,68 @@
+"""The settings that a directory was made with, in a ``config.yaml`` beside what was made."""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, get_type_hints
+
+from omegaconf import OmegaConf
+
+from cluster import storage
+
+SETTINGS_FILE = "config.yaml"
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """A configuration as nested dictionaries and lists, as a file holds it."""
+    settings: Any = OmegaConf.to_container(OmegaConf.create(dataclasses.asdict(config)))
+    return dict(settings)
+
+
+def record_settings(path: str, config: Any) -> None:
+    """Write or replace the record."""
+    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config))).encode())
+
+
+def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
+    """What was recorded, with the defaults of settings that there were not yet; None where nothing was."""
+    if not storage.exists(path):
+        return None
+    recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+    settings: Any = OmegaConf.to_container(OmegaConf.create(completed(recorded, schema)))
+    return dict(settings)
+
+
+def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
+    """A configuration as a run recorded it, with the defaults of settings that there were not yet."""
+    types, whole = get_type_hints(schema), dict(recorded)
+    for field in dataclasses.fields(schema):
+        if dataclasses.is_dataclass(types[field.name]):
+            whole[field.name] = completed(recorded.get(field.name, {}), types[field.name])  # type: ignore[arg-type]
+        elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:
+            whole[field.name] = field.default_factory()
+        elif field.name not in recorded and field.default is not dataclasses.MISSING:
+            whole[field.name] = field.default
+    return whole
+
+
+def first_difference(
+    mine: Mapping[str, Any], theirs: Mapping[str, Any], free: Collection[str]
+) -> tuple[str, Any, Any] | None:
+    """The first key whose value differs between two nested configurations, and both values; keys and groups that are
+    ``free`` to differ left out. None if they agree in all others."""
+    ours, others = dict(_settled(mine, free)), dict(_settled(theirs, free))
+    for key in ours | others:
+        if ours.get(key) != others.get(key):
+            return key, ours.get(key), others.get(key)
+    return None
+
+
+def _settled(config: Mapping[str, Any], free: Collection[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key that may not change, with the groups around it, and its value."""
+    for name, value in config.items():
+        key = f"{prefix}{name}"
+        if key in free:
+            continue
+        if isinstance(value, Mapping):
+            yield from _settled(value, free, f"{key}.")
+        else:
+            yield key, value
