@@ -127,7 +127,9 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     try:
         values = OmegaConf.create(OmegaConf.to_container(composed))  # a typed node would merge keys that its type lacks
         merged = OmegaConf.merge(OmegaConf.structured(schema), values)
-        missing = sorted(OmegaConf.missing_keys(merged))
+        required = OmegaConf.missing_keys(OmegaConf.structured(schema))
+        empty = {key for key in required if OmegaConf.select(merged, key, throw_on_missing=False) == ""}
+        missing = sorted(OmegaConf.missing_keys(merged) | empty)
         if not missing:
             return OmegaConf.to_object(merged)  # type: ignore[return-value]
     except OmegaConfBaseException as error:

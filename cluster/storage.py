@@ -25,6 +25,9 @@ from cluster.digests import DIGESTS_FILE
 from cluster.errors import UserError
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+_ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
+_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?[^/]*)(/.*)$")
+"""The options of a URI with names behind them."""
 
 
 def is_remote(path: str | Path) -> bool:
@@ -35,10 +38,14 @@ def is_remote(path: str | Path) -> bool:
 def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
     """The file system of a path or URI, and its name there.
 
-    Raises ``UserError`` for a URI whose scheme is unknown.
+    A URI may end in options (``?endpoint_override=...``), and names below it may be written behind them.
+
+    Raises ``UserError`` for a URI whose scheme is unknown or that lacks a slash.
     """
-    text = str(path)
+    text = _QUERY.sub(r"\1\3\2", str(path))
     if not _URI.match(text):
+        if _ONE_SLASH.match(text):
+            raise UserError(f"{text}: a URI has two slashes behind its scheme; for a local directory write ./{text}")
         return pyarrow.fs.LocalFileSystem(), str(Path(text).expanduser().absolute())
     try:
         filesystem, name = pyarrow.fs.FileSystem.from_uri(text)

@@ -48,7 +48,7 @@ def main(config: TrainConfig) -> None:
 
 def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
-    learners = list(filter(None, (config.learner, config.initial_learner)))
+    learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
         check_devices(config.cluster, config.engine, learner)
         if learner.branch_weight and not config.selfplay.branches:
@@ -60,6 +60,7 @@ def _check(config: TrainConfig) -> list[str]:
         )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
+        _check_rows(config, game)
         memory = _check_memory(config, game) + check_players(_generator(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
@@ -73,6 +74,17 @@ def _check(config: TrainConfig) -> list[str]:
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory
+
+
+def _check_rows(config: TrainConfig, game: Game) -> None:
+    """``ValueError`` for more sequences than the games of an iteration can ever give."""
+    selfplay, first = config.selfplay, config.initial_learner or config.learner
+    later = max(selfplay.games_per_iteration, selfplay.replay_games) if selfplay.iterations else selfplay.initial_games
+    for key, learner, games in (("initial_learner", first, selfplay.initial_games), ("learner", config.learner, later)):
+        if learner.min_rows > games * game.num_players:
+            raise ValueError(
+                f"{key}.min_rows={learner.min_rows}: {games} games give at most {games * game.num_players} sequences"
+            )
 
 
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:

@@ -124,3 +124,15 @@ def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_
         first.send_signal(signal.SIGKILL)
     with storage.run_lock(tmp_path):
         pass
+
+
+def test_names_may_stand_behind_the_options_of_a_uri() -> None:
+    options = "?endpoint_override=localhost:9&scheme=http"
+    plain, joined = storage.resolve(f"s3://bucket/run/it/0{options}"), storage.resolve(f"s3://bucket/run{options}/it/0")
+    assert plain[1] == joined[1] == "bucket/run/it/0" and plain[0].equals(joined[0])
+
+
+@pytest.mark.parametrize("path", ["s3:/bucket/run", "s3:bucket/run", "file:/tmp/run"])
+def test_a_uri_without_its_slashes_is_no_local_directory(path: str) -> None:
+    with pytest.raises(UserError, match=f"{path}: a URI has two slashes"):
+        storage.resolve(path)

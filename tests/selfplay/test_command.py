@@ -58,6 +58,9 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
             "selfplay.branches=2: no network learns from them",
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
+        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: 8000 games give at most 32000"),
+        (["run.dir="], "run.dir must be given"),
+        (["run.dir=s3:/bucket/run"], "s3:/bucket/run: a URI has two slashes"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
 )
@@ -69,7 +72,8 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    where = [f"run.dir={tmp_path}/run"] if arguments else []
+    given = not arguments or any(argument.startswith("run.dir=") for argument in arguments)
+    where = [] if given else [f"run.dir={tmp_path}/run"]
     experiment = [] if any(argument.startswith("experiment=") for argument in arguments) else ["experiment=hearts_demo"]
     assert call(monkeypatch, "selfplay", *experiment, *where, *arguments) == 2
     printed = capsys.readouterr()
