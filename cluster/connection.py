@@ -5,9 +5,11 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -52,7 +54,8 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
         try:
-            context = ray.init(**_arguments(config, temp_dir))
+            with _own_handler(signal.SIGTERM):
+                context = ray.init(**_arguments(config, temp_dir))
         except (ConnectionError, ValueError, RuntimeError) as error:
             wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place
             raise UserError(f"cannot connect to Ray ({wanted}): {' '.join(str(error).split())}") from error
@@ -144,6 +147,19 @@ def _probe(address: str) -> None:
         raise UserError(
             f"cluster.address={address}: nothing answers there ({error}); give the head's host:port, 6379 by default"
         ) from error
+
+
+@contextmanager
+def _own_handler(number: signal.Signals) -> Iterator[None]:
+    """Keep this process's handler of a signal; Ray puts one in its place that prints a stack and aborts."""
+    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody set a handler
+        yield
+        return
+    handler = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        signal.signal(number, handler)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """``python -m selfplay`` and ``python -m selfplay.generate`` as a user meets them."""
 
+import os
 import runpy
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
 from selfplay.config import TrainConfig
-from tests.selfplay.commands import TINY, Command
+from tests.selfplay.commands import TINY, Command, actors, descendants, gone
 from tests.selfplay.material import tiny_config
 from tests.test_repository import build_command
 
@@ -216,3 +218,18 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)
     assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_request_to_end_ends_the_command_and_its_actors_in_order(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    command = Command(
+        "selfplay", *TINY, "selfplay.initial_games=2000000", f"run.dir={tmp_path}/run", log=tmp_path / "log"
+    )
+    command.until(lambda: actors(command.pid, "Generator.generate"))
+    below = descendants(command.pid)
+    os.kill(command.pid, number)
+    assert command.wait() == code, command.output
+    assert gone(below)
+    assert "Traceback" not in command.output and "PC: @" not in command.output
