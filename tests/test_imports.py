@@ -50,7 +50,7 @@ ONLY_IN = {
         "search.docs",
         *COMMANDS,
     ),
-    "omegaconf": ("cluster.cli", "*.config", "selfplay.run_directory", *COMMANDS),
+    "omegaconf": ("cluster.cli", "*.config", "selfplay.recorded", *COMMANDS),
     "ray": ("cluster.*", "selfplay.workers", "benchmarks.scaling"),
     "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
