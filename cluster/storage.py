@@ -26,7 +26,7 @@ from cluster.errors import UserError
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
-_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?[^/]*)(/.*)$")
+_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?[^/]*)(/(?!/).*)$")
 """The options of a URI with names behind them."""
 
 
@@ -166,24 +166,22 @@ def local_copy(source: str | Path) -> Path:
     """
     if not is_remote(source):
         return Path(resolve(source)[1])
-    home = scratch("copies", str(source))
+    home, (filesystem, name) = scratch("copies", str(source)), resolve(source)
+    partial = home / f"{os.getpid()}.tmp"
     try:
-        filesystem, name = resolve(source)
         copy = home / _content_key(filesystem, name)
         if copy.exists():
             return copy
         for outdated in home.glob("*"):
             if outdated.suffix != ".tmp":  # what another process is copying just now
                 shutil.rmtree(outdated, ignore_errors=True)
-        partial = copy.with_name(f"{copy.name}.{os.getpid()}.tmp")
-        partial.mkdir(parents=True, exist_ok=True)
+        partial.mkdir(parents=True)
         pyarrow.fs.copy_files(
             name, str(partial),
             source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
         )  # fmt: skip
-    except UserError:
-        raise
     except Exception as error:  # what a file system raises is up to the library behind it
+        shutil.rmtree(partial, ignore_errors=True)
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{source}: cannot be read ({reason})") from error
     try:

@@ -17,11 +17,18 @@ from games.registry import make_game
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
-from selfplay.recorded import SETTINGS_FILE, first_difference, plain, record_settings, recorded_settings
+from selfplay.recorded import (
+    FREE_ENGINE_KEYS,
+    SETTINGS_FILE,
+    first_difference,
+    plain,
+    record_settings,
+    recorded_settings,
+)
 from selfplay.workers import GENERATE, RayWorkers, check_devices, on_lent_device
 
 _FREE_TO_CHANGE = frozenset(
-    ["out", "games", "games_per_table", "cluster", "engine.device", "engine.cache_mb", "engine.max_batch"]
+    ["out", "games", "games_per_table", "cluster", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)]
 )
 """Keys in which two commands on one directory may differ: the games do not depend on them, but for rounding."""
 
@@ -46,12 +53,13 @@ def main(config: GenerateConfig) -> None:
     seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
     pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
-    there = [path for _, path in plans if storage.exists(path)]
     _check_out(config)
+    missing = []
     for plan, path in plans:
-        if path in there:
+        if storage.exists(path):
             check_shard(plan, path)
-    missing = [(plan, path) for plan, path in plans if path not in there]
+        else:
+            missing.append((plan, path))
     if missing:
         record_settings(f"{config.out}/{SETTINGS_FILE}", config)
         for line in memory:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cluster.errors import UserError
 from games.rng import derive, derive_many, mix
-from games.shards import shard_info
+from games.shards import ShardError, shard_info
 from selfplay.config import InitialConfig, SelfplayConfig
 
 
@@ -122,8 +122,11 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
 
 
 def check_shard(plan: ShardPlan, path: str) -> None:
-    """``UserError`` naming a file that holds another shard than this one."""
-    found = shard_info(path).provenance
+    """``UserError`` naming a file that is damaged or holds another shard than this one."""
+    try:
+        found = shard_info(path).provenance
+    except ShardError as error:
+        raise UserError(f"{error}; remove the file, and the same command makes it anew") from error
     for key, wanted in (("run_seed", plan.run_seed), ("iteration", plan.iteration), ("shard", plan.shard)):
         if found.get(key) != str(wanted):
             raise UserError(

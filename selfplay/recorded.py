@@ -5,10 +5,15 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_type_hints
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from cluster import storage
+from cluster.errors import UserError
 
 SETTINGS_FILE = "config.yaml"
+FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
+"""Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -19,14 +24,22 @@ def plain(config: Any) -> dict[str, Any]:
 
 def record_settings(path: str, config: Any) -> None:
     """Write or replace the record."""
-    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config))).encode())
+    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(plain(config))).encode())
 
 
 def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
-    """What was recorded, with the defaults of settings that there were not yet; None where nothing was."""
+    """What was recorded, with the defaults of settings that there were not yet; None where nothing was. ``UserError``
+    for a file that holds no settings."""
     if not storage.exists(path):
         return None
-    recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+    try:
+        recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+    except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: cannot be read ({str(error).splitlines()[0]}); restore it, or take another directory"
+        ) from error
+    if not isinstance(recorded, dict) or not recorded:
+        raise UserError(f"{path}: holds no settings; restore it, or take another directory")
     settings: Any = OmegaConf.to_container(OmegaConf.create(completed(recorded, schema)))
     return dict(settings)
 

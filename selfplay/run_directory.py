@@ -11,12 +11,19 @@ from cluster import storage
 from cluster.errors import UserError
 from cluster.provenance import Provenance, provenance
 from selfplay.config import TrainConfig
-from selfplay.recorded import first_difference, plain, record_settings, recorded_settings
+from selfplay.recorded import (
+    FREE_ENGINE_KEYS,
+    SETTINGS_FILE,
+    first_difference,
+    plain,
+    record_settings,
+    recorded_settings,
+)
 
 _FREE_TO_CHANGE = frozenset(
     [
         *("cluster", "evaluation", "run.dir", "selfplay.iterations"),
-        *("engine.device", "engine.cache_mb", "engine.max_batch", "engine.cuda_graphs", "selfplay.games_per_table"),
+        *("selfplay.games_per_table", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
         *(
             f"{learner}.{key}"
             for learner in ("learner", "initial_learner")
@@ -75,7 +82,7 @@ class RunDirectory:
         Raises:
             UserError: it was started with others; names the first key that differs.
         """
-        path = f"{self.root}/config.yaml"
+        path = f"{self.root}/{SETTINGS_FILE}"
         theirs = recorded_settings(path, TrainConfig)
         if theirs is None:
             return
@@ -95,7 +102,7 @@ class RunDirectory:
 
     def begin(self, config: TrainConfig) -> None:
         """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
-        record_settings(f"{self.root}/config.yaml", config)
+        record_settings(f"{self.root}/{SETTINGS_FILE}", config)
         self.record_code(provenance())
 
     def record_code(self, code: Provenance) -> None:

@@ -3,16 +3,14 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from cluster import storage
+from cluster.digests import DIGESTS_FILE
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.checkpoint import WEIGHTS_FILE
 from learner.training.train import Progress, train
-
-_SCRATCH = "training"
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,9 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
     Returns the final metrics, and raises; see ``learner.training.train.train``.
     """
     game = make_game(task.game.name, task.game.options)
-    out = _working_directory(task.out)
+    scratch = storage.scratch("training", task.out)
+    upload = storage.is_remote(task.out) and not storage.exists(f"{task.out}/{WEIGHTS_FILE}")
+    out = scratch / "checkpoint" if upload else storage.local_copy(task.out)
     metrics = train(
         game,
         task.model,
@@ -68,15 +68,8 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
         seed=task.seed,
         on_progress=on_progress,
     )
-    if storage.is_remote(task.out) and out.is_relative_to(storage.scratch(_SCRATCH, task.out)):
-        storage.publish_directory(out, task.out, last=[WEIGHTS_FILE])
-        shutil.rmtree(storage.scratch(_SCRATCH, task.out))
+    if upload:
+        # Digests last: whoever copies by them (storage.local_copy) copies a whole checkpoint.
+        storage.publish_directory(out, task.out, last=[WEIGHTS_FILE, DIGESTS_FILE])
+        shutil.rmtree(scratch)
     return metrics
-
-
-def _working_directory(out: str) -> Path:
-    """Where training writes: ``out`` itself, or for a URI a scratch directory of this machine; a copy of what is there
-    if that is finished."""
-    if not storage.is_remote(out) or storage.exists(f"{out}/{WEIGHTS_FILE}"):
-        return storage.local_copy(out)
-    return storage.scratch(_SCRATCH, out) / "checkpoint"

@@ -84,6 +84,26 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucke
     assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
     with pytest.raises(UserError, match=r"^mock://run/elsewhere: cannot be read \(.+\)$"):
         storage.local_copy("mock://run/elsewhere")
+    assert list(fetched.parent.iterdir()) == [fetched]
+    assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
+    with storage.run_lock("mock://run"):
+        pass
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(
+    tmp_path: Path, bucket: pyarrow.fs.FileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.write_json_atomic("mock://run/checkpoint/model", [1])
+
+    def fail(source: str, target: str, **filesystems: object) -> None:
+        (Path(target) / "model").write_text("half")
+        raise OSError("the network is gone")
+
+    monkeypatch.setattr(pyarrow.fs, "copy_files", fail)
+    with pytest.raises(UserError, match=r"^mock://run/checkpoint: cannot be read \(the network is gone\)$"):
+        storage.local_copy("mock://run/checkpoint")
+    assert [path for path in (tmp_path / "temporary").rglob("*") if path.is_file()] == []
+    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("digests", [True, False])
@@ -130,6 +150,7 @@ def test_names_may_stand_behind_the_options_of_a_uri() -> None:
     options = "?endpoint_override=localhost:9&scheme=http"
     plain, joined = storage.resolve(f"s3://bucket/run/it/0{options}"), storage.resolve(f"s3://bucket/run{options}/it/0")
     assert plain[1] == joined[1] == "bucket/run/it/0" and plain[0].equals(joined[0])
+    assert storage.resolve("s3://bucket/run?endpoint_override=http://localhost:9")[1] == "bucket/run"
 
 
 @pytest.mark.parametrize("path", ["s3:/bucket/run", "s3:bucket/run", "file:/tmp/run"])

@@ -164,6 +164,9 @@ def test_another_shard_in_a_shards_place_is_named_before_it_is_trained_on(finish
     shutil.copy(shards[0], shards[1])
     with pytest.raises(UserError, match=r"001/shards/00000\.parquet: its iteration is 0, and 1 belongs there; remove"):
         run(tiny_config(str(root)))
+    shards[1].write_bytes(shards[0].read_bytes()[:-9])
+    with pytest.raises(UserError, match=r": .*; remove the file, and the same command makes"):
+        run(tiny_config(str(root)))
     shards[1].unlink()
     run(tiny_config(str(root)))
     assert contents(root, "iterations/001/shards/*") == contents(finished, "iterations/001/shards/*")
@@ -177,6 +180,15 @@ def test_a_run_of_before_there_was_a_setting_goes_on_with_its_default(tmp_path: 
     directory.check(config)
     with pytest.raises(UserError, match=r"started with engine\.mask_outcomes=False, the command says True"):
         directory.check(replace(config, engine=replace(config.engine, mask_outcomes=True)))
+
+
+@pytest.mark.parametrize("content", ["", "- 1\n", "run: {dir: [\n"])
+def test_a_record_of_settings_that_is_none_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(
+        UserError, match=r"config\.yaml: (holds no settings|cannot be read \(.+\)); restore it, or take"
+    ):
+        RunDirectory(str(tmp_path)).check(tiny_config(str(tmp_path)))
 
 
 def test_what_the_run_does_not_learn_from_may_change() -> None:
