@@ -15,6 +15,7 @@ before anything is written. ``HYDRA_FULL_ERROR=1`` shows the traceback as well.
 """
 
 import hashlib
+import logging
 import os
 import re
 import signal
@@ -82,6 +83,9 @@ def run(
     codes: list[int] = []
 
     def job(composed: DictConfig) -> None:
+        for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
+            handler.setLevel(logging.WARNING)
+
         def whole() -> None:
             _replace_mappings(composed, schema)
             work(build(_own_output(composed, output_key), schema))

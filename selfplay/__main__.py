@@ -7,11 +7,12 @@ import sys
 
 from rich.console import Console
 
-from cluster import cli, storage
+from cluster import cli, logs, storage, timeline
 from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
+from cluster.trackers import check_tracker, open_tracker
 from games.game import Game
 from games.registry import make_game
 from learner.model.architecture import architecture
@@ -24,6 +25,7 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
+from selfplay.recorded import plain
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
@@ -48,6 +50,7 @@ def main(config: TrainConfig) -> None:
 
 def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
+    check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
         check_devices(config.cluster, config.engine, learner)
@@ -114,14 +117,15 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
     evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
-    with (
-        connect(config.cluster),
-        RayWorkers(config.cluster, _generator(config), evaluator) as workers,
-        MetricsLogger(run.root, config.game.name) as metrics,
-    ):
+    with connect(config.cluster), RayWorkers(config.cluster, _generator(config), evaluator, run.logs) as workers:
         workers.check(GENERATE, LEARN, EVALUATE)
         run.begin(config)
-        Loop(config, run, workers, metrics).run()
+        with (
+            logs.kept(f"{run.logs}/driver.log"),
+            timeline.recorded(run.result("timeline.json")),
+            MetricsLogger(run.root, config.game.name, open_tracker(config.tracker, run.root, plain(config))) as metrics,
+        ):
+            Loop(config, run, workers, metrics).run()
 
 
 if __name__ == "__main__":

@@ -6,17 +6,20 @@ and nothing is loaded twice.
 """
 
 import dataclasses
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import ray
 
+from cluster import logs, timeline
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
+from games.compiling import cache_directory
 from learner.config import EngineConfig, LearnerConfig
 from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
@@ -86,14 +89,27 @@ class RayWorkers:
     again."""
 
     def __init__(
-        self, cluster: ClusterConfig, generator: GeneratorSettings, evaluator: EvaluatorSettings | None = None
+        self,
+        cluster: ClusterConfig,
+        generator: GeneratorSettings,
+        evaluator: EvaluatorSettings | None = None,
+        log_dir: str = "",
     ) -> None:
-        """Start nothing yet. ``evaluator`` may be left out where nothing is evaluated."""
+        """Start nothing yet.
+
+        Args:
+            evaluator: may be left out where nothing is evaluated.
+            log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
+        """
+        self._log_dir = log_dir
+        self._tracks: dict[Any, str] = {}
+        """Actor -> its name in log files and in the timeline."""
         self._cluster = cluster
         self._requests = requests(cluster)
         self._settings: dict[str, Any] = {GENERATE: generator, EVALUATE: evaluator}
         self._pools: dict[str, ActorPool[Any]] = {}
         self._lost = 0
+        self._said_compiling = False
         self._together = not cluster.check_resources or _fits(list(self._requests.values()))
 
     def check(self, *stages: str) -> None:
@@ -115,18 +131,28 @@ class RayWorkers:
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
-        for _, report in self._run(GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress):
+        for _, report in self._run(
+            GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
+        ):
             yield report
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._requests[LEARN].gpus))
-        ((_, metrics),) = self._run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
+        ((_, metrics),) = self._run(
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+        )
         return dict(metrics)
 
     def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, in whatever order they are finished."""
-        return self._run(EVALUATE, tasks, lambda actor, item: actor.play.remote(item), on_progress)
+        return self._run(
+            EVALUATE,
+            tasks,
+            lambda actor, item: actor.play.remote(item),
+            on_progress,
+            lambda item: f"deals {item.first}..{item.first + item.count - 1} of {' against '.join(item.players)}",
+        )
 
     @property
     def lost_items(self) -> int:
@@ -147,35 +173,68 @@ class RayWorkers:
         self.close()
 
     def _run(
-        self, stage: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+        self,
+        stage: str,
+        items: Iterable[T],
+        call: Callable[[Any, T], Any],
+        on_progress: OnProgress,
+        name: Callable[[T], str],
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and ask them now and then how far they are."""
-        pool = self._pool(stage)
+        """Have a stage's actors do these, ask them now and then how far they are, and record who did what when."""
+        pool, tracks = self._pool(stage), dict[str, str]()
+
+        def hand_out(actor: Any, item: T) -> Any:
+            timeline.end(tracks.get(name(item), ""), name(item))  # it was lost there
+            tracks[name(item)] = self._tracks[actor]
+            timeline.begin(self._tracks[actor], name(item))
+            return call(actor, item)
 
         def ask() -> None:
             so_far: Counter[str] = Counter()
             for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote()):
                 so_far.update(answer)
+            if so_far.pop("compiling", 0):
+                self._say_compiling()
             if so_far:
                 on_progress(so_far)
 
-        return pool.run(items, call, ask)
+        for item, result in pool.run(items, hand_out, ask):
+            timeline.end(tracks[name(item)], name(item))
+            yield item, result
+
+    def _say_compiling(self) -> None:
+        """Why the first minutes on a machine bring no games."""
+        if not self._said_compiling:
+            print(f"actors compile kernels (once; kept in {cache_directory()})", file=sys.stderr, flush=True)
+        self._said_compiling = True
 
     def _pool(self, stage: str) -> ActorPool[Any]:
         if stage not in self._pools:
             if not self._together:
                 self.close()
             request = self._requests[stage]
-            self._pools[stage] = ActorPool(lambda _: self._start(stage), request.count, self._cluster.max_attempts)
+            self._pools[stage] = ActorPool(
+                lambda index: self._start(stage, index), request.count, self._cluster.max_attempts
+            )
         return self._pools[stage]
 
-    def _start(self, stage: str) -> Any:
+    def _start(self, stage: str, index: int) -> Any:
         request = self._requests[stage]
-        actor = _ACTORS[stage].options(**actor_options(request.cpus, request.gpus, request.memory_mb))
+        kind = _ACTORS[stage].options(**actor_options(request.cpus, request.gpus, request.memory_mb))
         if stage == LEARN:
-            return actor.remote()
-        settings = self._settings[stage]
-        return actor.remote(dataclasses.replace(settings, engine=on_lent_device(settings.engine, request.gpus)))
+            actor = kind.remote()
+        else:
+            settings = self._settings[stage]
+            actor = kind.remote(dataclasses.replace(settings, engine=on_lent_device(settings.engine, request.gpus)))
+        self._tracks[actor] = f"{stage}-{index}"
+        if self._log_dir:
+            actor.__ray_call__.remote(_keep_log, f"{self._log_dir}/{stage}-{index}.log")
+        return actor
+
+
+def _keep_log(actor: object, path: str) -> None:
+    """Have an actor's process log to a file; the first that it is given to do."""
+    logs.keep(path)
 
 
 def _fits(asked: list[Request]) -> bool:

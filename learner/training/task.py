@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cluster import storage
 from cluster.digests import DIGESTS_FILE
+from cluster.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
@@ -36,6 +37,7 @@ class Learner:
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
 
+    @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from cluster.logs import logged
+from games.compiling import compiling
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
@@ -48,6 +50,7 @@ class Evaluator:
         self._engines = Engines(self._game, settings.engine)
         self._deals = self._decisions = 0
 
+    @logged("deals from {0.first}, {0.count} of them, of {0.players}")
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
         settings = self._settings
@@ -63,8 +66,9 @@ class Evaluator:
             self._deals = self._decisions = 0
 
     def progress(self) -> dict[str, float]:
-        """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""
-        return {"deals": self._deals, "decisions": self._decisions}
+        """Deals that have ended and decisions taken so far in the task under way, and 1 while kernels compile; asked
+        from another thread."""
+        return {"deals": self._deals, "decisions": self._decisions, "compiling": compiling.under_way}
 
     def _note(self, deals: int, decisions: int) -> None:
         self._deals += deals
