@@ -1,6 +1,7 @@
 """Trackers through their own clients, into their own files."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,10 @@ def test_wandb_offline_goes_on_under_the_same_name(tmp_path: Path) -> None:
         command(tmp_path / "demo", "wandb", step, 0.5)
     written = sorted((tmp_path / "demo/wandb").glob("offline-run-*/run-*.wandb"))
     assert len(written) == 2 and len({path.name for path in written}) == 1, written
-    assert all(b"final/go_mcts:num_runs=40" in path.read_bytes() for path in written)
+    limit = time.monotonic() + 30
+    while not all(b"final/go_mcts:num_runs=40" in path.read_bytes() for path in written):
+        assert time.monotonic() < limit, "its own process has not written the values"
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("tracker", CLIENTS)
