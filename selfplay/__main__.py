@@ -32,8 +32,9 @@ _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
 
 
-def main(config: TrainConfig) -> None:
-    """Check everything, then run what is missing and print what came out."""
+def main(config: TrainConfig) -> float | None:
+    """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
+    its first last tournament, or else in the first of its curve; None where nothing is measured."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
     with storage.run_lock(run.root):
@@ -44,6 +45,9 @@ def main(config: TrainConfig) -> None:
             print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
+    evaluation = Evaluation(config, run)
+    results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
+    return next((result.advantage for result in results), None)
 
 
 def _check(config: TrainConfig) -> list[str]:
