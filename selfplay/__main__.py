@@ -24,7 +24,8 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
-from selfplay.report import report
+from selfplay.report.page import write_page
+from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
 
@@ -38,12 +39,15 @@ def main(config: TrainConfig) -> None:
     run = RunDirectory(config.run.dir)
     with storage.run_lock(run.root):
         run.check(config)
-        if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
+        complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
+        if complete:
             Console().print(f"{run.root}: finished")
         else:
             print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
+        page = run.result("report.html")
+        print(f"report: {page if complete and storage.exists(page) else write_page(run.root)}")
 
 
 def _check(config: TrainConfig) -> list[str]:
