@@ -36,7 +36,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from cluster.errors import UserError
+from cluster.errors import UserError, WorkFailedError
 from cluster.threads import let_threads_sleep
 
 T = TypeVar("T")
@@ -193,6 +193,11 @@ def _guarded(call: Callable[[], None], show_traceback: bool, bad_input: tuple[ty
             traceback.print_exc()
         print(f"error: {error if isinstance(error, UserError) else explain(error)}", file=sys.stderr)
         return 2
+    except WorkFailedError as error:
+        if show_traceback:
+            traceback.print_exc()
+        print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        return 1
     except Exception:
         traceback.print_exc()
         return 1

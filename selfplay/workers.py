@@ -7,7 +7,7 @@ and nothing is loaded twice.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import ray
@@ -115,18 +115,28 @@ class RayWorkers:
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
-        for _, report in self._run(GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress):
+        for _, report in self._run(
+            GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
+        ):
             yield report
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._requests[LEARN].gpus))
-        ((_, metrics),) = self._run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
+        ((_, metrics),) = self._run(
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+        )
         return dict(metrics)
 
     def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         """Play parts of tournaments, in whatever order they are finished."""
-        return self._run(EVALUATE, tasks, lambda actor, item: actor.play.remote(item), on_progress)
+        return self._run(
+            EVALUATE,
+            tasks,
+            lambda actor, item: actor.play.remote(item),
+            on_progress,
+            lambda item: f"deals {item.first}..{item.first + item.count - 1} of {' against '.join(item.players)}",
+        )
 
     @property
     def lost_items(self) -> int:
@@ -147,26 +157,35 @@ class RayWorkers:
         self.close()
 
     def _run(
-        self, stage: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+        self,
+        stage: str,
+        items: Iterable[T],
+        call: Callable[[Any, T], Any],
+        on_progress: OnProgress,
+        name: Callable[[T], str],
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and ask them now and then how far they are."""
-        pool = self._pool(stage)
+        """Have a stage's actors do these, and pass on how far they are."""
 
-        def ask() -> None:
+        def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
-            for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote()):
+            for answer in answers:
                 so_far.update(answer)
             if so_far:
                 on_progress(so_far)
 
-        return pool.run(items, call, ask)
+        return self._pool(stage).run(items, call, add_up, name)
 
     def _pool(self, stage: str) -> ActorPool[Any]:
         if stage not in self._pools:
             if not self._together:
                 self.close()
-            request = self._requests[stage]
-            self._pools[stage] = ActorPool(lambda _: self._start(stage), request.count, self._cluster.max_attempts)
+            self._pools[stage] = ActorPool(
+                lambda _: self._start(stage),
+                self._requests[stage].count,
+                self._cluster.max_attempts,
+                ask=lambda actor: actor.progress.options(concurrency_group=_WATCH).remote(),
+                item_timeout_s=self._cluster.item_timeout_s,
+            )
         return self._pools[stage]
 
     def _start(self, stage: str) -> Any:
