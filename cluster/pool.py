@@ -220,7 +220,7 @@ class ActorPool(Generic[T]):
             raise _failure(name(item.value), error) from error
         except RayError as error:  # says that the actor or its machine has gone, and nothing about the item
             if item is not None:
-                self._note_death(item, name(item.value), worker.killed_for or str(error).partition("\n")[0])
+                self._note_death(item, name(item.value), worker.killed_for or _reason(error))
                 waiting.appendleft(item)
             self._replace(worker, error)
             return []
@@ -240,9 +240,9 @@ class ActorPool(Generic[T]):
         log.warning("%s: its actor died (%s); doing it again", name, reason)
         self.lost_items += 1
 
-    def _replace(self, worker: _Worker[T], error: Exception) -> None:
+    def _replace(self, worker: _Worker[T], error: RayError) -> None:
         """Put a new actor in the place of a dead one."""
-        reason = worker.killed_for or str(error)
+        reason = worker.killed_for or _reason(error)
         worker.deaths += 1
         if isinstance(error, RayActorError) and error.actor_init_failed:
             raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
@@ -302,9 +302,16 @@ def _has_process(actor: ActorHandle) -> bool:
         return False
 
 
+def _reason(error: RayError) -> str:
+    """Why an actor died, in Ray's words, of which there are many."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    because = next((line for line in lines if " because " in line), lines[0])
+    return because.partition(". ")[0].rstrip(".")
+
+
 def _failure(name: str, error: RayTaskError) -> Exception:
     """The exception to raise for an item that raised."""
     cause = error.cause
-    if isinstance(cause, UserError):
-        return cause if name in str(cause) else UserError(f"{name}: {cause}")
+    if isinstance(cause, UserError):  # it names what is to be mended, which is seldom the item
+        return cause
     return WorkFailedError(f"{name}: {error}")

@@ -50,10 +50,10 @@ OWED = {
     **{"kill generator": 5, "kill learner": 4, "kill evaluator": 5},
     **{"stop generator": 2, "stop learner": 2, "stop evaluator": 2},
     **{"kill driver": 10, "kill node": 2},
-    **{"flip shard": 2, "truncate shard": 2, "flip checkpoint": 2, "truncate checkpoint": 2},
+    **{"flip shard": 3, "truncate shard": 3, "flip checkpoint": 1, "truncate checkpoint": 1},
 }
 """How often each fault strikes; files are damaged while no command runs, so a driver dies before each."""
-PAUSE = (1.0, 5.0)
+PAUSE = (1.0, 4.0)
 """Seconds between two faults."""
 STARTS = 60
 """Commands after which a run that still has not finished never will."""
@@ -147,12 +147,11 @@ class Story:
         """Flip a bit in, or cut off the end of, a file that the next command reads."""
         state = json.loads((self.run / "state.json").read_text())
         here = self.run / f"iterations/{state['iteration']:03d}"
-        before = self.run / f"iterations/{state['iteration'] - 1:03d}"
-        files = {"shard": [], "checkpoint": list(before.glob("checkpoint/model.safetensors"))}
+        files: dict[str, list[Path]] = {"shard": [], "checkpoint": []}
         if state["stage"] in ("generate", "train") and not (here / "checkpoint").exists():
             files["shard"] = sorted(here.glob("shards/*.parquet"))
-        else:
-            files["checkpoint"] = []  # the gate and the tournaments may need no network any more
+            if state["iteration"] == 1:  # later the gate decides which networks still play
+                files["checkpoint"] = [self.run / "iterations/000/checkpoint/model.safetensors"]
         possible = [fault for fault in self._left("flip ", "truncate ") if files[fault.split()[1]]]
         if not possible:
             return
@@ -171,6 +170,7 @@ class Story:
         if named is None:
             raise SystemExit(f"the message names nothing to remove:\n{output}")
         path = Path(named[1])
+        say(f"  removing {path}")
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -228,10 +228,15 @@ def results(run: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
-    parser.add_argument("--dir", type=Path, help="where to work; a temporary directory by default")
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        help="where to work, a temporary directory by default; an undisturbed run there is used again",
+    )
     given = parser.parse_args()
     root = (given.dir or Path(tempfile.mkdtemp(prefix="kibitz-chaos-"))).absolute()
     root.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(root / "disturbed", ignore_errors=True)
     began = time.monotonic()
     say(f"in {root}: a run that is left alone")
     calm = Command("selfplay", *SETTINGS, f"run.dir={root / 'undisturbed'}", log=root / "undisturbed.log")

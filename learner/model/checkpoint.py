@@ -112,11 +112,16 @@ def read_config(directory: Path) -> dict[str, Any]:
         raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         if not (directory / name).is_file():
-            raise ValueError(f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+            raise ValueError(
+                f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
+                f"{directory} or remove it"
+            )
     try:
         config: dict[str, Any] = json.loads((directory / CONFIG_FILE).read_text())
     except ValueError as error:
-        raise ValueError(f"{directory / CONFIG_FILE}: is not JSON ({error})") from error
+        raise ValueError(
+            f"{directory / CONFIG_FILE}: is not JSON ({error}); restore {directory} or remove it"
+        ) from error
     if config.get("model_type") != MODEL_TYPE:
         raise ValueError(f"{directory / CONFIG_FILE}: model_type is {config.get('model_type')!r}, not {MODEL_TYPE!r}")
     return config
@@ -127,7 +132,9 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     try:
         return load_file(file)
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{file}: cannot be read as safetensors ({error})") from error
+        raise ValueError(
+            f"{file}: cannot be read as safetensors ({error}); restore {file.parent} or remove it"
+        ) from error
 
 
 def checkpoint_id(checkpoint: str | Path) -> str:
@@ -135,7 +142,10 @@ def checkpoint_id(checkpoint: str | Path) -> str:
     or damaged."""
     weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
-        raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+        raise ValueError(
+            f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
+            f"{weights.parent} or remove it"
+        )
     check_digests(weights.parent, [WEIGHTS_FILE])
     return digest_of(weights)
 
