@@ -5,7 +5,7 @@ the next; where they can, they stay and nothing is loaded twice.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -66,19 +66,24 @@ class Stages:
             )
 
     def run(
-        self, name: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+        self,
+        name: str,
+        items: Iterable[T],
+        call: Callable[[Any, T], Any],
+        on_progress: OnProgress,
+        label: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and ask them now and then how far they are; see ``ActorPool.run``."""
-        pool = self._pool(name)
+        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
+        messages call an item."""
 
-        def ask() -> None:
+        def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
-            for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote()):
+            for answer in answers:
                 so_far.update(answer)
             if so_far:
                 on_progress(so_far)
 
-        return pool.run(items, call, ask)
+        return self._pool(name).run(items, call, add_up, label)
 
     @property
     def lost_items(self) -> int:
@@ -103,7 +108,13 @@ class Stages:
             if not self._together:
                 self.close()
             stage = self._stages[name]
-            self._pools[name] = ActorPool(lambda _: _start(stage), stage.request.count, self._cluster.max_attempts)
+            self._pools[name] = ActorPool(
+                lambda _: _start(stage),
+                stage.request.count,
+                self._cluster.max_attempts,
+                ask=lambda actor: actor.progress.options(concurrency_group=_WATCH).remote(),
+                item_timeout_s=self._cluster.item_timeout_s,
+            )
         return self._pools[name]
 
 

@@ -60,10 +60,12 @@ class Loop:
         """Do everything that is missing."""
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log(iteration, {"iteration": iteration})
-            if not storage.exists(self._run.metrics(iteration)):
-                figures = self._generate(iteration)
+            if not self._run.trained(iteration):
+                path = self._run.metrics(iteration)
+                figures = dict(storage.read_json(path)) if storage.exists(path) else {}
+                figures |= self._generate(iteration)
                 figures |= self._train(iteration)
-                storage.write_json_atomic(self._run.metrics(iteration), figures)
+                storage.write_json_atomic(path, figures)
             self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
             self._metrics.flush()

@@ -42,7 +42,9 @@ class RayWorkers(Stages):
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
-        ((_, metrics),) = self.run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
+        ((_, metrics),) = self.run(
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+        )
         return dict(metrics)
 
     def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
@@ -54,5 +56,8 @@ def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
     """Have generators play shards, each to its path, in whatever order they are finished."""
-    for _, report in stages.run(GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress):
+    done = stages.run(
+        GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
+    )
+    for _, report in done:
         yield report
