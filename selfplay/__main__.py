@@ -15,37 +15,53 @@ from cluster.preflight import check_directory
 from cluster.trackers import check_tracker, open_tracker
 from games.game import Game
 from games.registry import make_game
+from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
 from search.players.engines import check_cache
 from search.players.registry import check_names, own_checkpoints
-from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
-from selfplay.recorded import plain
-from selfplay.report import report
+from selfplay.recorded import SETTINGS_FILE, plain
+from selfplay.report.page import write_comparison, write_page
+from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
+from selfplay.workers import RayWorkers
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
 
 
-def main(config: TrainConfig) -> None:
-    """Check everything, then run what is missing and print what came out."""
+def main(config: TrainConfig) -> float | None:
+    """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
+    its first last tournament, or else in the first of its curve; None where nothing is measured."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
     with storage.run_lock(run.root):
         run.check(config)
-        if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
+        complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
+        if complete:
             Console().print(f"{run.root}: finished")
         else:
             print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
+        page = run.result("report.html")
+        print(f"report: {page if complete and storage.exists(page) else write_page(run.root)}")
+    evaluation = Evaluation(config, run)
+    results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
+    return next((result.advantage for result in results), None)
+
+
+def compare(directory: str) -> None:
+    """Write a page about all the runs below the directory of a sweep."""
+    runs = [f"{directory.rstrip('/')}/{name}" for name in storage.list_names(directory)]
+    begun = [root for root in runs if storage.exists(f"{root}/{SETTINGS_FILE}")]
+    if begun:
+        print(f"comparison: {write_comparison(begun, directory.rstrip('/') + '/comparison.html')}")
 
 
 def _check(config: TrainConfig) -> list[str]:
@@ -53,7 +69,7 @@ def _check(config: TrainConfig) -> list[str]:
     check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
-        check_devices(config.cluster, config.engine, learner)
+        check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
         if learner.branch_weight and not config.selfplay.branches:
             raise UserError(f"learner.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it")
     if config.selfplay.branches and not any(learner.branch_weight for learner in learners):
@@ -116,9 +132,8 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
-    with connect(config.cluster), RayWorkers(config.cluster, _generator(config), evaluator, run.logs) as workers:
-        workers.check(GENERATE, LEARN, EVALUATE)
+    with connect(config.cluster), RayWorkers(config.cluster, _generator(config), run.logs) as workers:
+        workers.check()
         run.begin(config)
         with (
             logs.kept(f"{run.logs}/driver.log"),
@@ -129,4 +144,4 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
 
 
 if __name__ == "__main__":
-    cli.run("train", TrainConfig, main, output_key="run.dir")
+    cli.run("train", TrainConfig, main, output_key="run.dir", after_sweep=compare)

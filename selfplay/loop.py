@@ -11,7 +11,7 @@ from typing import Protocol
 
 from cluster import storage
 from cluster.metrics import MetricsLogger
-from cluster.progress import Progress
+from cluster.progress import OnProgress, Progress
 from cluster.timeline import span
 from games.registry import make_game
 from games.rng import derive
@@ -19,7 +19,7 @@ from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
-from selfplay.evaluation import Evaluation, OnProgress
+from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan, check_shard, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
@@ -62,10 +62,12 @@ class Loop:
         """Do everything that is missing."""
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log(iteration, {"iteration": iteration})
-            if not storage.exists(self._run.metrics(iteration)):
-                figures = self._generate(iteration)
+            if not self._run.trained(iteration):
+                path = self._run.metrics(iteration)
+                figures = dict(storage.read_json(path)) if storage.exists(path) else {}
+                figures |= self._generate(iteration)
                 figures |= self._train(iteration)
-                storage.write_json_atomic(self._run.metrics(iteration), figures)
+                storage.write_json_atomic(path, figures)
             self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
             self._metrics.flush()

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
@@ -73,21 +74,24 @@ def train(
         The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
         ``validation_sequences`` and every loss as ``validation_loss`` and so on.
 
-    Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
+    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
     """
     device, out = device_of(learner_config.device, "learner.device"), Path(out)
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
-    settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-    if out.exists():
-        return read_state(out, settings).metrics
+    with blaming_input():
+        settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
+        if out.exists():
+            return read_state(out, settings).metrics
     partial = find_partial(out)
     num_losses = 3 if learner_config.branch_weight else 2
-    state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
-    net = _first_network(game, arch, partial or init_from, seed).to(device)
-    sizes = learner_config.batch_size, learner_config.min_rows
-    data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+    with blaming_input():
+        sizes = learner_config.batch_size, learner_config.min_rows
+        # First of all: a damaged shard is called one, and not another data set than training was begun with.
+        data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+        state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
+        net = _first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
     run = _Run(game, net, data, learner_config, state, seed, out)

@@ -12,15 +12,16 @@ from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.metrics import METRICS, MetricsLogger
+from cluster.progress import OnProgress
 from cluster.provenance import Provenance
 from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
-from selfplay.evaluation import Evaluation, OnProgress
+from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
 from selfplay.recorded import first_difference
-from selfplay.report import learning_curve, report
+from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 

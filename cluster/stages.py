@@ -1,0 +1,172 @@
+"""Actors by stage of a command: generators, a learner, evaluators.
+
+Stages take turns, so where the machines cannot hold all of them at once the actors of one stage make room for those of
+the next; where they can, they stay and nothing is loaded twice.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import ray
+
+from cluster import logs, timeline
+from cluster.config import ClusterConfig
+from cluster.connection import actor_options, nodes
+from cluster.errors import UserError
+from cluster.pool import ActorPool
+from cluster.preflight import Request, preflight
+from cluster.progress import OnProgress
+
+T = TypeVar("T")
+
+_WATCH = "watch"
+"""Name of the thread in which an actor answers how far it is, while another does its work."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The actors of one stage."""
+
+    request: Request
+    """How many, and what each asks of the machines."""
+    worker: type
+    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item, in numbers that
+    add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
+    arguments: tuple[Any, ...] = ()
+    """What ``worker`` is made with."""
+
+
+class Stages:
+    """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
+    again."""
+
+    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "") -> None:
+        """Start nothing yet. ``log_dir``: directory (path or URI) of the actors' log files, seen from every machine;
+        empty for none."""
+        self._log_dir = log_dir
+        self._names: dict[Any, str] = {}
+        """Actor -> what its log file and its track in the timeline are called."""
+        self._said_compiling = False
+        self._cluster = cluster
+        self._stages = {stage.request.name: stage for stage in stages}
+        self._pools: dict[str, ActorPool[Any]] = {}
+        self._lost = 0
+        self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
+
+    def check(self) -> None:
+        """Check that every stage fits on the machines, and that a GPU which Ray lends can be used.
+
+        Raises:
+            UserError: one asks for more than there is, with a table; or torch finds no GPU where Ray has one.
+        """
+        if not self._cluster.check_resources:
+            return
+        for stage in self._stages.values():
+            preflight([stage.request], nodes())
+        share = max(stage.request.gpus for stage in self._stages.values())
+        if share and not ray.get(ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()):
+            raise UserError(
+                "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
+                "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
+            )
+
+    def run(
+        self,
+        name: str,
+        items: Iterable[T],
+        call: Callable[[Any, T], Any],
+        on_progress: OnProgress,
+        label: Callable[[T], str] = str,
+    ) -> Iterator[tuple[T, Any]]:
+        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
+        messages and the timeline call an item."""
+        pool, where = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
+
+        def hand_out(actor: Any, item: T) -> Any:
+            timeline.end(where.get(id(item), ""), label(item))  # it was lost there
+            where[id(item)] = self._names[actor]
+            timeline.begin(self._names[actor], label(item))
+            return call(actor, item)
+
+        def add_up(answers: list[Mapping[str, float]]) -> None:
+            so_far: Counter[str] = Counter()
+            for answer in answers:
+                so_far.update(answer)
+            if so_far.pop("compiling", 0):
+                self._say_compiling()
+            if so_far:
+                on_progress(so_far)
+
+        for item, result in pool.run(items, hand_out, add_up, label):
+            timeline.end(where[id(item)], label(item))
+            yield item, result
+
+    @property
+    def lost_items(self) -> int:
+        """Pieces of work done again because their actor died."""
+        return self._lost + sum(pool.lost_items for pool in self._pools.values())
+
+    def close(self) -> None:
+        """End all actors."""
+        for pool in self._pools.values():
+            self._lost += pool.lost_items
+            pool.close()
+        self._pools.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _say_compiling(self) -> None:
+        """Why the first minutes on a machine bring nothing."""
+        if not self._said_compiling:
+            print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
+        self._said_compiling = True
+
+    def _pool(self, name: str) -> ActorPool[Any]:
+        if name not in self._pools:
+            if not self._together:
+                self.close()
+            stage = self._stages[name]
+            self._pools[name] = ActorPool(
+                lambda index: self._start(stage, index),
+                stage.request.count,
+                self._cluster.max_attempts,
+                ask=lambda actor: actor.progress.options(concurrency_group=_WATCH).remote(),
+                item_timeout_s=self._cluster.item_timeout_s,
+            )
+        return self._pools[name]
+
+    def _start(self, stage: Stage, index: int) -> Any:
+        request, shell = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
+        options = actor_options(request.cpus, request.gpus, request.memory_mb)
+        actor = shell.options(**options).remote(*stage.arguments)
+        self._names[actor] = f"{request.name}-{index}"
+        if self._log_dir:
+            actor.__ray_call__.remote(_keep_log, f"{self._log_dir}/{request.name}-{index}.log")
+        return actor
+
+
+def _keep_log(actor: object, path: str) -> None:
+    """Have an actor's process log to a file; the first thing that it is given to do."""
+    logs.keep(path)
+
+
+def _fits(asked: list[Request]) -> bool:
+    """Whether the machines hold all of these at once."""
+    try:
+        preflight(asked, nodes())
+    except UserError:
+        return False
+    return True
+
+
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
