@@ -69,6 +69,7 @@ COMMANDS = {
         "hearts players=[hearts_rules]",
     ),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
+    "verify": Command("selfplay.verify", "read a whole run and say what is damaged, and what to remove to mend it"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }
 

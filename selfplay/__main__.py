@@ -7,9 +7,10 @@ import sys
 
 from rich.console import Console
 
-from cluster import cli, storage
+from cluster import cli
 from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
+from cluster.locks import run_lock
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
@@ -36,7 +37,7 @@ def main(config: TrainConfig) -> None:
     """Check everything, then run what is missing and print what came out."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
-    with storage.run_lock(run.root):
+    with run_lock(run.root):
         run.check(config)
         if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
             Console().print(f"{run.root}: finished")

@@ -1,7 +1,6 @@
 """The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
 
-docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the
-learner works in a local scratch directory and the finished checkpoint is copied up.
+docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 """
 
 from datetime import UTC, datetime
@@ -69,10 +68,12 @@ class RunDirectory:
         return f"{self.root}/results/{name}"
 
     def finished(self, iterations: int) -> bool:
-        """Whether a command that asked for no fewer iterations than this came to its end."""
+        """Whether a command that asked for no fewer iterations than this came to its end, and nothing of theirs was
+        removed since to have it made again."""
         path = f"{self.root}/state.json"
         state = storage.read_json(path) if storage.exists(path) else {}
-        return state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
+        came = state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
+        return came and all(storage.exists(self.metrics(iteration)) for iteration in range(iterations + 1))
 
     # ---- config and state
 

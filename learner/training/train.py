@@ -28,7 +28,15 @@ from learner.model.outcome_init import start_outcome_head
 from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
 from learner.training.loss import losses
-from learner.training.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
+from learner.training.resume import (
+    TrainingState,
+    find_finished,
+    find_partial,
+    load_optimizer,
+    read_state,
+    save_finished,
+    save_partial,
+)
 from learner.training.roofline import matmul_rate, training_flops
 
 Progress = Callable[[dict[str, float]], None]
@@ -61,7 +69,7 @@ def train(
         model_config: the network; ``init_from`` must have the same shape.
         learner_config: how to train.
         shards: paths or URIs of shards, in order.
-        out: local directory of the checkpoint.
+        out: directory of the checkpoint, a path or a URI.
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         seed: of everything random.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
@@ -76,12 +84,12 @@ def train(
     Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
     """
-    device, out = device_of(learner_config.device, "learner.device"), Path(out)
+    device = device_of(learner_config.device, "learner.device")
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
     settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-    if out.exists():
-        return read_state(out, settings).metrics
+    if finished := find_finished(out):
+        return read_state(finished, settings).metrics
     partial = find_partial(out)
     num_losses = 3 if learner_config.branch_weight else 2
     state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
@@ -107,7 +115,7 @@ class _Run:
         config: LearnerConfig,
         state: TrainingState,
         seed: int,
-        out: Path,
+        out: str | Path,
     ) -> None:
         self.game, self.net, self.data, self.config, self.state = game, net, data, config, state
         self.seed, self.out = seed, out
