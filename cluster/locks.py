@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import storage
-from cluster.errors import UserError
+from cluster.errors import UserError, writing
 
 STALE_SECONDS = 120.0
 """A claim that has not been renewed for so long, by the storage's own clock, is its driver's no more."""
@@ -47,11 +47,9 @@ def run_lock(directory: str | Path) -> Iterator[None]:
 @contextmanager
 def _flocked(directory: str | Path) -> Iterator[None]:
     local = Path(storage.resolve(directory)[1])
-    try:
+    with writing(directory):
         local.mkdir(parents=True, exist_ok=True)
         file = (local / ".lock").open("a+")
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be written to ({error}); give another directory") from error
     with file:
         file.seek(0)
         try:

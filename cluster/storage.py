@@ -22,7 +22,7 @@ import pyarrow
 import pyarrow.fs
 
 from cluster.digests import DIGESTS_FILE
-from cluster.errors import UserError
+from cluster.errors import UserError, writing
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
@@ -63,12 +63,11 @@ def beside(path: str | Path, ending: str) -> str:
 
 
 @contextmanager
-def _named(path: str | Path, failure: str) -> Iterator[None]:
-    """One line that names ``path`` and says what failed, for whatever a file system raises; a file that is missing
-    stays ``FileNotFoundError``."""
+def _named(path: str | Path, failure: str, untouched: tuple[type[OSError], ...] = ()) -> Iterator[None]:
+    """One line that names ``path`` and says what failed, for whatever a file system raises but ``untouched``."""
     try:
         yield
-    except FileNotFoundError:
+    except untouched:
         raise
     except (OSError, pyarrow.ArrowException) as error:
         raise UserError(f"{path}: {failure} ({str(error).partition(chr(10))[0]})") from error
@@ -100,7 +99,7 @@ def times(directory: str | Path) -> dict[str, float]:
 def read_text(path: str | Path) -> str:
     """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
     filesystem, name = resolve(path)
-    with _named(path, "cannot be read"), filesystem.open_input_stream(name) as stream:
+    with _named(path, "cannot be read", (FileNotFoundError,)), filesystem.open_input_stream(name) as stream:
         return bytes(stream.read()).decode()
 
 
@@ -137,7 +136,7 @@ def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
     """Write or replace a small file, its directory made if need be; readers see the old content or the new.
     ``UserError`` where it cannot be written."""
     filesystem, name = resolve(path)
-    with _named(path, "cannot be written"):
+    with _named(path, "cannot be written"), writing(path):
         filesystem.create_dir(name.rpartition("/")[0], recursive=True)
         if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
             _replace(Path(name), data)
@@ -170,7 +169,7 @@ def write_json_atomic(path: str | Path, value: Any) -> None:
 
 def write_directory_atomic(path: str | Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
-    with _named(path, "cannot be written"):
+    with _named(path, "cannot be written"), writing(path):
         if is_remote(path):
             with tempfile.TemporaryDirectory(prefix="kibitz-upload-") as new:
                 write(Path(new))
@@ -180,7 +179,11 @@ def write_directory_atomic(path: str | Path, write: Callable[[Path], None]) -> N
         temporary = target.with_name(f"{target.name}.tmp")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        write(temporary)
+        try:
+            write(temporary)
+        except OSError:
+            shutil.rmtree(temporary, ignore_errors=True)  # a full disk has no room for it
+            raise
         publish_directory(temporary, target)
 
 
@@ -220,7 +223,7 @@ def is_published(directory: str | Path) -> bool:
 def remove_file(path: str | Path) -> None:
     """Remove a file; nothing if it is missing."""
     filesystem, name = resolve(path)
-    with suppress(FileNotFoundError), _named(path, "cannot be removed"):
+    with suppress(FileNotFoundError), _named(path, "cannot be removed", (FileNotFoundError,)):
         filesystem.delete_file(name)
 
 

@@ -11,6 +11,7 @@ from cluster.metrics import MetricsLogger
 from learner.model.checkpoint import WEIGHTS_FILE, find
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
+from selfplay import verify
 from selfplay.config import TrainConfig
 from selfplay.loop import Loop
 from selfplay.run_directory import RunDirectory
@@ -135,6 +136,25 @@ def test_commands_take_uris(
     assert storage.read_json(f"{uri}/result.json")["players"] == [f"argmax_val@{checkpoint}", "imitation"]
     values = ("search.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
     assert called(monkeypatch, *values) == 0, capsys.readouterr().err
+
+
+def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    remote = finished[1]
+    assert verify.main([f"{remote}/"]) == 0
+    weights = bytearray(bytes_of(f"{remote}/{WEIGHTS[1]}"))
+    weights[-100] ^= 1
+    storage.write_bytes_atomic(f"{remote}/{WEIGHTS[1]}", bytes(weights))
+    capsys.readouterr()
+    assert verify.main([remote]) == 1
+    iteration = f"{remote}/iterations/001"
+    said = (
+        f"{iteration}/checkpoint: {WEIGHTS_FILE}: is damaged, its bytes are not those that digests.json was written for"
+    )
+    assert f"{said}; remove {iteration}/checkpoint {iteration}/metrics.json" in capsys.readouterr().out
+    storage.remove_directory(f"{iteration}/checkpoint")
+    storage.remove_file(f"{iteration}/metrics.json")
+    assert len(run(tiny_config(remote)).trained) == 1
+    assert_equal(*finished)
 
 
 @pytest.mark.slow
