@@ -1,7 +1,7 @@
 """One driver on a run directory.
 
 On a local disk the operating system keeps the lock and releases it when its holder dies. Object storage has no such
-lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, a file of its own in ``.lock/``, and
+lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, a file of its own in ``.claims/``, and
 lists the claims after that. Lists of S3, Google's and Azure's storage hold whatever was written before. So of two
 drivers that do this at the same time at least one sees the other, and whoever sees another withdraws. A claim is
 renewed while its driver lives; one that was not for ``STALE_SECONDS`` is removed by the next driver.
@@ -89,7 +89,7 @@ class _Claim:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._name = secrets.token_hex(8)
-        self._home = f"{directory.rstrip('/')}/.lock"
+        self._home = f"{directory.rstrip('/')}/.claims"
 
     def take(self) -> None:
         """Write it, unless another one is alive. ``UserError`` naming its holder."""

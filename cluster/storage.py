@@ -62,6 +62,14 @@ def beside(path: str | Path, ending: str) -> str:
     return f"{name.rstrip('/')}{ending}{options}{values}"
 
 
+def parent(path: str | Path) -> str:
+    """The directory that a file lies in."""
+    if not is_remote(path):
+        return str(Path(path).parent)
+    name, options, values = str(path).partition("?")
+    return f"{name.rpartition('/')[0]}{options}{values}"
+
+
 @contextmanager
 def _named(path: str | Path, failure: str, untouched: tuple[type[OSError], ...] = ()) -> Iterator[None]:
     """One line that names ``path`` and says what failed, for whatever a file system raises but ``untouched``."""

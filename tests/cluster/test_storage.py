@@ -153,6 +153,7 @@ def test_names_may_stand_behind_the_options_of_a_uri() -> None:
         uri = f"s3://bucket/run?endpoint_override=http://localhost:9{names}"
         assert storage.resolve(uri)[1] == f"bucket/run{names}"
     assert storage.beside(f"s3://bucket/run/{options}", ".partial") == f"s3://bucket/run.partial{options}"
+    assert storage.parent(f"s3://bucket/run/x.json{options}") == f"s3://bucket/run{options}"
     assert storage.beside("what?/run", ".partial") == "what?/run.partial"
 
 

@@ -68,20 +68,20 @@ def test_a_second_driver_is_refused_while_the_first_lives_and_not_when_it_was_ki
         first.send_signal(signal.SIGKILL)
         first.wait()
         with run_lock(uri):
-            assert len(storage.list_names(f"{uri}/.lock")) == 1
-    assert storage.list_names(f"{uri}/.lock") == []
+            assert len(storage.list_names(f"{uri}/.claims")) == 1
+    assert storage.list_names(f"{uri}/.claims") == []
 
 
 def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(
     uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage.write_json_atomic(f"{uri}/.lock/lost", {"pid": 7, "host": "elsewhere", "machine": "another"})
+    storage.write_json_atomic(f"{uri}/.claims/lost", {"pid": 7, "host": "elsewhere", "machine": "another"})
     with pytest.raises(UserError, match=r"process 7 on elsewhere.*its claim ends after 120 s"), run_lock(uri):
         pass
     monkeypatch.setattr(locks, "STALE_SECONDS", 0.5)
     time.sleep(1)
     with run_lock(uri):
-        assert "lost" not in storage.list_names(f"{uri}/.lock")
+        assert "lost" not in storage.list_names(f"{uri}/.claims")
 
 
 def test_a_driver_that_was_stopped_until_another_took_over_ends_when_it_goes_on(
@@ -106,8 +106,8 @@ def test_of_two_drivers_that_start_together_one_gets_the_lock(server: S3Server, 
 
 def test_a_claim_says_who_holds_it_and_goes_with_an_error_in_the_block(uri: str) -> None:
     with pytest.raises(KeyError), run_lock(uri):
-        [name] = storage.list_names(f"{uri}/.lock")
-        record = json.loads(storage.read_text(f"{uri}/.lock/{name}"))
+        [name] = storage.list_names(f"{uri}/.claims")
+        record = json.loads(storage.read_text(f"{uri}/.claims/{name}"))
         assert record["host"] == socket.gethostname()
         raise KeyError
-    assert storage.list_names(f"{uri}/.lock") == []
+    assert storage.list_names(f"{uri}/.claims") == []

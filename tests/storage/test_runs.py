@@ -15,7 +15,6 @@ from selfplay import verify
 from selfplay.config import TrainConfig
 from selfplay.loop import Loop
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.commands import TINY, Command
 from tests.selfplay.material import InProcess, tiny_config
 from tests.storage.server import BUCKET, S3Server
 
@@ -134,6 +133,8 @@ def test_commands_take_uris(
     played = ("search.tournament", players, f"checkpoint={uri}/net", "deals=1", f"out={uri}/result.json")
     assert called(monkeypatch, *played) == 0
     assert storage.read_json(f"{uri}/result.json")["players"] == [f"argmax_val@{checkpoint}", "imitation"]
+    assert called(monkeypatch, *played[:-1], f"out=s3://{BUCKET}-misspelt/result.json") == 2
+    assert f"error: s3://{BUCKET}-misspelt: cannot be written to (Bucket" in capsys.readouterr().err
     values = ("search.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
     assert called(monkeypatch, *values) == 0, capsys.readouterr().err
 
@@ -155,18 +156,3 @@ def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys
     storage.remove_file(f"{iteration}/metrics.json")
     assert len(run(tiny_config(remote)).trained) == 1
     assert_equal(*finished)
-
-
-@pytest.mark.slow
-def test_a_real_command_makes_a_run_behind_a_uri_and_refuses_a_second_driver(
-    server: S3Server, uri: str, tmp_path: Path
-) -> None:
-    tiny = (*TINY, "selfplay.initial_games=40", "selfplay.iterations=0")
-    settings = (*tiny, "selfplay.games_per_shard=20", "initial_learner.max_steps=4")
-    first = Command("selfplay", *settings, f"run.dir={uri}", log=tmp_path / "first.log")
-    first.until(lambda: storage.exists(f"{uri}/config.yaml"))
-    second = Command("selfplay", *settings, f"run.dir={uri}", log=tmp_path / "second.log")
-    assert second.wait() == 2 and f"error: {uri} is in use by another command (process {first.pid}" in second.output
-    assert first.wait() == 0, first.output
-    again = Command("selfplay", *settings, f"run.dir={uri}", log=tmp_path / "again.log")
-    assert again.wait() == 0 and "finished" in again.output
