@@ -10,10 +10,10 @@ from plotly.offline import get_plotlyjs
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.fields import flat
 from cluster.provenance import installed_version
 from search.tournament.report import sections, signed, times, title
 from search.tournament.result import TournamentResult, lead
-from search.tournament.stored import flat
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, ahead_text, matched, read_run
 from selfplay.report.deals import Deal, sample_deals
