@@ -166,6 +166,9 @@ class _Command(Generic[T]):
     def point(self, composed: DictConfig) -> Point[T] | PointFailed:
         """A composed configuration, checked."""
 
+        for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
+            handler.setLevel(logging.WARNING)
+
         def checked() -> Point[T]:
             _replace_mappings(composed, self._schema)
             return Point(build(with_own_output(composed, *self._output), self._schema), swept())

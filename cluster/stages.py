@@ -33,7 +33,8 @@ class Stage:
     request: Request
     """How many, and what each asks of the machines."""
     worker: type
-    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item."""
+    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item, in numbers that
+    add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
     arguments: tuple[Any, ...] = ()
     """What ``worker`` is made with."""
 
@@ -129,6 +130,12 @@ class Stages:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def _say_compiling(self) -> None:
+        """Why the first minutes on a machine bring nothing."""
+        if not self._said_compiling:
+            print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
+        self._said_compiling = True
 
     def _pool(self, name: str) -> ActorPool[Any]:
         if name not in self._pools:
