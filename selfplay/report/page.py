@@ -117,7 +117,7 @@ def comparison(runs: Mapping[str, Run], broken: Mapping[str, str]) -> str:
 
 def labels(roots: Sequence[str]) -> list[str]:
     """The last part of every path where that tells them apart, else the whole paths."""
-    names = [root.rstrip("/").rpartition("/")[2] for root in roots]
+    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 
