@@ -86,11 +86,11 @@ class Stages:
     ) -> Iterator[tuple[T, Any]]:
         """Have a stage's actors do these, pass on how far they are, and record who did what when; see
         ``ActorPool.run``. ``label`` is what messages call an item."""
-        pool, tracks = self._pool(name), dict[str, str]()
+        pool, tracks = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
 
         def hand_out(actor: Any, item: T) -> Any:
-            timeline.end(tracks.get(label(item), ""), label(item))  # it was lost there
-            tracks[label(item)] = self._tracks[actor]
+            timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
+            tracks[id(item)] = self._tracks[actor]
             timeline.begin(self._tracks[actor], label(item))
             return call(actor, item)
 
@@ -104,14 +104,8 @@ class Stages:
                 on_progress(so_far)
 
         for item, result in pool.run(items, hand_out, add_up, label):
-            timeline.end(tracks[label(item)], label(item))
+            timeline.end(tracks[id(item)], label(item))
             yield item, result
-
-    def _say_compiling(self) -> None:
-        """Why the first minutes on a machine bring no games."""
-        if not self._said_compiling:
-            print("actors compile kernels, which each machine keeps for later", file=sys.stderr, flush=True)
-        self._said_compiling = True
 
     @property
     def lost_items(self) -> int:
