@@ -44,13 +44,16 @@ class Stages:
     again."""
 
     def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "") -> None:
-        """Start nothing yet. ``log_dir``: directory (path or URI) of the actors' log files, seen from every machine;
-        empty for none."""
-        self._log_dir = log_dir
-        self._names: dict[Any, str] = {}
-        """Actor -> what its log file and its track in the timeline are called."""
-        self._said_compiling = False
+        """Start nothing yet.
+
+        Args:
+            log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
+        """
         self._cluster = cluster
+        self._log_dir = log_dir
+        self._tracks: dict[Any, str] = {}
+        """Actor -> its name in log files and in the timeline."""
+        self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
         self._lost = 0
@@ -81,14 +84,14 @@ class Stages:
         on_progress: OnProgress,
         label: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
-        messages and the timeline call an item."""
-        pool, where = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
+        """Have a stage's actors do these, pass on how far they are, and record who did what when; see
+        ``ActorPool.run``. ``label`` is what messages call an item."""
+        pool, tracks = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
 
         def hand_out(actor: Any, item: T) -> Any:
-            timeline.end(where.get(id(item), ""), label(item))  # it was lost there
-            where[id(item)] = self._names[actor]
-            timeline.begin(self._names[actor], label(item))
+            timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
+            tracks[id(item)] = self._tracks[actor]
+            timeline.begin(self._tracks[actor], label(item))
             return call(actor, item)
 
         def add_up(answers: list[Mapping[str, float]]) -> None:
@@ -101,7 +104,7 @@ class Stages:
                 on_progress(so_far)
 
         for item, result in pool.run(items, hand_out, add_up, label):
-            timeline.end(where[id(item)], label(item))
+            timeline.end(tracks[id(item)], label(item))
             yield item, result
 
     @property
@@ -143,17 +146,17 @@ class Stages:
         return self._pools[name]
 
     def _start(self, stage: Stage, index: int) -> Any:
-        request, shell = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
+        request, kind = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
         options = actor_options(request.cpus, request.gpus, request.memory_mb)
-        actor = shell.options(**options).remote(*stage.arguments)
-        self._names[actor] = f"{request.name}-{index}"
+        actor = kind.options(**options).remote(*stage.arguments)
+        self._tracks[actor] = f"{request.name}-{index}"
         if self._log_dir:
             actor.__ray_call__.remote(_keep_log, f"{self._log_dir}/{request.name}-{index}.log")
         return actor
 
 
 def _keep_log(actor: object, path: str) -> None:
-    """Have an actor's process log to a file; the first thing that it is given to do."""
+    """Have an actor's process log to a file; the first that it is given to do."""
     logs.keep(path)
 
 

@@ -6,12 +6,14 @@
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.fields import flat
 
 TRACKERS = ("none", "tensorboard", "mlflow", "wandb")
 PROJECT = "kibitz"
@@ -58,8 +60,8 @@ def open_tracker(tracker: str, directory: str, settings: Mapping[str, Any]) -> T
         return _TensorBoard(Path(storage.resolve(directory)[1]) / "tensorboard")
     try:
         if tracker == "mlflow":
-            return _MLflow(directory, run_name(directory), dict(_flat(settings)))
-        return _WandB(directory, run_name(directory), dict(_flat(settings)))
+            return _MLflow(directory, run_name(directory), flat(settings))
+        return _WandB(directory, run_name(directory), flat(settings))
     except UserError:
         raise
     except Exception as error:  # whatever a client raises: the user has chosen it and must know before work starts
@@ -146,8 +148,7 @@ class _WandB:
         import wandb
 
         remote = storage.is_remote(directory)
-        home = storage.scratch("wandb", directory) if remote else Path(storage.resolve(directory)[1])
-        home.mkdir(parents=True, exist_ok=True)
+        home = tempfile.mkdtemp(prefix="kibitz-wandb-") if remote else storage.resolve(directory)[1]
         before = _stored_id(directory, "wandb")
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
@@ -188,12 +189,3 @@ def _store_id(directory: str, tracker: str, run: str) -> None:
 def _mlflow_name(key: str) -> str:
     """A name with nothing in it that MLflow refuses."""
     return re.sub(r"[^\w\-./ :]", "_", key)
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every setting by its name on the command line."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

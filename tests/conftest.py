@@ -26,6 +26,7 @@ START_RAY = (
     "selfplay/test_job",
     "selfplay/test_watching",
     "selfplay/test_workers",
+    "storage/test_command",
 )
 """Where tests start Ray on this machine; two at once can disturb each other."""
 
