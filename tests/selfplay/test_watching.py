@@ -9,7 +9,7 @@ import pytest
 from cluster import timeline
 from cluster.config import ClusterConfig
 from cluster.connection import connect
-from cluster.pool import WorkFailedError
+from cluster.errors import UserError
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
@@ -32,7 +32,7 @@ def test_each_actor_has_a_log_and_each_shard_a_slice_of_the_timeline(tmp_path: P
         RayWorkers(cluster, settings, log_dir=f"{tmp_path}/logs") as workers,
     ):
         assert len(list(workers.generate(items, print))) == 3
-        with pytest.raises(WorkFailedError):
+        with pytest.raises(UserError, match="cannot be written"):
             list(workers.generate([(replace(plans[0], shard=3), f"{tmp_path}/file/3.parquet")], print))
     logs = {path.name: path.read_text() for path in (tmp_path / "logs").iterdir()}
     assert logs.keys() == {"generators-0.log", "generators-1.log"}
