@@ -7,6 +7,7 @@ sink ends a run: it is said once, and the sink rests.
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,6 +50,7 @@ class MetricsLogger:
         self._path = f"{str(directory).rstrip('/')}/metrics.jsonl"
         self._game = game
         self._resting: set[str] = set()
+        self._writing = threading.Lock()  # two stages may log at the same time
         self._local: Path | None = None
         self._lines: list[str] = []
         """Of ``metrics.jsonl`` behind a URI."""
@@ -64,9 +66,10 @@ class MetricsLogger:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Record values at a step. Counters (names ending in ``_total``) are given as totals, not as increments."""
         now = time.time()
-        self._attempt("metrics.jsonl", lambda: self._write_line(step, now, values))
-        self._attempt("TensorBoard", lambda: self._write_events(step, now, values))
-        self._attempt("Ray metrics", lambda: self._write_series(values))
+        with self._writing:
+            self._attempt("metrics.jsonl", lambda: self._write_line(step, now, values))
+            self._attempt("TensorBoard", lambda: self._write_events(step, now, values))
+            self._attempt("Ray metrics", lambda: self._write_series(values))
 
     def flush(self) -> None:
         """Make everything logged so far visible to readers."""

@@ -116,7 +116,7 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
     evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
     with (
         connect(config.cluster),
-        RayWorkers(config.cluster, _generator(config), evaluator) as workers,
+        RayWorkers(config.cluster, _generator(config), evaluator, config.selfplay.overlap) as workers,
         MetricsLogger(run.root, config.game.name) as metrics,
     ):
         workers.check(GENERATE, LEARN, EVALUATE)

@@ -23,9 +23,12 @@ from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from selfplay.evaluation import OnProgress
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
+from selfplay.learners import LearnerGroup
 from selfplay.plan import ShardPlan
 
 GENERATE, LEARN, EVALUATE = "generators", "learner", "evaluators"
+_AT_ONCE = (GENERATE, LEARN)
+"""The stages that ``selfplay.overlap`` has work at the same time."""
 
 T = TypeVar("T")
 Device = TypeVar("Device", EngineConfig, LearnerConfig)
@@ -36,6 +39,7 @@ _ACTORS = {
     stage: ray.remote(concurrency_groups={_WATCH: 1})(worker)
     for stage, worker in ((GENERATE, Generator), (LEARN, Learner), (EVALUATE, Evaluator))
 }
+_GROUP = ray.remote(concurrency_groups={_WATCH: 1})(LearnerGroup)
 
 
 def requests(cluster: ClusterConfig) -> dict[str, Request]:
@@ -44,7 +48,7 @@ def requests(cluster: ClusterConfig) -> dict[str, Request]:
         GENERATE: Request(
             GENERATE, cluster.generators, cluster.generator_cpus, cluster.generator_gpus, cluster.generator_memory_mb
         ),
-        LEARN: Request(LEARN, 1, cluster.learner_cpus, cluster.learner_gpus),
+        LEARN: Request(LEARN, cluster.learners, cluster.learner_cpus, cluster.learner_gpus),
         EVALUATE: Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus),
     }
 
@@ -86,10 +90,16 @@ class RayWorkers:
     again."""
 
     def __init__(
-        self, cluster: ClusterConfig, generator: GeneratorSettings, evaluator: EvaluatorSettings | None = None
+        self,
+        cluster: ClusterConfig,
+        generator: GeneratorSettings,
+        evaluator: EvaluatorSettings | None = None,
+        overlap: bool = False,
     ) -> None:
-        """Start nothing yet. ``evaluator`` may be left out where nothing is evaluated."""
+        """Start nothing yet. ``evaluator`` may be left out where nothing is evaluated; ``overlap``: games are
+        played while a network trains."""
         self._cluster = cluster
+        self._overlap = overlap
         self._requests = requests(cluster)
         self._settings: dict[str, Any] = {GENERATE: generator, EVALUATE: evaluator}
         self._pools: dict[str, ActorPool[Any]] = {}
@@ -106,6 +116,13 @@ class RayWorkers:
             return
         for stage in stages:
             preflight([self._requests[stage]], nodes())
+        if self._overlap:
+            try:
+                preflight([self._requests[stage] for stage in _AT_ONCE], nodes())
+            except UserError as error:
+                raise UserError(
+                    f"selfplay.overlap=true has {' and '.join(_AT_ONCE)} at work at once: {error}"
+                ) from error
         shares = [self._requests[stage].gpus for stage in stages]
         if any(shares) and not ray.get(ray.remote(num_cpus=0, num_gpus=max(shares))(_sees_gpu).remote()):
             raise UserError(
@@ -119,7 +136,8 @@ class RayWorkers:
             yield report
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
-        """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
+        """Train one network; a learner that dies is replaced, with those that train beside it, and goes on from its
+        last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._requests[LEARN].gpus))
         ((_, metrics),) = self._run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
         return dict(metrics)
@@ -135,10 +153,7 @@ class RayWorkers:
 
     def close(self) -> None:
         """End all actors."""
-        for pool in self._pools.values():
-            self._lost += pool.lost_items
-            pool.close()
-        self._pools.clear()
+        self._end(*self._pools)
 
     def __enter__(self) -> "RayWorkers":
         return self
@@ -156,22 +171,36 @@ class RayWorkers:
             so_far: Counter[str] = Counter()
             for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=_WATCH).remote()):
                 so_far.update(answer)
-            if so_far:
-                on_progress(so_far)
+            on_progress(so_far)
 
         return pool.run(items, call, ask)
 
+    def _make_room(self, stage: str) -> None:
+        """End the actors of stages that are over, where the machines do not hold those of all."""
+        if not self._together:
+            beside = _AT_ONCE if self._overlap and stage in _AT_ONCE else ()
+            self._end(*(other for other in self._pools if other not in beside))
+
+    def _end(self, *stages: str) -> None:
+        for stage in stages:
+            pool = self._pools.pop(stage)
+            self._lost += pool.lost_items
+            pool.close()
+
     def _pool(self, stage: str) -> ActorPool[Any]:
         if stage not in self._pools:
-            if not self._together:
-                self.close()
+            self._make_room(stage)
             request = self._requests[stage]
-            self._pools[stage] = ActorPool(lambda _: self._start(stage), request.count, self._cluster.max_attempts)
+            size = 1 if stage == LEARN else request.count
+            self._pools[stage] = ActorPool(lambda _: self._start(stage), size, self._cluster.max_attempts)
         return self._pools[stage]
 
     def _start(self, stage: str) -> Any:
         request = self._requests[stage]
-        actor = _ACTORS[stage].options(**actor_options(request.cpus, request.gpus, request.memory_mb))
+        options = actor_options(request.cpus, request.gpus, request.memory_mb)
+        if stage == LEARN and request.count > 1:
+            return _GROUP.options(num_cpus=0).remote(request.count, options)
+        actor = _ACTORS[stage].options(**options)
         if stage == LEARN:
             return actor.remote()
         settings = self._settings[stage]

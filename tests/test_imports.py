@@ -51,7 +51,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "omegaconf": ("cluster.cli", "*.config", "selfplay.recorded", *COMMANDS),
-    "ray": ("cluster.*", "selfplay.workers", "benchmarks.scaling"),
+    "ray": ("cluster.*", "selfplay.learners", "selfplay.workers", "benchmarks.scaling"),
     "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),

@@ -10,6 +10,7 @@ from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.checkpoint import WEIGHTS_FILE
+from learner.training.parallel import Group
 from learner.training.train import Progress, train
 
 
@@ -36,10 +37,10 @@ class Learner:
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
 
-    def train(self, task: TrainingTask) -> dict[str, float]:
+    def train(self, task: TrainingTask, group: Group | None = None) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}
-        return run_task(task, self._note)
+        return run_task(task, self._note, group)
 
     def progress(self) -> Mapping[str, float]:
         """The latest metrics of the training under way; empty before the first."""
@@ -49,12 +50,15 @@ class Learner:
         self._progress = metrics
 
 
-def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
-    """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
+def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
+    """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
     Returns the final metrics, and raises; see ``learner.training.train.train``.
     """
     game = make_game(task.game.name, task.game.options)
+    if group and not group.first:  # who has nothing to do with files but those it learns from
+        whole = game, task.model, task.learner, list(task.shards), task.out, task.init_from, task.seed
+        return train(*whole, on_progress, group)
     scratch = storage.scratch("training", task.out)
     upload = storage.is_remote(task.out) and not storage.exists(f"{task.out}/{WEIGHTS_FILE}")
     out = scratch / "checkpoint" if upload else storage.local_copy(task.out)
@@ -67,6 +71,7 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
         init_from=task.init_from,
         seed=task.seed,
         on_progress=on_progress,
+        group=group,
     )
     if upload:
         # Digests last: whoever copies by them (storage.local_copy) copies a whole checkpoint.
