@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,8 +62,14 @@ def killing(title: str, out: str, which: int) -> Callable[[object], None]:
     return on_progress
 
 
-def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    with connect(CLUSTER), RayWorkers(CLUSTER, GENERATOR) as workers:
+@pytest.fixture(scope="module")
+def connected() -> Iterator[None]:
+    with connect(CLUSTER):
+        yield
+
+
+def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(connected: None, tmp_path: Path) -> None:
+    with RayWorkers(CLUSTER, GENERATOR) as workers:
         workers.check(LEARN)
         whole = task(tmp_path, "whole")
         metrics = workers.train(whole, lambda so_far: None)
@@ -82,17 +88,24 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(t
     assert not learners("Member")
 
 
-def test_learners_that_do_not_fit_are_refused_before_any_work() -> None:
-    with pytest.raises(
-        ValueError, match=r"cluster\.learner_gpus=0\.5; it must be 0 or at least 1 with cluster\.learners=2"
-    ):
+@pytest.mark.parametrize(
+    ("cluster", "overlap", "message"),
+    [
+        (replace(CLUSTER, learners=3), False, "the cluster has no room for 1 learner"),
+        (
+            CLUSTER,
+            True,
+            r"selfplay\.overlap=true, so generators and learner work at once: the cluster has no room for",
+        ),
+    ],
+)
+def test_learners_that_do_not_fit_are_refused_before_any_work(
+    connected: None, cluster: ClusterConfig, overlap: bool, message: str
+) -> None:
+    with RayWorkers(cluster, GENERATOR, overlap=overlap) as workers, pytest.raises(UserError, match=message):
+        workers.check(LEARN)
+
+
+def test_parts_of_a_gpu_are_no_place_for_several_learners() -> None:
+    with pytest.raises(ValueError, match=r"learner_gpus=0\.5: must be 0 or at least 1 with cluster\.learners=2"):
         ClusterConfig(learners=2, learner_gpus=0.5)
-    many = replace(CLUSTER, learners=3)
-    with connect(many), RayWorkers(many, GENERATOR) as workers:
-        with pytest.raises(UserError, match="no room for 1 learner"):
-            workers.check(LEARN)
-    with connect(CLUSTER), RayWorkers(CLUSTER, GENERATOR, overlap=True) as workers:
-        with pytest.raises(
-            UserError, match=r"selfplay\.overlap=true, so generators and learner work at once: the clus"
-        ):
-            workers.check(LEARN)
