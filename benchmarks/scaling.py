@@ -1,9 +1,15 @@
-"""What a second actor adds: ``python -m benchmarks.scaling [--full]``.
+"""What a second actor adds, and a sweep on one queue: ``python -m benchmarks.scaling [--full]``.
 
 ``generators_2``: shards of ArgmaxVal* games, ``evaluators_2``: deals of a tournament of ArgmaxVal* against random
-players, by Ray actors of the pool that self-play uses, each pinned to a core of its own. "Ours" is the rate of two
-actors, "theirs" that of one, measured one after the other with fresh actors; the network is the size of ``model=demo``,
-float32 on both sides.
+players, ``sweep_2``: eight points of a sweep over ArgmaxVal*'s threshold, by Ray actors of the pool that self-play
+uses, each pinned to a core of its own. "Ours" is the rate of two actors, "theirs" that of one, measured one after the
+other with fresh actors; the network is the size of ``model=demo``, float32 on both sides.
+
+``processor_2``: the same without any of our code: matrix products by two processes against one. What the machine itself
+gives a second process bounds the others.
+
+``sweep_of_8``: points a second of one command ``--multirun`` on two evaluators; "theirs" are the same points as eight
+commands one after the other.
 
 ``learners_2``: training tokens of one network by two learners of one thread each, at the batch of the demo preset,
 against one learner. The last losses of both are printed; they differ by rounding.
@@ -11,6 +17,8 @@ against one learner. The last losses of both are printed; they differ by roundin
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -30,22 +38,25 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
 from learner.training.task import TrainingTask
-from search.config import SearchConfig
+from search.config import ArgmaxValConfig, SearchConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.tournament.parts import Tournament
 from selfplay.config import InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from selfplay.workers import RayWorkers
 
 GAME = HeartsGame()
+POINTS = 8
+"""Of a sweep."""
 
 
 def rate(
-    kind: type, settings: Any, cores: Sequence[int], tasks: Sequence[Any], call: Callable[[Any, Any], Any]
+    kind: type, arguments: Sequence[Any], cores: Sequence[int], tasks: Sequence[Any], call: Callable[[Any, Any], Any]
 ) -> float:
     """Tasks a second of one actor per core, each after a task to warm up."""
     actor = ray.remote(_pinned(kind))
-    pool: ActorPool[Any] = ActorPool(lambda place: actor.remote(settings, cores[place]), len(cores))
+    pool: ActorPool[Any] = ActorPool(lambda place: actor.remote(cores[place], *arguments), len(cores))
     with pool:
         for _ in pool.run(tasks[: 2 * len(cores)], call):
             pass
@@ -59,12 +70,12 @@ def _pinned(kind: type) -> type:
     """The actor's class, on one core with one thread."""
 
     class Pinned(kind):  # type: ignore[misc]
-        def __init__(self, settings: Any, core: int) -> None:
+        def __init__(self, core: int, *arguments: Any) -> None:
             import torch
 
             os.sched_setaffinity(0, {core})
             torch.set_num_threads(1)
-            super().__init__(settings)
+            super().__init__(*arguments)
 
     return Pinned
 
@@ -80,17 +91,65 @@ def generators(checkpoint: str, out: Path, cores: Sequence[int], shards: int) ->
         )
         for shard in range(shards * len(cores) + 2 * len(cores))
     ]
-    return rate(Generator, settings, cores, plans, lambda actor, item: actor.generate.remote(item[1], item[0]))
+    return rate(Generator, [settings], cores, plans, lambda actor, item: actor.generate.remote(item[1], item[0]))
 
 
 def evaluators(checkpoint: str, cores: Sequence[int], parts: int) -> float:
     """Parts of a tournament a second."""
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=140)
     tasks = [
-        DealsTask(("argmax_val", "random"), checkpoint, first=10 * part, count=10, seed=1)
+        DealsTask(settings, ("argmax_val", "random"), checkpoint, first=10 * part, count=10, seed=1)
         for part in range(parts * len(cores) + 2 * len(cores))
     ]
-    return rate(Evaluator, settings, cores, tasks, lambda actor, task: actor.play.remote(task))
+    return rate(Evaluator, [], cores, tasks, lambda actor, task: actor.play.remote(task))
+
+
+def sweep(checkpoint: str, cores: Sequence[int], parts: int) -> float:
+    """Parts of the points' tournaments a second; the queue holds one point after the other."""
+    tasks = []
+    for point in range(POINTS):
+        search = SearchConfig(argmax_val=ArgmaxValConfig(threshold=0.01 * (point + 1)))
+        settings = EvaluatorSettings(GameConfig("hearts"), search, EngineConfig(device="cpu"), table_size=140)
+        one = Tournament(settings, ("argmax_val", "random"), checkpoint, 10 * parts, seed=1, deals_per_task=10)
+        tasks += one.tasks(point)
+    return rate(Evaluator, [], cores, [*tasks[: 2 * len(cores)], *tasks], lambda actor, task: actor.play.remote(task))
+
+
+class Products:
+    """Matrix products of a size that stays in the processor's caches."""
+
+    def multiply(self, times: int) -> float:
+        """Do so many, and return a sum of what came out."""
+        import torch
+
+        matrix = torch.full((256, 256), 1 / 256)
+        for _ in range(times):
+            matrix = matrix @ matrix
+        return float(matrix.sum())
+
+
+def processor(cores: Sequence[int], times: int) -> float:
+    """Thousands of products a second."""
+    tasks = [times] * (7 * len(cores))
+    return rate(Products, [], cores, tasks, lambda actor, task: actor.multiply.remote(task)) * times / 1000
+
+
+def sweep_command(checkpoint: str, out: Path, deals: int) -> tuple[float, float]:
+    """Points a second of one command for all of them, and of a command for each."""
+    line = [sys.executable, "-m", "search.tournament", f"checkpoint={checkpoint}", "players=[argmax_val,random]"]
+    line += [f"deals={deals}", "engine.device=cpu", "cluster=local", "cluster.num_gpus=0", "cluster.evaluators=2"]
+    thresholds = [f"{0.01 * (point + 1):g}" for point in range(POINTS)]
+    key = "search.argmax_val.threshold"
+    together = seconds([*line, "--multirun", f"out={out / 'together'}", f"{key}={','.join(thresholds)}"])
+    apart = sum(seconds([*line, f"out={out / low}.json", f"{key}={low}"]) for low in thresholds)
+    return POINTS / together, POINTS / apart
+
+
+def seconds(line: Sequence[str]) -> float:
+    """Wall time of a command."""
+    began = time.perf_counter()
+    subprocess.run(line, check=True, capture_output=True)
+    return time.perf_counter() - began
 
 
 def learners(shard: str, out: Path, count: int, steps: int) -> tuple[float, float]:
@@ -122,18 +181,22 @@ def main() -> None:
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
         raise SystemExit("two actors on two cores need two cores; this process may use one")
-    with tempfile.TemporaryDirectory() as scratch, connect(ClusterConfig(num_cpus=4, num_gpus=0)):
-        checkpoint = Path(scratch) / "checkpoint"
+    with tempfile.TemporaryDirectory() as directory:
+        scratch, checkpoint = Path(directory), Path(directory) / "checkpoint"
         save_weights(checkpoint, network(GAME, DEMO), GAME)
         cases = []
-        for name, measure, unit in (
-            ("generators_2", lambda some: generators(str(checkpoint), Path(scratch), some, 5 * scale), "shards/s"),
-            ("evaluators_2", lambda some: evaluators(str(checkpoint), some, 5 * scale), "parts/s"),
-        ):
-            one, two = measure(cores[:1]), measure(cores)
-            cases.append(Case("scaling", name, two, one, unit))
-        cases.append(learners_2(Path(scratch), 60 * scale))
-        report(cases)
+        with connect(ClusterConfig(num_cpus=4, num_gpus=0)):
+            for name, measure, unit in (
+                ("generators_2", lambda some: generators(str(checkpoint), scratch, some, 5 * scale), "shards/s"),
+                ("evaluators_2", lambda some: evaluators(str(checkpoint), some, 5 * scale), "parts/s"),
+                ("sweep_2", lambda some: sweep(str(checkpoint), some, 2 * scale), "parts/s"),
+                ("processor_2", lambda some: processor(some, 5_000 * scale), "1000 products/s"),
+            ):
+                one, two = measure(cores[:1]), measure(cores)
+                cases.append(Case("scaling", name, two, one, unit))
+            cases.append(learners_2(scratch, 60 * scale))
+        cases.append(Case("scaling", "sweep_of_8", *sweep_command(str(checkpoint), scratch, 10 * scale), "points/s"))
+    report(cases)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,16 @@ Everything wrong with the configuration ends the command in one line on stderr w
 before anything is written. ``HYDRA_FULL_ERROR=1`` shows the traceback as well.
 """
 
-import hashlib
 import os
 import re
 import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import hydra
 from hydra.conf import HydraConf, JobConf, RunDir, SweepDir
@@ -31,76 +31,172 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from cluster.errors import UserError
+from cluster.sweeps import (
+    Point,
+    PointFailed,
+    Work,
+    in_sweep,
+    offer_launcher,
+    output_of_sweep,
+    swept,
+    unswept_keys,
+    with_own_output,
+)
 from cluster.threads import let_threads_sleep
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
 """Hydra's words for a name that a group does not have, and for a group that no name was given for."""
-_MAX_JOB_NAME = 120
-"""Longest name of a sweep's job folder, in characters; file systems end at 255."""
 
 
 def run(
     config_name: str,
     schema: type[T],
-    work: Callable[[T], None],
+    work: Callable[[T], float | None],
     *,
     config_module: str = "conf",
     output_key: str = "run.dir",
+    output_ending: str = "",
+    sweep: Work[T] | None = None,
+    after_sweep: Callable[[str], None] = lambda output: None,
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
     A mapping on the command line (``key={a: 1}`` where the schema has a ``dict``) replaces the presets' one whole.
 
     Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
-    from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a traceback for any other exception.
+    from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a traceback for any other exception. All
+    points of a sweep (``--multirun``) are tried, whatever launcher does it, and the highest code is the process's; of
+    points that fail in other processes, the first one's.
 
     Args:
         config_name: name of the top-level YAML file, without its ending.
         schema: dataclass of the whole configuration, registered as ``<config_name>_schema`` for defaults lists. Keys
             that it does not have and values of other types are errors whether or not the YAML file lists it.
-        work: called with an instance of ``schema``, interpolations resolved, nothing of Hydra left in it.
+        work: called with an instance of ``schema``, interpolations resolved, nothing of Hydra left in it. Returns what
+            a sweeper such as Optuna's is to maximise, if there is something.
         config_module: package that holds the YAML files.
-        output_key: key of the output. With ``--multirun`` every job gets its own: a folder in the directory given,
-            named after the job's overrides; ``out/<overrides>.json`` for a file ``out.json``. All jobs run, and the
-            highest exit code is returned.
+        output_key: key of the output. In a sweep it must be given, and every point gets an output of its own below it,
+            named after what the sweep varies.
+        output_ending: ending of a point's output, such as ``.json``; empty for directories.
+        sweep: works on all points of a sweep together, unless the user chooses another launcher than ours; None for one
+            after the other with ``work``.
+        after_sweep: called with the value of ``output_key`` when all points of a sweep have been tried.
     """
     let_threads_sleep()
-    show_traceback = os.environ.get(_FULL_ERROR) == "1"
-    os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     signal.signal(signal.SIGTERM, _end_in_order)
-    codes: list[int] = []
-
-    def job(composed: DictConfig) -> None:
-        def whole() -> None:
-            _replace_mappings(composed, schema)
-            work(build(_own_output(composed, output_key), schema))
-
-        codes.append(_guarded(whole, show_traceback, (UserError,)))
-
+    command = _Command(schema, work, sweep, output_key, output_ending)
+    os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
     sys.argv = [_free_names(argument, schema) for argument in sys.argv]
     _offer_games(sys.argv[1:])
+    output = output_of_sweep(sys.argv[1:], output_key)
     with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir:
-        _settle_hydra(config_name, sweep_dir, output_key)
-        main = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)(job)
+        _settle_hydra(config_name, sweep_dir, output_key, together=sweep is not None)
+        if sweep:
+            offer_launcher(command.point, command.together)
+        with_hydra = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)
+
+        def whole() -> None:
+            if sweep and output == "":
+                raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
+            command.through(with_hydra(command.job))
+            if output:
+                command.attempt(partial(after_sweep, output))
+
         try:
-            bad_input = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
-            codes.append(_guarded(lambda: _or_help(main), show_traceback, bad_input))
+            command.attempt(whole, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
-            codes.append(130)
-    sys.exit(max(codes))
+            command.codes.append(130)
+    sys.exit(max(command.codes, default=0))
+
+
+class _Command(Generic[T]):
+    """What a command does with configurations, and how that went."""
+
+    def __init__(
+        self,
+        schema: type[T],
+        work: Callable[[T], float | None],
+        sweep: Work[T] | None,
+        output_key: str,
+        output_ending: str,
+    ) -> None:
+        self._schema, self._work, self._sweep = schema, work, sweep
+        self._output = output_key, output_ending
+        self._show_traceback = os.environ.get(_FULL_ERROR) == "1"
+        self.codes: list[int] = []
+        """Exit codes of what has failed."""
+
+    def attempt(self, call: Callable[[], R], bad_input: tuple[type[Exception], ...] = (UserError,)) -> R | PointFailed:
+        """What ``call`` returns; where it raises, that goes to stderr: ``bad_input`` by message, others with a
+        traceback."""
+        try:
+            return call()
+        except PointFailed as error:
+            failed = error
+        except bad_input as error:
+            if self._show_traceback:
+                traceback.print_exc()
+            failed = PointFailed(2, str(error) if isinstance(error, UserError) else explain(error))
+            print(f"error: {failed.message}", file=sys.stderr)
+        except Exception as error:
+            traceback.print_exc()
+            failed = PointFailed(1, repr(error))
+        self.codes.append(failed.code)
+        return failed
+
+    def point(self, composed: DictConfig) -> Point[T] | PointFailed:
+        """A composed configuration, checked."""
+
+        def checked() -> Point[T]:
+            _replace_mappings(composed, self._schema)
+            return Point(build(with_own_output(composed, *self._output), self._schema), swept())
+
+        return self.attempt(checked)
+
+    def together(self, points: Sequence[Point[T]]) -> list[float | PointFailed | None]:
+        """The objectives of points that are worked on together, one after the other where there is no better way."""
+        sweep = self._sweep or (lambda points: [self._work(point.config) for point in points])
+        results = self.attempt(lambda: sweep(points))
+        if isinstance(results, PointFailed):
+            return [results] * len(points)
+        return [self.attempt(partial(_raised, result)) for result in results]
+
+    def job(self, composed: DictConfig) -> float | None:
+        """Hydra's task function: one configuration, or one point of a sweep, perhaps in a process of its own."""
+        found = self.point(composed)
+        if isinstance(found, PointFailed):
+            result: float | PointFailed | None = found
+        elif in_sweep():
+            (result,) = self.together([found])
+        else:
+            result = self.attempt(lambda: self._work(found.config))
+        if not isinstance(result, PointFailed):
+            return result
+        if in_sweep():  # the launcher carries it to the process that began the sweep
+            raise result
+        return None
+
+    def through(self, main: Callable[[], None]) -> None:
+        """Run Hydra's main function to its end, whatever becomes of single points."""
+        try:
+            _or_help(main)
+        except PointFailed as failed:
+            self.codes.append(failed.code)
+            if failed.process != os.getpid():
+                print(f"error: {failed.message}", file=sys.stderr)
 
 
 def register(config_name: str, schema: type[Any]) -> None:
@@ -183,19 +279,11 @@ def _or_help(main: Callable[[], None]) -> None:
         main()
 
 
-def _guarded(call: Callable[[], None], show_traceback: bool, bad_input: tuple[type[Exception], ...]) -> int:
-    """Exit code of ``call``, its exceptions reported on stderr: ``bad_input`` by message, others with a traceback."""
-    try:
-        call()
-        return 0
-    except bad_input as error:
-        if show_traceback:
-            traceback.print_exc()
-        print(f"error: {error if isinstance(error, UserError) else explain(error)}", file=sys.stderr)
-        return 2
-    except Exception:
-        traceback.print_exc()
-        return 1
+def _raised(result: R | Exception) -> R:
+    """The result, unless it is what went wrong."""
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _end_in_order(number: int, frame: object) -> None:
@@ -203,7 +291,7 @@ def _end_in_order(number: int, frame: object) -> None:
     sys.exit(128 + number)
 
 
-def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
+def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:
     """Keep Hydra from writing directories of its own; the run directory is ours."""
     settings = HydraConf(
         run=RunDir("."),
@@ -211,8 +299,9 @@ def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
         output_subdir=None,
         job=JobConf(name=job_name),
     )
-    settings.defaults = [{"job_logging": "stdout"} if "job_logging" in entry else entry for entry in settings.defaults]
-    settings.job.config.override_dirname.exclude_keys = [output_key]
+    ours = {"job_logging": "stdout"} | ({"launcher": "together"} if together else {})
+    settings.defaults = [{**entry, **{key: ours[key] for key in entry if key in ours}} for entry in settings.defaults]
+    settings.job.config.override_dirname.exclude_keys = [output_key, *unswept_keys(sys.argv[1:])]
     ConfigStore.instance().store(group="hydra", name="config", node=settings, provider="kibitz")
 
 
@@ -236,19 +325,3 @@ def _replace_mappings(composed: DictConfig, schema: type[Any]) -> None:
         if override.is_force_add() and isinstance(value, dict) and _is_mapping(schema, key):
             with open_dict(composed):
                 OmegaConf.update(composed, key, value, merge=False)
-
-
-def _own_output(composed: DictConfig, output_key: str) -> DictConfig:
-    """The configuration with an output directory or file of its own, if this is one of several jobs."""
-    output = None if OmegaConf.is_missing(composed, output_key) else OmegaConf.select(composed, output_key)
-    if HydraConfig.get().mode != RunMode.MULTIRUN or not output:
-        return composed
-    name = HydraConfig.get().job.override_dirname
-    safe = re.sub(r"[^\w.,=+-]", "_", name)[:_MAX_JOB_NAME]
-    if safe != name:
-        safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-    file = re.fullmatch(r"(.*[^/])(\.[a-z]+)", output)  # results.json becomes results/<job>.json
-    with open_dict(composed):
-        directory, ending = file.groups() if file else (output, "")
-        OmegaConf.update(composed, output_key, f"{directory}/{safe or 'default'}{ending}")
-    return composed

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from cluster.validation import at_least, one_of, require
 
-MODES = ("auto", "local", "existing", "job")
+MODES = ("auto", "local", "existing", "job", "process")
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Environment variable that Ray sets for the command of a job."""
 _MAX_TEMP_DIR = 40
@@ -18,7 +18,8 @@ class ClusterConfig:
 
     mode: str = "auto"
     """``local`` starts a Ray of its own on this machine and ends it; ``existing`` joins the cluster at ``address``;
-    ``job`` joins the cluster that runs this command as a job; ``auto`` is ``job`` inside a job, else ``local``."""
+    ``job`` joins the cluster that runs this command as a job; ``auto`` is ``job`` inside a job, else ``local``;
+    ``process`` is no Ray at all, for commands that can do with one process."""
     address: str = ""
     """``host:port`` of a running cluster's head, or ``ray://host:port``; for ``existing`` only."""
     working_dir: str = ""

@@ -45,6 +45,8 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     Raises:
         UserError: no cluster answers, or it refuses.
     """
+    if config.place == "process":
+        raise UserError("cluster.mode=process: this command needs actors; take another, such as cluster=local")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = config.place == "local"
     if local:

@@ -11,6 +11,10 @@ class UserError(ValueError):
     """
 
 
+class PeerLostError(RuntimeError):
+    """Another of those that work together has ended, or does not answer any more."""
+
+
 @contextmanager
 def blaming_input() -> Iterator[None]:
     """Turn ``ValueError`` and ``OSError`` raised inside into ``UserError``; wrap only the reading of users' input."""

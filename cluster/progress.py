@@ -3,11 +3,14 @@
 import functools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+
+OnProgress = Callable[[Mapping[str, float]], None]
+"""Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
 
 _MOVING = threading.Lock()
 """Held by the one piece of work that has a moving line; another that is under way beside it prints plain ones."""

@@ -14,11 +14,11 @@ from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
 from games.registry import make_game
+from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
 from search.players.engines import check_cache
 from search.players.registry import check_names, own_checkpoints
-from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
@@ -26,14 +26,15 @@ from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
 from selfplay.report import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import EVALUATE, GENERATE, LEARN, RayWorkers, check_devices, on_lent_device
+from selfplay.workers import RayWorkers
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
 
 
-def main(config: TrainConfig) -> None:
-    """Check everything, then run what is missing and print what came out."""
+def main(config: TrainConfig) -> float | None:
+    """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
+    its first last tournament, or else in the first of its curve; None where nothing is measured."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
     with storage.run_lock(run.root):
@@ -44,13 +45,16 @@ def main(config: TrainConfig) -> None:
             print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
+    evaluation = Evaluation(config, run)
+    results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
+    return next((result.advantage for result in results), None)
 
 
 def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
-        check_devices(config.cluster, config.engine, learner)
+        check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
         if learner.branch_weight and not config.selfplay.branches:
             raise UserError(f"learner.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it")
     if config.selfplay.branches and not any(learner.branch_weight for learner in learners):
@@ -113,13 +117,12 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    evaluator = EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
     with (
         connect(config.cluster),
-        RayWorkers(config.cluster, _generator(config), evaluator, config.selfplay.overlap) as workers,
+        RayWorkers(config.cluster, _generator(config), config.selfplay.overlap) as workers,
         MetricsLogger(run.root, config.game.name) as metrics,
     ):
-        workers.check(GENERATE, LEARN, EVALUATE)
+        workers.check()
         run.begin(config)
         Loop(config, run, workers, metrics).run()
 

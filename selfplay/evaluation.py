@@ -8,8 +8,7 @@ more stays in its file, and nothing is taken for something else.
 import dataclasses
 import json
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster import storage
@@ -17,19 +16,13 @@ from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
 from games.registry import make_game
 from games.rng import derive
+from learner.devices import on_lent_device
 from search.players.spec import labels
-from search.tournament.evaluator import DealsTask
-from search.tournament.matches import Matches, merge
-from search.tournament.result import TournamentResult, from_record, summarize
+from search.tournament.evaluator import EvaluatorSettings
+from search.tournament.parts import Evaluate, Tournament, play_tournaments
+from search.tournament.result import TournamentResult, from_record
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
-
-OnProgress = Callable[[Mapping[str, float]], None]
-"""Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
-
-
-Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches]]]
-"""Plays parts of tournaments, each with its matches, in whatever order they are finished."""
 
 
 class Evaluation:
@@ -139,45 +132,29 @@ class Evaluation:
         self, matches: Sequence[MatchConfig], iteration: int, title: str, evaluate: Evaluate, metrics: MetricsLogger
     ) -> list[TournamentResult]:
         """Play tournaments side by side: their deals are shared among all workers."""
-        parts: list[list[Matches]] = [[] for _ in matches]
-        done, decisions, fill, began = 0, 0, 0.0, time.monotonic()
+        tournaments = [self._tournament(match, iteration) for match in matches]
+        figures: dict[str, float] = {}
         with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
 
-            def show(under_way: Mapping[str, float]) -> None:
-                decided = decisions + int(under_way.get("decisions", 0))
-                rate = decided / max(time.monotonic() - began, 1e-9)
-                shown = {"decisions": decided, "decisions/s": rate} | ({"fill": fill / done} if done else {})
-                progress.update(done + under_way.get("deals", 0), shown)
+            def show(deals: float, shown: Mapping[str, float]) -> None:
+                progress.update(deals, shown)
+                figures.update(evaluator_decisions_per_second=shown["decisions/s"], evaluator_fill=shown["fill"])
 
-            tasks = [task for index, match in enumerate(matches) for task in self._tasks(index, match, iteration)]
-            for task, played in evaluate(tasks, show):
-                parts[task.match].append(played)
-                done += len(played.points)
-                decisions += int(played.decisions.sum())
-                fill += played.fill * len(played.points)
-                show({})
-        rate = decisions / max(time.monotonic() - began, 1e-9)
-        metrics.log(iteration, {"evaluator_decisions_per_second": rate, "evaluator_fill": fill / done})
-        return [self._result(match, iteration, part) for match, part in zip(matches, parts, strict=True)]
+            results = dict(play_tournaments(tournaments, evaluate, show))
+        metrics.log(iteration, figures)
+        return [results[index] for index in range(len(matches))]
 
-    def _tasks(self, index: int, match: MatchConfig, iteration: int) -> list[DealsTask]:
-        step = self._config.evaluation.deals_per_task
-        return [
-            DealsTask(
-                players=tuple(match.players),
-                checkpoint=self._run.checkpoint(iteration),
-                first=first,
-                count=min(step, match.deals - first),
-                seed=self._seed(match),
-                match=index,
-            )
-            for first in range(0, match.deals, step)
-        ]
-
-    def _result(self, match: MatchConfig, iteration: int, parts: Sequence[Matches]) -> TournamentResult:
-        matches = merge(parts, 0, match.deals)
-        return summarize(
-            self._game, labels(match.players), matches, self._seed(match), settings=self._settings(iteration)
+    def _tournament(self, match: MatchConfig, iteration: int) -> Tournament:
+        config = self._config
+        engine = on_lent_device(config.engine, config.cluster.evaluator_gpus)
+        return Tournament(
+            EvaluatorSettings(config.game, config.search, engine, config.evaluation.table_size),
+            tuple(match.players),
+            self._run.checkpoint(iteration),
+            match.deals,
+            self._seed(match),
+            config.evaluation.deals_per_task,
+            self._settings(iteration),
         )
 
     def _seed(self, match: MatchConfig) -> int:

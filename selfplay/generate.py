@@ -13,7 +13,9 @@ from cluster.config import ClusterConfig
 from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
 from cluster.progress import Progress
+from cluster.stages import Stages
 from games.registry import make_game
+from learner.devices import check_devices, on_lent_device
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
@@ -25,7 +27,7 @@ from selfplay.recorded import (
     record_settings,
     recorded_settings,
 )
-from selfplay.workers import GENERATE, RayWorkers, check_devices, on_lent_device
+from selfplay.workers import generators, play_shards
 
 _FREE_TO_CHANGE = frozenset(
     ["out", "games", "games_per_table", "cluster", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)]
@@ -35,7 +37,7 @@ _FREE_TO_CHANGE = frozenset(
 
 def main(config: GenerateConfig) -> None:
     """Play the shards that are missing."""
-    check_devices(config.cluster, config.engine, evaluating=False)
+    check_devices(config.cluster, generator=config.engine)
     settings = GeneratorSettings(
         config.game,
         config.search,
@@ -95,16 +97,16 @@ def _play(cluster: ClusterConfig, settings: GeneratorSettings, missing: list[tup
     total = sum(plan.num_games for plan, _ in missing)
     with (
         connect(cluster),
-        RayWorkers(cluster, settings) as workers,
+        Stages(cluster, [generators(cluster, settings)]) as stages,
         Progress("playing", total, "games") as progress,
     ):
-        workers.check(GENERATE)
+        stages.check()
         done = 0
 
         def show(under_way: Mapping[str, float]) -> None:
             progress.update(done, {"decisions": int(under_way.get("decisions", 0))})
 
-        for report in workers.generate(missing, show):
+        for report in play_shards(stages, missing, show):
             done += report.games
             show({})
 

@@ -12,14 +12,14 @@ from typing import Protocol
 
 from cluster import storage
 from cluster.metrics import MetricsLogger
-from cluster.progress import Progress
+from cluster.progress import OnProgress, Progress
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
-from selfplay.evaluation import Evaluation, OnProgress
+from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once, newest_known
 from selfplay.plan import ShardPlan, check_shard, plan_shards, replayed

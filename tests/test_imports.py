@@ -33,7 +33,7 @@ COMMANDS = (
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
 ONLY_IN = {
-    "hydra": ("cluster.cli",),
+    "hydra": ("cluster.cli", "cluster.sweeps"),
     "cluster.cli": (*COMMANDS, "cluster.*"),
     "cluster": (
         "cluster.*",
@@ -44,15 +44,16 @@ ONLY_IN = {
         "*.config",
         "learner.model.checkpoint",
         "learner.training.*",
-        "search.tournament.evaluator",
+        "learner.devices",
+        "search.tournament.*",
         "search.players.engines",
         "search.players.registry",
         "search.docs",
         *COMMANDS,
     ),
-    "omegaconf": ("cluster.cli", "*.config", "selfplay.recorded", *COMMANDS),
-    "ray": ("cluster.*", "selfplay.learners", "selfplay.workers", "benchmarks.scaling"),
-    "torch": ("learner.*", "cluster.metrics", "selfplay.*", "benchmarks.*"),
+    "omegaconf": ("cluster.cli", "cluster.sweeps", "*.config", "selfplay.recorded", *COMMANDS),
+    "ray": ("cluster.*", "benchmarks.scaling"),
+    "torch": ("learner.*", "cluster.metrics", "cluster.stages", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
     "pyspiel": ("games.openspiel*", "benchmarks.*"),
@@ -67,7 +68,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "matplotlib": ("selfplay.report", "benchmarks.*"),
+    "matplotlib": ("selfplay.report", "search.tournament.sweep", "benchmarks.*"),
     "tensorboard": ("cluster.metrics",),
     "textual": ("search.play.app", "search.play.widgets"),
     "pickle": (),
@@ -213,7 +214,7 @@ def test_a_broken_rule_is_found(importer: str, source: str) -> None:
     ("importer", "source"),
     [
         ("games.hearts.state", "from .rules import _deal\nfrom games.rng import mix"),
-        ("selfplay.workers", "import ray\nfrom learner.training.task import Learner"),
+        ("cluster.stages", "import ray\nfrom cluster.pool import ActorPool"),
         ("selfplay.loop", "from cluster.pool import ActorPool\nfrom search.table import Table"),
         ("selfplay.__main__", "from cluster import cli"),
         ("games.shards", "import pyarrow.parquet as pq"),

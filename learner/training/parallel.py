@@ -17,16 +17,14 @@ import torch
 import torch.distributed
 from torch.nn.utils import parameters_to_vector
 
+from cluster.errors import PeerLostError
+
 _c10d: Any = torch.distributed  # which exports none of its classes to type checkers
 
 _TIMEOUT = timedelta(minutes=5)
 """How long a learner waits for another: for the slowest to read its data, for the first to write a checkpoint."""
 FINISHED = -1
 """Step of a training that needs no more."""
-
-
-class PeerLostError(RuntimeError):
-    """Another learner of the group has ended, or does not answer any more."""
 
 
 class Group:

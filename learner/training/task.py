@@ -36,11 +36,26 @@ class Learner:
 
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
+        self._group: Group | None = None
 
-    def train(self, task: TrainingTask, group: Group | None = None) -> dict[str, float]:
+    def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}
-        return run_task(task, self._note, group)
+        return run_task(task, self._note, self._group)
+
+    def meet(self, host: str, size: int) -> str:
+        """Be the first of a group, on this machine's address; where the others find it."""
+        self._group = Group(host, size)
+        return self._group.address
+
+    def train_together(self, task: TrainingTask, host: str, size: int, rank: int, address: str) -> dict[str, float]:
+        """``train`` as one of a group, whose first has opened ``address`` by ``meet``; metrics from the first alone."""
+        self._group = group = self._group if rank == 0 and self._group else Group(host, size, rank, address)
+        try:
+            return self.train(task)
+        finally:
+            self._group = None
+            group.leave()
 
     def progress(self) -> Mapping[str, float]:
         """The latest metrics of the training under way; empty before the first."""

@@ -94,6 +94,15 @@ def check_names(
         game.outcomes.utility(getattr(settings_of(spec, search or SearchConfig()), "utility", ""))
 
 
+def check_entrants(players: Sequence[str], game: Game, search: SearchConfig, checkpoint: str = "") -> None:
+    """``check_names``, and that every network they need is there and fits."""
+    from learner.model.checkpoint import load_weights
+
+    check_names(players, game, search=search)
+    for path in {spec.checkpoint for spec in _with_networks(players, checkpoint) if spec.checkpoint}:
+        load_weights(path, game)
+
+
 def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:
     """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records."""
     from learner.model.checkpoint import checkpoint_id

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
+from cluster.config import ClusterConfig
 from cluster.validation import at_least
 from games.config import GameConfig
 from learner.config import EngineConfig
@@ -24,12 +25,16 @@ class TournamentConfig:
     seed: int = 1
     """Names the deals and everything random in them."""
     out: str = ""
-    """JSON file of the result; empty to print only."""
+    """JSON file of the result; empty to print only. What it holds already is not played again. With ``--multirun`` the
+    directory of the results, which must be given."""
     table_size: int = 256
     """Matches played side by side; memory for keys and values grows with it."""
+    deals_per_task: int = 0
+    """Most deals that an evaluator takes at a time; 0 for as many as fill its table."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals", "table_size")
-        at_least("", self, 0, "seed")
+        at_least("", self, 0, "seed", "deals_per_task")

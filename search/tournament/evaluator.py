@@ -1,7 +1,9 @@
 """Part of a tournament as a unit of work: what an evaluator actor does, without Ray."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from cluster.progress import OnProgress
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
@@ -13,7 +15,7 @@ from search.tournament.matches import Matches, play_deals
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """What every evaluator of a run shares."""
+    """How a tournament is played, whoever plays in it."""
 
     game: GameConfig
     search: SearchConfig
@@ -26,6 +28,7 @@ class EvaluatorSettings:
 class DealsTask:
     """Some deals of one tournament. Two equal tasks give the same points."""
 
+    settings: EvaluatorSettings
     players: tuple[str, ...]
     """Names of the entrants, as ``search.players.registry`` reads them."""
     checkpoint: str
@@ -38,19 +41,26 @@ class DealsTask:
     match: int = 0
     """Which of several tournaments it is a part of; two of the same players are told apart by it."""
 
+    def __str__(self) -> str:
+        return f"deals {self.first} to {self.first + self.count - 1} of {' against '.join(self.players)}"
+
 
 class Evaluator:
     """Plays tasks; the engines of their networks stay from one to the next."""
 
-    def __init__(self, settings: EvaluatorSettings) -> None:
-        self._settings = settings
-        self._game = make_game(settings.game.name, settings.game.options)
-        self._engines = Engines(self._game, settings.engine)
+    def __init__(self) -> None:
+        self._playing: tuple[GameConfig, EngineConfig] | None = None
+        """What ``_game`` and ``_engines`` were made for."""
         self._deals = self._decisions = 0
+        self._on_progress: OnProgress = lambda so_far: None
 
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
-        settings = self._settings
+        settings = task.settings
+        if self._playing != (settings.game, settings.engine):
+            self._game = make_game(settings.game.name, settings.game.options)
+            self._engines = Engines(self._game, settings.engine)
+            self._playing = settings.game, settings.engine
         try:
             with self._engines.serving([task.checkpoint, *own_checkpoints(task.players)]):
                 players = make_players(
@@ -62,6 +72,12 @@ class Evaluator:
         finally:  # whoever asks next has counted this task already
             self._deals = self._decisions = 0
 
+    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+        """Play tasks one after the other, in this process."""
+        self._on_progress = on_progress
+        for task in tasks:
+            yield task, self.play(task)
+
     def progress(self) -> dict[str, float]:
         """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""
         return {"deals": self._deals, "decisions": self._decisions}
@@ -69,3 +85,4 @@ class Evaluator:
     def _note(self, deals: int, decisions: int) -> None:
         self._deals += deals
         self._decisions += decisions
+        self._on_progress(self.progress())

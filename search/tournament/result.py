@@ -9,7 +9,7 @@ one deal are not independent.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -76,6 +76,21 @@ class TournamentResult:
     """Entrant -> mean wall time of a turn, in batches as large as the tables allowed."""
     settings: dict[str, Any]
     """Whatever the caller wants to have on record: search settings, checkpoints."""
+    by_deal: dict[str, list[float]] = field(default_factory=dict)
+    """Entrant -> mean points per hand and seat on every deal, over all seatings: what tournaments on the same deals
+    are compared by. Empty in records of before it was kept."""
+
+    @property
+    def advantage(self) -> float:
+        """How much better A is than the others, over all matches, points per hand and seat."""
+        pairs = [pair for pair in self.columns[0].comparisons if pair.a == self.players[0]]
+        return sum(pair.advantage for pair in pairs) / len(pairs)
+
+    @property
+    def advantage_by_deal(self) -> np.ndarray:
+        """``float64[D]``: ``advantage`` on every deal; empty where ``by_deal`` is."""
+        first, *others = (np.array(self.by_deal.get(player, [])) for player in self.players)
+        return (np.mean(others, axis=0) - first) * (1 if self.lower_is_better else -1)
 
     def record(self) -> dict[str, Any]:
         """The result as plain JSON types."""
@@ -124,6 +139,7 @@ def summarize(
             for name, n, seconds in zip(players, matches.decisions, matches.seconds, strict=True)
         },
         settings=dict(settings or {}),
+        by_deal={name: np.round(means[:, :, i].mean(1), 9).tolist() for i, name in enumerate(players)},
     )
 
 

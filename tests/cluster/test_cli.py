@@ -1,13 +1,17 @@
 """The command line in real processes, with a small program of its own."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cluster.sweeps import PointFailed
+
 APP = """
+import os
 from dataclasses import dataclass, field
 from cluster.cli import run
 from cluster.errors import UserError
@@ -40,7 +44,16 @@ def work(config):
     if config.count == 14:
         raise RuntimeError("a bug")
 
+    return config.optim.lr
+
+def together(points):
+    print("together:", *(point.overrides for point in points))
+    return [UserError("count=13 is unlucky") if point.config.count == 13 else 1.0 for point in points]
+
 if __name__ == "__main__":
+    if "TOGETHER" in os.environ:
+        after = lambda output: print("after", output)
+        run("app", App, work, config_module="app_conf", output_ending=".json", sweep=together, after_sweep=after)
     run("app", App, work, config_module="app_conf")
 """
 
@@ -162,13 +175,49 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert len(set(directories)) == 3 and all(name.startswith("out/") for name in directories)
     assert [name.count("/") for name in directories] == [1, 1, 1]
     assert result.returncode == 2
-    files = call(program, tmp_path, "-m", "run.dir=out.json", "count=2,4")
-    assert files.returncode == 0
-    assert (
-        "dir=out/count=2,experiment=none.json" in files.stdout
-        and "dir=out/count=4,experiment=none.json" in files.stdout
-    )
+    assert "error: count=13 is unlucky" in result.stderr and "overrides: ['run.dir=out', 'count=13'" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_jobs_are_named_after_what_the_sweep_varies_and_nothing_else(program: Path, tmp_path: Path) -> None:
+    long = ",".join(f"[{letter * 90},a/b]" for letter in "xy")
+    result = call(
+        program, tmp_path, "-m", "run.dir=out", "count=2", f"players={long}", "optim.lr=1,2", "players=[a],[b]"
+    )
+    assert result.returncode == 0
+    names = [line.split("dir=out/")[1].split()[0] for line in result.stdout.splitlines() if line.startswith("lr=")]
+    assert sorted(name.rpartition("-")[0] for name in names) == [
+        f"optim.lr={rate},players=_{player}_" for rate in (1, 2) for player in "ab"
+    ]
+    unnamed = call(program, tmp_path, "-m", "run.dir=out", "count=2")
+    assert "dir=out/default " in unnamed.stdout
+    cut = call(program, tmp_path, "-m", "run.dir=out", f"players={long},[{'z' * 300}]")
+    names = [line.split("dir=out/")[1].split()[0] for line in cut.stdout.splitlines() if line.startswith("lr=")]
+    assert len(set(names)) == 3 and max(map(len, names)) < 230
+
+
+def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Path, tmp_path: Path) -> None:
+    sweep = ("-m", "run.dir=out", "count=2,13,4", "optim.lr=1,-1")
+    result = call(program, tmp_path, *sweep, TOGETHER="1")
+    assert result.returncode == 2
+    points = [{"count": str(count), "optim.lr": "1"} for count in (2, 13, 4)]
+    assert result.stdout.splitlines() == [f"together: {' '.join(map(str, points))}", "after out"]
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert errors.count("error: configuration: optim.lr=-1.0 must be above 0") == 3
+    assert errors.count("error: count=13 is unlucky") == 1 and len(errors) == 4
+    missing = call(program, tmp_path, "-m", "count=2,3", TOGETHER="1")
+    assert missing.returncode == 2 and missing.stdout == ""
+    assert missing.stderr == "error: run.dir must be given with --multirun, for example run.dir=DIR\n"
+    alone = call(program, tmp_path, "run.dir=x", TOGETHER="1")
+    assert alone.returncode == 0 and alone.stdout.startswith("lr=0.5 count=3 dir=x ")
+    basic = call(program, tmp_path, "-m", "run.dir=out", "count=2,4", "hydra/launcher=basic", TOGETHER="1")
+    assert basic.returncode == 0 and basic.stdout.count("together: ") == 2
+
+
+def test_a_failed_point_travels_between_processes() -> None:
+    failed = PointFailed(2, "bad", process=7)
+    returned = pickle.loads(pickle.dumps(failed))  # noqa: S301
+    assert (returned.code, returned.message, returned.process) == (2, "bad", 7)
 
 
 def test_hydra_still_shows_configurations_and_help(program: Path, tmp_path: Path) -> None:

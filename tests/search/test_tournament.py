@@ -101,6 +101,7 @@ def test_the_json_record_is_this() -> None:
         "decisions": {"one": 700, "two": 800},
         "seconds_per_turn": {"one": 0.01, "two": 0.0005},
         "settings": {"note": "by hand"},
+        "by_deal": {"one": [2.0, 2.0], "two": [4.0, 5.0]},
     }
 
 
@@ -258,6 +259,6 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
 
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
-    evaluator = Evaluator(settings)
-    evaluator.play(DealsTask(("hearts_rules", "random"), "", first=0, count=2, seed=1))
+    evaluator = Evaluator()
+    evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", first=0, count=2, seed=1))
     assert evaluator.progress() == {"deals": 0, "decisions": 0}  # else its last task is counted twice

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from cluster.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import Learner, TrainingTask
-from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
-from selfplay.evaluation import OnProgress
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
@@ -50,9 +50,7 @@ class InProcess:
                 branches=config.selfplay.branches,
             )
         )
-        self._evaluator = Evaluator(
-            EvaluatorSettings(config.game, config.search, config.engine, config.evaluation.table_size)
-        )
+        self._evaluator = Evaluator()
         self.lost_items = 0
         self.generated: list[str] = []
         self.trained: list[TrainingTask] = []
@@ -73,5 +71,4 @@ class InProcess:
     def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
         for task in tasks:
             self.evaluated.append(task)
-            yield task, self._evaluator.play(task)
-            on_progress(self._evaluator.progress())
+            yield from self._evaluator.evaluate([task], on_progress)

@@ -17,7 +17,7 @@ from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import TrainingTask
 from search.config import SearchConfig
 from selfplay.generator import GeneratorSettings
-from selfplay.workers import LEARN, RayWorkers
+from selfplay.workers import RayWorkers
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
 
@@ -70,11 +70,11 @@ def connected() -> Iterator[None]:
 
 def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(connected: None, tmp_path: Path) -> None:
     with RayWorkers(CLUSTER, GENERATOR) as workers:
-        workers.check(LEARN)
+        workers.check()
         whole = task(tmp_path, "whole")
         metrics = workers.train(whole, lambda so_far: None)
         assert metrics["step"] == 600
-        for number, (title, which) in enumerate((("Member", 0), ("Member", -1), ("LearnerGroup", 0)), 1):
+        for number, (title, which) in enumerate((("Learner", 0), ("Learner", -1), ("ActorGroup", 0)), 1):
             killed = task(tmp_path, f"killed-{number}")
             assert workers.train(killed, killing(title, killed.out, which))["loss"] == metrics["loss"]
             assert workers.lost_items == number
@@ -83,9 +83,9 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
         with pytest.raises(UserError, match=r"model\.n_embd=16, now model\.n_embd=32 is asked for"):
             workers.train(replace(whole, model=ModelConfig(n_layer=1, n_head=2, n_embd=32)), lambda so_far: None)
     limit = time.monotonic() + 30
-    while learners("Member") and time.monotonic() < limit:
+    while learners("Learner") and time.monotonic() < limit:
         time.sleep(0.1)
-    assert not learners("Member")
+    assert not learners("Learner")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
         (
             CLUSTER,
             True,
-            r"selfplay\.overlap=true, so generators and learner work at once: the cluster has no room for",
+            "generators and learner are to work at the same time: the cluster has no room for",
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_learners_that_do_not_fit_are_refused_before_any_work(
     connected: None, cluster: ClusterConfig, overlap: bool, message: str
 ) -> None:
     with RayWorkers(cluster, GENERATOR, overlap=overlap) as workers, pytest.raises(UserError, match=message):
-        workers.check(LEARN)
+        workers.check()
 
 
 def test_parts_of_a_gpu_are_no_place_for_several_learners() -> None:

@@ -12,11 +12,12 @@ from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
+from cluster.progress import OnProgress
 from cluster.provenance import Provenance
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
-from selfplay.evaluation import Evaluation, OnProgress
+from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
 from selfplay.recorded import first_difference
 from selfplay.report import learning_curve, report

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
@@ -11,8 +10,7 @@ from search.config import SearchConfig
 from search.players.registry import make_players
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import merge, play_deals
-from selfplay.generator import GeneratorSettings
-from selfplay.workers import RayWorkers
+from search.tournament.workers import tournament_workers
 
 PLAYERS = ("hearts_rules", "random")
 
@@ -21,16 +19,12 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     """With few places a task takes seconds."""
     game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
-    tasks = [DealsTask(PLAYERS, "", first=first, count=300, seed=1) for first in (0, 300)]
+    settings = EvaluatorSettings(game, search, engine, 14)
+    tasks = [DealsTask(settings, PLAYERS, "", first=first, count=300, seed=1) for first in (0, 300)]
     seen: list[tuple[int, dict[str, float]]] = []
     done = []
-    with (
-        connect(cluster),
-        RayWorkers(
-            cluster, GeneratorSettings(game, search, engine, 8), EvaluatorSettings(game, search, engine, 14)
-        ) as workers,
-    ):
-        for _, matches in workers.evaluate(tasks, lambda so_far: seen.append((len(done), dict(so_far)))):
+    with tournament_workers(cluster) as evaluate:
+        for _, matches in evaluate(tasks, lambda so_far: seen.append((len(done), dict(so_far)))):
             done.append(matches)
     early = [so_far for finished, so_far in seen if finished == 0 and so_far["decisions"] > 0]
     assert early, "nothing was heard of the first task before it was done"

@@ -1,0 +1,140 @@
+"""Actors by stage of a command: generators, a learner, evaluators.
+
+Stages take turns, so where the machines cannot hold all of them at once the actors of one stage make room for those of
+the next; where they can, they stay and nothing is loaded twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import ray
+
+from cluster.config import ClusterConfig
+from cluster.connection import actor_options, nodes
+from cluster.errors import UserError
+from cluster.groups import WATCH, ActorGroup
+from cluster.pool import ActorPool
+from cluster.preflight import Request, preflight
+from cluster.progress import OnProgress
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The actors of one stage."""
+
+    request: Request
+    """How many, and what each asks of the machines."""
+    worker: type
+    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item."""
+    arguments: tuple[Any, ...] = ()
+    """What ``worker`` is made with."""
+    together: bool = False
+    """Whether all of them do one piece of work at a time together (``cluster.groups``), without ``arguments``."""
+
+
+class Stages:
+    """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
+    again."""
+
+    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], at_once: Collection[str] = ()) -> None:
+        """Start nothing yet. ``at_once`` names stages that work at the same time, each asked for by another thread."""
+        self._cluster = cluster
+        self._at_once = at_once
+        self._stages = {stage.request.name: stage for stage in stages}
+        self._pools: dict[str, ActorPool[Any]] = {}
+        self._lost = 0
+        self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
+
+    def check(self) -> None:
+        """Check that every stage fits on the machines, and that a GPU which Ray lends can be used.
+
+        Raises:
+            UserError: one asks for more than there is, with a table; or torch finds no GPU where Ray has one.
+        """
+        if not self._cluster.check_resources:
+            return
+        for stage in self._stages.values():
+            preflight([stage.request], nodes())
+        try:
+            preflight([self._stages[name].request for name in self._at_once], nodes())
+        except UserError as error:
+            raise UserError(f"{' and '.join(self._at_once)} are to work at the same time: {error}") from error
+        share = max(stage.request.gpus for stage in self._stages.values())
+        if share and not ray.get(ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()):
+            raise UserError(
+                "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
+                "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
+            )
+
+    def run(
+        self, name: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+    ) -> Iterator[tuple[T, Any]]:
+        """Have a stage's actors do these, and ask them now and then how far they are; see ``ActorPool.run``."""
+        pool = self._pool(name)
+
+        def ask() -> None:
+            so_far: Counter[str] = Counter()
+            for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=WATCH).remote()):
+                so_far.update(answer)
+            on_progress(so_far)
+
+        return pool.run(items, call, ask)
+
+    @property
+    def lost_items(self) -> int:
+        """Pieces of work done again because their actor died."""
+        return self._lost + sum(pool.lost_items for pool in self._pools.values())
+
+    def close(self) -> None:
+        """End all actors."""
+        self._end([*self._pools])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _pool(self, name: str) -> ActorPool[Any]:
+        if name not in self._pools:
+            if not self._together:
+                beside = self._at_once if name in self._at_once else ()
+                self._end([other for other in self._pools if other not in beside])
+            stage = self._stages[name]
+            size = 1 if stage.together else stage.request.count
+            self._pools[name] = ActorPool(lambda _: _start(stage), size, self._cluster.max_attempts)
+        return self._pools[name]
+
+    def _end(self, names: Iterable[str]) -> None:
+        for name in names:
+            pool = self._pools.pop(name)
+            self._lost += pool.lost_items
+            pool.close()
+
+
+def _start(stage: Stage) -> Any:
+    request = stage.request
+    options = actor_options(request.cpus, request.gpus, request.memory_mb)
+    actor = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
+    if stage.together:
+        return actor.options(num_cpus=0).remote(stage.worker, request.count, options)
+    return actor.options(**options).remote(*stage.arguments)
+
+
+def _fits(asked: list[Request]) -> bool:
+    """Whether the machines hold all of these at once."""
+    try:
+        preflight(asked, nodes())
+    except UserError:
+        return False
+    return True
+
+
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()

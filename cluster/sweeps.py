@@ -1,0 +1,151 @@
+"""Sweeps (``--multirun``): what the points are called, and a Hydra launcher that works on all of them together."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from hydra._internal import core_plugins
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.errors import HydraException
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, RunMode, TaskFunction
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+T = TypeVar("T")
+
+_MAX_NAME = 200
+"""Longest name of a point's output, in characters; file systems end at 255."""
+
+
+@dataclass(frozen=True)
+class Point(Generic[T]):
+    """One point of a sweep."""
+
+    config: T
+    overrides: dict[str, str] = field(default_factory=dict)
+    """Swept key -> value, as written; empty outside a sweep."""
+
+
+class PointFailed(Exception):  # noqa: N818
+    """A command, or one point of a sweep, has failed and said so on the standard error of its process."""
+
+    def __init__(self, code: int, message: str, process: int = 0) -> None:
+        super().__init__(code, message, process or os.getpid())  # what pickle makes it of again, in another process
+        self.code, self.message, self.process = self.args
+
+
+Work = Callable[[Sequence[Point[T]]], Sequence[float | Exception | None]]
+"""Works on points together: for each its objective if it has one, or what went wrong."""
+
+
+def in_sweep() -> bool:
+    """Whether the configuration at hand is a point of a sweep."""
+    return HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def unswept_keys(arguments: Sequence[str]) -> list[str]:
+    """Keys that the command line gives one value for."""
+    last = {one.key_or_group: one for one in _overrides(arguments)}
+    return [key for key, override in last.items() if not override.is_sweep_override()]
+
+
+def output_of_sweep(arguments: Sequence[str], output_key: str) -> str | None:
+    """The output that the command line gives for a whole sweep, empty where it gives none; None where there is no
+    sweep."""
+    if not {"-m", "--multirun"} & set(arguments):
+        return None
+    values = [one.get_value_element_as_str() for one in _overrides(arguments) if one.key_or_group == output_key]
+    return str(OmegaConf.create({"output": values[-1]}).output) if values else ""
+
+
+def _overrides(arguments: Sequence[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides([word for word in arguments if not word.startswith("-")])
+    except HydraException:  # Hydra will say what is wrong
+        return []
+
+
+def swept() -> dict[str, str]:
+    """Key -> value, as written, of what the sweep varies; empty outside a sweep. Which keys do not count is in
+    ``hydra.job.config.override_dirname.exclude_keys``, so that every launcher's processes know it."""
+    if not in_sweep():
+        return {}
+    hydra = HydraConfig.get()
+    given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
+    fixed = hydra.job.config.override_dirname.exclude_keys
+    overrides = OverridesParser.create().parse_overrides(given)
+    return {one.key_or_group: one.get_value_element_as_str() for one in overrides if one.key_or_group not in fixed}
+
+
+def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictConfig:
+    """The configuration with an output directory or file of its own, if this is a point of a sweep: named after what
+    the sweep varies, so that the same sweep finds it again.
+
+    Args:
+        ending: of a file, ``.json``; empty for a directory. ``out=x.json`` becomes ``x/<point>.json``.
+    """
+    if not in_sweep():
+        return composed
+    output = None if OmegaConf.is_missing(composed, output_key) else OmegaConf.select(composed, output_key)
+    if not output:
+        return composed
+    name = ",".join(f"{key}={value}" for key, value in sorted(swept().items()))
+    safe = re.sub(r"[^\w.,=+-]", "_", name)[:_MAX_NAME]
+    if safe != name:
+        safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    with open_dict(composed):
+        OmegaConf.update(composed, output_key, f"{output.removesuffix(ending or '/')}/{safe or 'default'}{ending}")
+    return composed
+
+
+def offer_launcher(point_of: Callable[[DictConfig], Point[T] | PointFailed], work: Work[T]) -> None:
+    """Make known to Hydra the launcher ``together``, which hands all points of a batch to ``work`` at once.
+
+    Args:
+        point_of: checks a composed configuration.
+    """
+
+    class Together(Launcher):
+        def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+            self._context, self._config = hydra_context, config
+
+        def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+            setup_globals()
+            before = HydraConfig.instance().cfg
+            try:
+                found = [self._point(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
+            finally:
+                HydraConfig.instance().cfg = before
+            worked = iter(work([point for point in found if isinstance(point, Point)]))
+            results = [next(worked) if isinstance(point, Point) else point for point in found]
+            return [_returned(overrides, result) for overrides, result in zip(job_overrides, results, strict=True)]
+
+        def _point(self, overrides: Sequence[str], number: int) -> Point[T] | PointFailed:
+            composed = self._context.config_loader.load_sweep_config(self._config, list(overrides))
+            with open_dict(composed):
+                composed.hydra.job.id = composed.hydra.job.num = number
+            HydraConfig.instance().set_config(composed)
+            with open_dict(composed):
+                del composed["hydra"]
+            return point_of(composed)
+
+    # Hydra takes plugins from two packages only, its own and one for what is installed beside it, and looks them up
+    # there by name. This one knows the command that runs, so it is made here and put there.
+    Together.__module__, Together.__qualname__ = core_plugins.__name__, Together.__name__
+    setattr(core_plugins, Together.__name__, Together)
+    Plugins.instance().register(Together)
+    target = {"_target_": f"{core_plugins.__name__}.{Together.__name__}"}
+    ConfigStore.instance().store("together", target, group="hydra/launcher", provider="kibitz")
+
+
+def _returned(overrides: Sequence[str], result: float | Exception | None) -> JobReturn:
+    status = JobStatus.FAILED if isinstance(result, Exception) else JobStatus.COMPLETED
+    return JobReturn(overrides=overrides, status=status, _return_value=result)

@@ -1,0 +1,91 @@
+"""Tournaments as parts that any number of workers share: one queue of parts for several tournaments, and each put
+together again when its last part has been played."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from cluster.progress import OnProgress
+from games.game import Game
+from games.registry import make_game
+from search.players.spec import labels
+from search.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.tournament.matches import Matches, merge, seatings
+from search.tournament.result import TournamentResult, summarize
+
+Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches]]]
+"""Plays parts of tournaments, each with its matches, in whatever order they are finished."""
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """A tournament to be played."""
+
+    settings: EvaluatorSettings
+    players: tuple[str, ...]
+    """Entrants, A first, as ``search.players.registry`` reads them."""
+    checkpoint: str
+    """Directory of the network of entrants that name none; empty if nobody needs one."""
+    deals: int
+    seed: int
+    deals_per_task: int
+    """Most deals of a part; 0 for as many as fill the table."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Put into the result as ``settings``."""
+
+    def game(self) -> Game:
+        """The game that is played."""
+        return make_game(self.settings.game.name, self.settings.game.options)
+
+    def tasks(self, match: int) -> list[DealsTask]:
+        """Its parts, of nearly the same size; they do not depend on who plays them or on how many do."""
+        seats = len(seatings(len(self.players), self.game().num_players))
+        most = self.deals_per_task or -(-self.settings.table_size // seats)
+        parts = -(-self.deals // most)
+        ends = [self.deals * part // parts for part in range(parts + 1)]
+        return [
+            DealsTask(self.settings, self.players, self.checkpoint, first, end - first, self.seed, match)
+            for first, end in pairwise(ends)
+        ]
+
+    def result(self, parts: Sequence[Matches]) -> TournamentResult:
+        """What its parts come to together."""
+        matches = merge(parts, 0, self.deals)
+        return summarize(self.game(), labels(self.players), matches, self.seed, settings=self.record)
+
+
+def play_tournaments(
+    tournaments: Sequence[Tournament],
+    evaluate: Evaluate,
+    show: Callable[[float, Mapping[str, float]], None] = lambda deals, figures: None,
+) -> Iterator[tuple[int, TournamentResult]]:
+    """Play all of these from one queue of parts, so that nobody waits while one of them has deals left.
+
+    Args:
+        show: called now and then with the deals played so far and figures about them: ``decisions``, ``decisions/s``
+            and ``fill``, the share of the tables' places at which a match was going on.
+
+    Yields:
+        Number of a tournament and its result, as soon as its last part has been played.
+    """
+    queues = [tournament.tasks(match) for match, tournament in enumerate(tournaments)]
+    parts: dict[int, list[Matches]] = defaultdict(list)
+    deals, decisions, fill, began = 0, 0, 0.0, time.monotonic()
+
+    def tell(under_way: Mapping[str, float]) -> None:
+        decided = decisions + int(under_way.get("decisions", 0))
+        rate = decided / max(time.monotonic() - began, 1e-9)
+        figures = {"decisions": decided, "decisions/s": rate, "fill": fill / max(deals, 1)}
+        show(deals + under_way.get("deals", 0), figures)
+
+    for task, matches in evaluate([task for queue in queues for task in queue], tell):
+        parts[task.match].append(matches)
+        deals += len(matches.points)
+        decisions += int(matches.decisions.sum())
+        fill += matches.fill * len(matches.points)
+        tell({})
+        if len(parts[task.match]) == len(queues[task.match]):
+            yield task.match, tournaments[task.match].result(parts.pop(task.match))

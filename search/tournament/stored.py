@@ -1,0 +1,77 @@
+"""Results of tournaments in files: what has been played is not played again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cluster import storage
+from cluster.errors import UserError
+from search.players.spec import labels
+from search.tournament.parts import Tournament
+from search.tournament.result import TournamentResult, from_record
+
+_WHERE = ("engine", "table_size", "deals_per_task", "overrides")
+"""Settings on record that decide where and how fast a tournament is played, and its points up to rounding only."""
+
+
+def check_out(out: str) -> None:
+    """``UserError`` where no file can be written under this name."""
+    if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
+        raise UserError(f"out={out}: is a directory; name the JSON file to write")
+
+
+def read_result(path: str) -> TournamentResult:
+    """The result in a file; ``UserError`` where it holds none."""
+    try:
+        return from_record(storage.read_json(path))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"{path}: holds no result of a tournament ({error}); remove it, or give another out") from error
+
+
+def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
+    """The result that ``path`` holds if it is this tournament's; None where there is no such file.
+
+    Raises:
+        UserError: it holds another tournament's, or something else; names what differs.
+    """
+    if not path or not storage.exists(path):
+        return None
+    result = read_result(path)
+    theirs = _flat({**result.settings, **_named(result)})
+    mine = _flat({**tournament.record, **_asked(tournament)})
+    for key in sorted(mine.keys() | theirs.keys()):
+        before, now = theirs.get(key), mine.get(key)
+        if before != now and not key.startswith(_WHERE):
+            raise UserError(
+                f"{path}: holds a tournament with {key}={before}, and this one has {key}={now}; remove it, or give "
+                "another out"
+            )
+    return result
+
+
+def write_result(path: str, result: TournamentResult) -> None:
+    """Write or replace the file."""
+    storage.write_json_atomic(path, result.record())
+
+
+def _asked(tournament: Tournament) -> dict[str, Any]:
+    game = tournament.game()
+    players = list(labels(tournament.players))
+    asked = {"game": game.name, "game.options": dict(game.options), "players": players}
+    return {**asked, "deals": tournament.deals, "seed": tournament.seed}
+
+
+def _named(result: TournamentResult) -> dict[str, Any]:
+    named = {"game": result.game, "game.options": result.game_options, "players": list(result.players)}
+    return {**named, "deals": result.deals, "seed": result.seed}
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by their whole keys."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,164 @@
+"""What a sweep of tournaments found out: one table over all points, and a picture where two parameters were swept.
+
+All points play the same deals unless the sweep varies them, so the differences between points are paired by deal, and
+their intervals are far narrower than those of the points themselves.
+"""
+
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cluster import storage
+from cluster.errors import UserError
+from search.tournament.report import interval, signed
+from search.tournament.result import TournamentResult
+from search.tournament.statistics import mean_interval
+from search.tournament.stored import read_result
+
+HEAT_MAP = "heat_map.png"
+_LONG = 10
+_PLAIN_WIDTH = 120
+"""Columns of the table where output goes to a file."""
+
+
+@dataclass(frozen=True)
+class SweptPoint:
+    """A finished point of a sweep."""
+
+    values: dict[str, str]
+    """Swept key -> value, as written."""
+    result: TournamentResult
+
+
+def report_sweep(directory: str) -> None:
+    """Print one table over all the points whose results lie in ``directory``, and draw the heat map."""
+    points = read_points(directory)
+    if not points:
+        return
+    console = Console()
+    Console(width=None if console.is_terminal else _PLAIN_WIDTH).print(render_sweep(points))
+    if len(keys(points)) == 2:
+        path = f"{directory.rstrip('/')}/{HEAT_MAP}"
+        storage.write_bytes_atomic(path, heat_map(points))
+        print(f"heat map: {path}")
+
+
+def read_points(directory: str) -> list[SweptPoint]:
+    """The points in a directory, ordered by their values; files that hold no result are named and left out."""
+    names = [name for name in storage.list_names(directory) if name.endswith(".json")]
+    points = []
+    for name in names:
+        try:
+            result = read_result(f"{directory.rstrip('/')}/{name}")
+            points.append(SweptPoint(dict(result.settings.get("overrides", {})), result))
+        except UserError as error:
+            print(f"{name}: left out ({error})", file=sys.stderr)
+    return sorted(points, key=lambda point: [_order(point.values.get(key, "")) for key in keys(points)])
+
+
+def keys(points: Sequence[SweptPoint]) -> list[str]:
+    """Everything that was swept, in the order of the first point that has it."""
+    return list(dict.fromkeys(key for point in points for key in point.values))
+
+
+def behind(best: TournamentResult, other: TournamentResult) -> tuple[float, float | None, float | None] | None:
+    """How far a result is behind the best one on the same deals: mean and 95 % interval of the differences by deal, in
+    points per hand and seat; None where they did not play the same deals."""
+    same = all(getattr(best, name) == getattr(other, name) for name in ("game", "game_options", "seed", "deals"))
+    if not same or not best.by_deal or not other.by_deal:
+        return None
+    differences = other.advantage_by_deal - best.advantage_by_deal
+    ends = mean_interval(np.round(differences, 9)[:, None])
+    low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
+    return float(differences.mean()), low, high
+
+
+def render_sweep(points: Sequence[SweptPoint]) -> Table:
+    """One row for each point: swept values, how far A is ahead, its time a turn, and the gap to the best point."""
+    best = max((point.result for point in points), key=lambda result: result.advantage)
+    table = Table(title=_title(points))
+    for key in _short(keys(points)):
+        table.add_column(key, justify="right", overflow="fold")
+    for heading in ("ahead", "95 %", "ms a turn", "to the best", "95 %, paired"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for point in points:
+        result = point.result
+        pair = result.columns[0].comparisons[0]
+        low, high = (pair.low, pair.high) if pair.advantage == pair.delta else (_minus(pair.high), _minus(pair.low))
+        gap = None if result is best else behind(best, result)
+        table.add_row(
+            *(Text(_written(point.values.get(key, "-"))) for key in keys(points)),
+            signed(result.advantage),
+            interval(low, high) if len(result.players) == 2 else "-",
+            f"{1000 * result.seconds_per_turn[result.players[0]]:.3g}",
+            "best" if result is best else signed(gap[0]) if gap else "-",
+            interval(*gap[1:]) if gap else "",
+        )
+    return table
+
+
+def heat_map(points: Sequence[SweptPoint]) -> bytes:
+    """A PNG of the advantage over the two keys that were swept; points that are missing stay blank."""
+    from matplotlib.figure import Figure
+
+    across, down = reversed(keys(points))
+    columns, rows = (sorted({point.values.get(key, "") for point in points}, key=_order) for key in (across, down))
+    ahead = np.full((len(rows), len(columns)), np.nan)
+    for point in points:
+        place = rows.index(point.values.get(down, "")), columns.index(point.values.get(across, ""))
+        ahead[place] = point.result.advantage
+    figure = Figure(figsize=(2.4 + 0.9 * len(columns), 1.6 + 0.7 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    image = axes.imshow(ahead, cmap="viridis", aspect="auto")
+    middle = (np.nanmax(ahead) + np.nanmin(ahead)) / 2
+    for (row, column), value in np.ndenumerate(ahead):
+        if not np.isnan(value):
+            colour = "white" if value < middle else "black"
+            axes.text(column, row, signed(value), ha="center", va="center", color=colour)
+    axes.set_xticks(range(len(columns)), map(_written, columns))
+    axes.set_yticks(range(len(rows)), map(_written, rows))
+    axes.set_xlabel(_short([across, down])[0])
+    axes.set_ylabel(_short([across, down])[1])
+    axes.set_title(_title(points), fontsize="medium", wrap=True)
+    figure.colorbar(image, label="points a hand ahead")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=120)
+    return buffer.getvalue()
+
+
+def _title(points: Sequence[SweptPoint]) -> str:
+    """Who plays whom, as far as all points agree."""
+    deals = {point.result.deals for point in points}
+    players = {point.result.players for point in points}
+    who = " against ".join(players.pop()) if len(players) == 1 else "A against B"
+    return f"{who}, {deals.pop()} deals a point" if len(deals) == 1 else who
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """Keys by their last part, where that tells them apart."""
+    last = [name.rpartition(".")[2] for name in names]
+    return last if len(set(last)) == len(last) else list(names)
+
+
+def _written(value: str) -> str:
+    """A value for people: numbers of many digits, as sweepers draw them, with four."""
+    is_text, number, _ = _order(value)
+    return value if is_text or len(value) < _LONG else f"{number:.4g}"
+
+
+def _order(value: str) -> tuple[bool, float, str]:
+    """Sorts numbers by size, before texts: whether it is a text, the number, the text."""
+    try:
+        return False, float(value), ""
+    except ValueError:
+        return True, 0.0, value
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value

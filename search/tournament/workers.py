@@ -1,0 +1,49 @@
+"""Who plays the parts of tournaments: evaluator actors on a Ray cluster, or this process."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cluster.config import ClusterConfig
+from cluster.preflight import Request
+from cluster.progress import OnProgress
+from search.tournament.evaluator import DealsTask, Evaluator
+from search.tournament.matches import Matches
+from search.tournament.parts import Evaluate
+
+if TYPE_CHECKING:
+    from cluster.stages import Stage, Stages
+
+EVALUATE = "evaluators"
+
+
+@contextmanager
+def tournament_workers(cluster: ClusterConfig) -> Iterator[Evaluate]:
+    """Whoever ``cluster`` asks for, kept until the end of the ``with`` block.
+
+    Raises:
+        UserError: no cluster answers, or its machines have no room for the actors.
+    """
+    if cluster.place == "process":
+        yield Evaluator().evaluate
+        return
+    from cluster.connection import connect
+    from cluster.stages import Stages
+
+    with connect(cluster), Stages(cluster, [evaluators(cluster)]) as stages:
+        stages.check()
+        yield lambda tasks, on_progress: play_parts(stages, tasks, on_progress)
+
+
+def evaluators(cluster: ClusterConfig) -> "Stage":
+    """The actors that play tournaments."""
+    from cluster.stages import Stage
+
+    return Stage(Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus), Evaluator)
+
+
+def play_parts(
+    stages: "Stages", tasks: Iterable[DealsTask], on_progress: OnProgress
+) -> Iterator[tuple[DealsTask, Matches]]:
+    """Have evaluators play parts of tournaments, in whatever order they are finished."""
+    return stages.run(EVALUATE, tasks, lambda actor, task: actor.play.remote(task), on_progress)

@@ -1,0 +1,153 @@
+"""Sweeps of tournaments: ``python -m search.tournament --multirun`` as people run it, and what it finds out."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cluster.progress import OnProgress
+from games.config import GameConfig
+from learner.config import EngineConfig
+from search.config import SearchConfig
+from search.players.random_player import RandomPlayer
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.tournament.matches import Matches
+from search.tournament.parts import Tournament, play_tournaments
+from search.tournament.result import TournamentResult
+from search.tournament.sweep import HEAT_MAP, behind, read_points
+from search.tournament.tournament import run_tournament
+from tests.search.toy import ToyGame
+
+ROOT = Path(__file__).parents[2]
+GRID = ("search.argmax_val.threshold=0.02,0.1", "search.argmax_val.policy_weight=0,0.5")
+
+
+def sweep(out: Path, *arguments: str) -> subprocess.CompletedProcess:
+    fixed = ["checkpoint=kibitz:hearts", "players=[argmax_val,hearts_rules]", "deals=5", "deals_per_task=3"]
+    line = [sys.executable, "-m", "search.tournament", "--multirun", *fixed, f"out={out}", *arguments]
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=240, env=environment)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    out = tmp_path_factory.mktemp("sweep") / "grid"
+    done = sweep(out, *GRID)
+    assert done.returncode == 0, done.stderr
+    return out, done.stdout
+
+
+def test_every_point_has_a_result_named_after_what_is_swept(swept: tuple[Path, str]) -> None:
+    out, printed = swept
+    grid = product(("0", "0.5"), ("0.02", "0.1"))
+    names = [f"search.argmax_val.policy_weight={weight},search.argmax_val.threshold={low}.json" for weight, low in grid]
+    assert sorted(path.name for path in out.iterdir()) == sorted([*names, HEAT_MAP])
+    assert (out / HEAT_MAP).read_bytes().startswith(b"\x89PNG")
+    assert printed.count("best") == 2  # a heading and a row
+    points = read_points(str(out))
+    assert [point.values["search.argmax_val.threshold"] for point in points] == ["0.02", "0.02", "0.1", "0.1"]
+    for point in points:
+        assert point.result.settings["search"]["argmax_val"]["threshold"] == float(
+            point.values["search.argmax_val.threshold"]
+        )
+        assert f"{point.result.advantage:+.2f}" in printed
+
+
+def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tuple[Path, str]) -> None:
+    out, _ = swept
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*.json")}
+    again = sweep(out, *GRID)
+    assert again.returncode == 0 and again.stdout.count("played before") == 4 and "deals/s" not in again.stderr
+    wider = sweep(out, "search.argmax_val.threshold=0.02,0.1,0.3", GRID[1])
+    assert wider.returncode == 0 and wider.stdout.count("played before") == 4
+    assert "2 tournaments: 10 of 10 deals" in wider.stderr
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(read_points(str(out))) == 6
+
+
+def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_played(
+    swept: tuple[Path, str], tmp_path: Path
+) -> None:
+    other = sorted(swept[0].glob("*.json"))[0]
+    (tmp_path / other.name).write_text(other.read_text().replace('"deals": 5', '"deals": 7'))
+    done = sweep(tmp_path, *GRID)
+    assert done.returncode == 2
+    assert f"{other.name}: holds a tournament with deals=7, and this one has deals=5; remove it" in done.stderr
+    assert len(list(tmp_path.glob("*.json"))) == 4 and done.stdout.count("policy_weight=") == 3
+    (tmp_path / other.name).write_text("{}")
+    broken = sweep(tmp_path, *GRID)
+    assert broken.returncode == 2 and f"{other.name}: holds no result of a tournament" in broken.stderr
+    assert f"{other.name}: left out" in broken.stderr and broken.stdout.count("best") == 2
+
+
+def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], tmp_path: Path) -> None:
+    done = sweep(tmp_path, *GRID, "cluster=local", "cluster.evaluators=2", "cluster.num_gpus=0")
+    assert done.returncode == 0, done.stderr
+    for path in swept[0].glob("*.json"):
+        alone, shared = (json.loads((directory / path.name).read_text()) for directory in (swept[0], tmp_path))
+        assert alone["by_deal"] == shared["by_deal"] and alone["columns"] == shared["columns"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("deals=0,5",), "deals=0: must be at least 1"),
+        (("players=[argmax_val,nobody],[random,hearts_rules]",), "no player 'nobody'"),
+        (("search.argmax_val.treshold=0.1,0.2",), "unknown key 'search.argmax_val.treshold'"),
+    ],
+)
+def test_a_bad_point_ends_in_one_line_and_code_2(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = sweep(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert sum(line.startswith("error: ") for line in done.stderr.splitlines()) == 1 and message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_sweep_needs_a_directory_for_its_results() -> None:
+    line = [sys.executable, "-m", "search.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr == "error: out must be given with --multirun, for example out=DIR\n"
+
+
+def result(seed: int = 1, deals: int = 9, second: str = "b") -> TournamentResult:
+    return run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer(second)], deals=deals, seed=seed)
+
+
+def test_the_gap_between_points_is_paired_by_deal() -> None:
+    best = result()
+    assert best.advantage == pytest.approx(best.columns[0].comparisons[0].advantage)
+    assert best.advantage_by_deal.mean() == pytest.approx(best.advantage)
+    shift = np.linspace(-1, 0.5, 9)
+    sign = 1 if best.lower_is_better else -1
+    other = replace(best, by_deal={**best.by_deal, "a": (np.array(best.by_deal["a"]) - sign * shift).tolist()})
+    gap, low, high = behind(best, other) or pytest.fail("same deals")
+    expected = stats.ttest_1samp(shift, 0).confidence_interval(0.95)
+    assert (gap, low, high) == pytest.approx((shift.mean(), *expected))
+    assert behind(best, result(seed=2)) is None and behind(best, result(deals=8)) is None
+    assert behind(best, replace(best, by_deal={})) is None  # a record of before deals were kept
+
+
+def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
+    one = Tournament(settings, ("hearts_rules", "random"), "", deals=5, seed=1, deals_per_task=0)
+    tasks = one.tasks(match=3)
+    assert [(task.first, task.count, task.match) for task in tasks] == [(0, 1, 3), (1, 2, 3), (3, 2, 3)]
+    two = replace(one, players=("random", "hearts_rules"), deals=2)
+    order: list[int] = []
+
+    def backwards(tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+        for task, matches in Evaluator().evaluate(reversed([*tasks]), on_progress):
+            order.append(task.match)
+            yield task, matches
+
+    results = dict(play_tournaments([one, two], backwards))
+    assert order == [1, 0, 0, 0]
+    assert results[0].by_deal["hearts_rules"][:2] == results[1].by_deal["hearts_rules"]
