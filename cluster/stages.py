@@ -4,6 +4,7 @@ Stages take turns, so where the machines cannot hold all of them at once the act
 the next; where they can, they stay and nothing is loaded twice.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class Stages:
         self._at_once = at_once
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
+        self._starting = threading.Lock()
         self._lost = 0
         self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
 
@@ -87,7 +89,7 @@ class Stages:
     @property
     def lost_items(self) -> int:
         """Pieces of work done again because their actor died."""
-        return self._lost + sum(pool.lost_items for pool in self._pools.values())
+        return self._lost + sum(pool.lost_items for pool in [*self._pools.values()])
 
     def close(self) -> None:
         """End all actors."""
@@ -100,14 +102,15 @@ class Stages:
         self.close()
 
     def _pool(self, name: str) -> ActorPool[Any]:
-        if name not in self._pools:
-            if not self._together:
-                beside = self._at_once if name in self._at_once else ()
-                self._end([other for other in self._pools if other not in beside])
-            stage = self._stages[name]
-            size = 1 if stage.together else stage.request.count
-            self._pools[name] = ActorPool(lambda _: _start(stage), size, self._cluster.max_attempts)
-        return self._pools[name]
+        with self._starting:
+            if name not in self._pools:
+                if not self._together:
+                    beside = self._at_once if name in self._at_once else ()
+                    self._end([other for other in self._pools if other not in beside])
+                stage = self._stages[name]
+                size = 1 if stage.together else stage.request.count
+                self._pools[name] = ActorPool(lambda _: _start(stage), size, self._cluster.max_attempts)
+            return self._pools[name]
 
     def _end(self, names: Iterable[str]) -> None:
         for name in names:

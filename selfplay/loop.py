@@ -21,8 +21,8 @@ from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
-from selfplay.overlap import StoppedError, at_once, newest_known
-from selfplay.plan import ShardPlan, check_shard, plan_shards, replayed
+from selfplay.overlap import StoppedError, at_once
+from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 
 _LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
@@ -109,7 +109,7 @@ class Loop:
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
         config = self._config
-        accepted = self._evaluation.accepted(newest_known(iteration, config.selfplay.overlap))
+        accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
         seed, cooperative = config.run.seed, self._game.cooperative
         plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
         return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]

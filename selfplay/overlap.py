@@ -1,13 +1,6 @@
 """Two stages at the same time (``selfplay.overlap``): a network is trained while the next iteration's games are played.
 
-| iteration | plays with the networks | while this one trains | its training starts from |
-|---|---|---|---|
-| 0 | none | | fresh weights |
-| 1 | 0 | | 0 |
-| 2 | 0 | 1 | 1 |
-| n > 2 | 0 .. n - 2 | n - 1 | n - 1 |
-
-What an iteration plays with is known before the training beside it begins, and no clock decides anything.
+What an iteration plays with is planned (``selfplay.plan.known_networks``); no clock decides anything but the wall time.
 """
 
 import threading
@@ -21,12 +14,6 @@ B = TypeVar("B")
 
 class StoppedError(Exception):
     """This stage was told to stop, because the one beside it has failed or the command was interrupted."""
-
-
-def newest_known(iteration: int, overlap: bool) -> int:
-    """How many networks, from the first, an iteration may play with: those finished when its games begin. Iteration 1
-    waits for the first."""
-    return max(iteration - 1, min(iteration, 1)) if overlap else iteration
 
 
 def at_once(aside: Callable[[], A], here: Callable[[], B], stop: threading.Event) -> tuple[A, B]:

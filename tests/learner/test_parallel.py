@@ -12,10 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cluster.errors import UserError
+from cluster.errors import PeerLostError, UserError
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
-from learner.training.parallel import Group, PeerLostError
+from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from learner.training.train import Progress, train
 from tests.learner.material import branched_shard, shard_of

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from cluster.progress import OnProgress
 from games.shards import shard_info
 from learner.training.task import TrainingTask
 from selfplay.config import TrainConfig
-from selfplay.evaluation import OnProgress
 from selfplay.generator import ShardReport
-from selfplay.overlap import StoppedError, at_once, newest_known
-from selfplay.plan import ShardPlan
+from selfplay.overlap import StoppedError, at_once
+from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 from tests.selfplay.test_gate import decide
@@ -69,8 +69,8 @@ def assert_equal_runs(ours: Path, theirs: Path) -> None:
 
 
 def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_train(finished: Path) -> None:
-    assert [newest_known(iteration, overlap=True) for iteration in range(5)] == [0, 1, 1, 2, 3]
-    assert [newest_known(iteration, overlap=False) for iteration in range(5)] == [0, 1, 2, 3, 4]
+    assert [known_networks(iteration, overlap=True) for iteration in range(5)] == [0, 1, 1, 2, 3]
+    assert [known_networks(iteration, overlap=False) for iteration in range(5)] == [0, 1, 2, 3, 4]
     assert [networks(finished, i) for i in (0, 1, 2, 3)] == [[], ["000"], ["000"], ["000", "001"]]
 
 
