@@ -8,13 +8,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test check format docs bench install
+.PHONY: train test chaos soak check format docs bench install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
 test: $(READY)
 	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 2  # a crash says where
+
+chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, damaged files
+	$(BIN)/python -m pytest -m chaos
+	$(BIN)/python -m tests.chaos
+
+SECONDS ?= 3600
+soak: $(READY)  # an hour of iterations in one command; memory must stay flat
+	$(BIN)/python -m tests.soak --seconds $(SECONDS)
 
 check: $(READY)
 	$(BIN)/ruff check

@@ -35,7 +35,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from cluster.errors import UserError
+from cluster.errors import UserError, WorkFailedError
 from cluster.sweeps import (
     Point,
     PointFailed,
@@ -151,6 +151,11 @@ class _Command(Generic[T]):
                 traceback.print_exc()
             failed = PointFailed(2, str(error) if isinstance(error, UserError) else explain(error))
             print(f"error: {failed.message}", file=sys.stderr)
+        except WorkFailedError as error:  # names what failed and how; a traceback of this process says nothing more
+            if self._show_traceback:
+                traceback.print_exc()
+            failed = PointFailed(1, str(error))
+            print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         except Exception as error:
             traceback.print_exc()
             failed = PointFailed(1, repr(error))

@@ -58,6 +58,9 @@ class ClusterConfig:
     learner_gpus: float = 0.0
     max_attempts: int = 3
     """How often a piece of work is tried whose actor died."""
+    item_timeout_s: float = 0.0
+    """Seconds without an answer after which an actor counts as hung and is replaced; 0 for two minutes. See
+    docs/faults.md."""
 
     @property
     def place(self) -> str:

@@ -68,6 +68,7 @@ COMMANDS = {
         "search.play.config:PlayConfig",
         "hearts players=[hearts_rules]",
     ),
+    "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }

@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from cluster.errors import UserError
+
 DIGESTS_FILE = "digests.json"
 
 
@@ -26,7 +28,7 @@ def write_digests(directory: Path) -> None:
 def check_digests(directory: Path, names: Sequence[str] | None = None) -> None:
     """Check files (``names``; all that have a digest) of a directory. One that came without digests is taken as it is.
 
-    Raises ``ValueError`` naming a file that is missing or was changed since it was published.
+    Raises ``UserError`` naming a file that is missing or was changed since it was published.
     """
     record = directory / DIGESTS_FILE
     if not record.is_file():
@@ -34,13 +36,13 @@ def check_digests(directory: Path, names: Sequence[str] | None = None) -> None:
     try:
         digests: dict[str, str] = dict(json.loads(record.read_text()))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
+        raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
     for name in digests if names is None else names:
         file = directory / name
         if not file.is_file():
-            raise ValueError(f"{file}: no such file; restore {directory} or remove it")
+            raise UserError(f"{file}: no such file; restore {directory} or remove it")
         if digests.get(name) != digest_of(file):
-            raise ValueError(
+            raise UserError(
                 f"{file}: is damaged, its bytes are not those that {DIGESTS_FILE} was written for; restore {directory} "
                 "or remove it"
             )

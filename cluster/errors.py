@@ -1,5 +1,6 @@
-"""The error that is the user's to mend."""
+"""The errors that end a command in a message of its own instead of a traceback of the driver's."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,35 @@ class UserError(ValueError):
 
 class PeerLostError(RuntimeError):
     """Another of those that work together has ended, or does not answer any more."""
+
+
+class WorkFailedError(RuntimeError):
+    """A piece of work raised, or whoever did it kept dying: commands print the message, which names it, and end with
+    exit code 1. The same command resumes."""
+
+
+_MENDED_BY_USER = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space or have the quota raised",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EROFS: "make it writable or choose another directory",
+    errno.EACCES: "make it writable or choose another directory",
+    errno.EPERM: "make it writable or choose another directory",
+}
+
+
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Turn what only the user can mend about a place to write to (a full or read-only disk) into ``UserError``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _MENDED_BY_USER:
+            raise
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}); {_MENDED_BY_USER[error.errno]}, then give the same command "
+            "again"
+        ) from error
 
 
 @contextmanager

@@ -1,10 +1,13 @@
-"""A pool of Ray actors that finishes its work though actors die.
+"""A pool of Ray actors that finishes its work though actors die or hang.
 
 Items of work must be idempotent: one whose actor died is done again, elsewhere, from the beginning. Every item's
 result is yielded exactly once.
+
+A hang is a death that nobody reports. An actor that is asked how far it is and does not answer has been stopped, or
+has lost its machine. One that answers, and says the same again and again for many times as long as any item before
+took, is stuck. Both are killed, and so is one that never comes out of its constructor.
 """
 
-import contextlib
 import logging
 import time
 from collections import deque
@@ -13,23 +16,30 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import ray
+from ray._private.state import actors as actor_table
 from ray.actor import ActorHandle
-from ray.exceptions import ObjectLostError, RayActorError, RayTaskError, WorkerCrashedError
+from ray.exceptions import RayActorError, RayError, RaySystemError, RayTaskError
 
-from cluster.errors import UserError
+from cluster.errors import UserError, WorkFailedError
 
 T = TypeVar("T")
 
-_LOST = (RayActorError, ObjectLostError, WorkerCrashedError)
-"""What says that an actor or its machine has gone, and nothing about the item."""
-_SAY_WAITING_SECONDS = 60.0
+Ask = Callable[[ActorHandle], Any]
+"""Starts a quick question to an actor, which a thread of its own answers while another works; gives the reference."""
+
 _TICK_SECONDS = 1.0
+_MOST_SECONDS = 2.0
+"""What a tick counts at most: a driver that was stopped itself, or was busy with a result, blames nobody."""
+_SAY_WAITING_SECONDS = 60.0
+_SILENT_SECONDS = 120.0
+"""Longest time without an answer. Python answers no question while a compiled kernel holds the interpreter."""
+_STUCK_SECONDS = 600.0
+_STUCK_ITEMS = 10
+"""Longest time without progress: so many times the slowest item so far, and no less than the seconds above."""
+_FEW_ITEMS = 3
+"""Fewer items than this say nothing of how long one takes."""
 
 log = logging.getLogger(__name__)
-
-
-class WorkFailedError(RuntimeError):
-    """An item raised, or its actors kept dying; the message names it."""
 
 
 @dataclass
@@ -49,10 +59,48 @@ class _Worker(Generic[T]):
     actor: ActorHandle
     reference: Any
     """Done once the actor has what it is at behind it: its constructor or an item; None if it is at nothing."""
+    started: bool = False
+    """Whether its constructor is behind it."""
     item: _Item[T] | None = None
     """What it is at; None for its constructor, and for an item that nobody waits for any more."""
+    began: float = 0.0
+    """When it was given the item (monotonic seconds)."""
     deaths: int = 0
     """Actors that have died in this place since it finished an item."""
+    question: Any = None
+    """How far it is: asked, and not answered yet."""
+    answer: Any = None
+    """The last answer since it has been at this; None before the first."""
+    silent: float = 0.0
+    """Seconds that ``question`` has waited for an answer."""
+    still: float = 0.0
+    """Seconds since it began with what it is at, or its answer last changed."""
+    killed_for: str = ""
+    """Why the pool has killed it; empty while it has not."""
+
+    def set_to(self, reference: Any, item: _Item[T] | None = None) -> None:
+        """Note what the actor is at from now on."""
+        self.reference, self.item, self.began = reference, item, time.monotonic()
+        self.question = self.answer = None
+        self.silent = self.still = 0.0
+
+    def hear(self, ask: Ask, seconds: float) -> None:
+        """Take its answer if there is one, and ask again; ``seconds`` have passed since the last call."""
+        self.still += seconds
+        if self.question is not None:
+            self.silent += seconds
+            if not ray.wait([self.question], timeout=0)[0]:
+                return
+            answered, self.question, self.silent = self.question, None, 0.0
+            try:
+                answer = ray.get(answered)
+            except RayTaskError:
+                raise
+            except RayError:
+                return  # it has died, which ``reference`` tells too
+            if answer != self.answer:
+                self.answer, self.still = answer, 0.0
+        self.question = ask(self.actor)
 
 
 class ActorPool(Generic[T]):
@@ -61,7 +109,14 @@ class ActorPool(Generic[T]):
     Actors are started at once. Use as a context manager, or call ``close``.
     """
 
-    def __init__(self, factory: Callable[[int], ActorHandle], size: int, max_attempts: int = 3) -> None:
+    def __init__(
+        self,
+        factory: Callable[[int], ActorHandle],
+        size: int,
+        max_attempts: int = 3,
+        ask: Ask | None = None,
+        item_timeout_s: float = 0.0,
+    ) -> None:
         """Start the actors.
 
         Args:
@@ -69,9 +124,20 @@ class ActorPool(Generic[T]):
             size: number of actors, at least 1.
             max_attempts: how often an item is tried whose actor dies under it, and how many actors in a row may die in
                 a place without finishing anything.
+            ask: asks an actor how far it is, about once a second; the answer is any value that changes as it goes on.
+                Without it a hang inside an item goes unnoticed.
+            item_timeout_s: seconds without an answer after which an actor counts as hung; 0 for two minutes. One that
+                answers counts as hung when nothing has changed for ten times the slowest item so far, and for no less
+                than these seconds (0: ten minutes).
         """
         self._factory = factory
         self._max_attempts = max_attempts
+        self._ask = ask
+        self._silent_limit = item_timeout_s or _SILENT_SECONDS
+        self._still_limit = item_timeout_s or _STUCK_SECONDS
+        self._items_done = 0
+        self._slowest = 0.0
+        self._watched = self._said = time.monotonic()
         self.lost_items = 0
         """Items done again so far because their actor died."""
         self._workers: list[_Worker[T]] = []
@@ -83,42 +149,32 @@ class ActorPool(Generic[T]):
         self,
         items: Iterable[T],
         call: Callable[[ActorHandle, T], Any],
-        while_waiting: Callable[[], None] = lambda: None,
+        on_answers: Callable[[list[Any]], None] = lambda answers: None,
+        name: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
-            while_waiting: called about once a second while nothing has come.
+            on_answers: called about once a second with the last answers to ``ask`` of the actors that are at an item.
+            name: what messages call an item.
 
         Raises:
-            WorkFailedError: an item raised, its actor died ``max_attempts`` times, or an actor cannot be constructed.
+            WorkFailedError: an item raised, its actor died ``max_attempts`` times, an actor cannot be constructed, or
+                the cluster has lost the driver's machine.
             UserError: an item raised one.
         """
         waiting = deque(_Item(value) for value in items)
         try:
             self._hand_out(waiting, call)
             while waiting or any(worker.item for worker in self._workers):
-                finished = self._finish(self._next_done(while_waiting), waiting)
+                finished = self._finish(self._next_done(on_answers), waiting, name)
                 self._hand_out(waiting, call)  # before the caller takes its time over a result
                 yield from finished
         finally:
             for worker in self._workers:
                 worker.item = None
-
-    def ask(self, call: Callable[[ActorHandle], Any]) -> list[Any]:
-        """Answers to a quick question from the actors that are at an item, as far as they come within a second.
-
-        An actor answers while it works only if it has more than one thread (``max_concurrency``).
-        """
-        asked = [call(worker.actor) for worker in self._workers if worker.item is not None]
-        done, _ = ray.wait(asked, num_returns=len(asked), timeout=_TICK_SECONDS)
-        answers = []
-        for reference in done:
-            with contextlib.suppress(*_LOST):
-                answers.append(ray.get(reference))
-        return answers
 
     def close(self) -> None:
         """End the actors."""
@@ -132,71 +188,130 @@ class ActorPool(Generic[T]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    # ---- handing out and taking back
+
     def _hand_out(self, waiting: deque[_Item[T]], call: Callable[[ActorHandle, T], Any]) -> None:
         """Give items to actors that are at nothing."""
         for worker in self._workers:
             if waiting and worker.reference is None:
-                worker.item = waiting.popleft()
-                worker.reference = call(worker.actor, worker.item.value)
+                item = waiting.popleft()
+                worker.set_to(call(worker.actor, item.value), item)
 
-    def _next_done(self, while_waiting: Callable[[], None]) -> _Worker[T]:
+    def _next_done(self, on_answers: Callable[[list[Any]], None]) -> _Worker[T]:
         """The next worker that has behind it what it was at."""
         busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
-        starting = sum(worker.item is None for worker in busy.values())
-        said = time.monotonic()
         while True:
             done, _ = ray.wait([*busy], timeout=_TICK_SECONDS)
+            if time.monotonic() - self._watched >= _TICK_SECONDS:
+                self._watch(list(busy.values()))
+                on_answers([worker.answer for worker in busy.values() if worker.item and worker.answer is not None])
             if done:
                 return busy[done[0]]
-            while_waiting()
-            if starting and time.monotonic() - said >= _SAY_WAITING_SECONDS:
-                said = time.monotonic()
-                log.warning("%d of %d actors wait for room in the cluster", starting, len(self._workers))
 
-    def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]]) -> list[tuple[T, Any]]:
+    def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
         """The item of a worker that is done, and its result; nothing where the worker has started, or has died."""
-        item, reference = worker.item, worker.reference
-        worker.item = worker.reference = None
+        item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
+        worker.set_to(None)
         try:
             result = ray.get(reference)
         except RayTaskError as error:
             if item is None:
                 return []
-            raise _failure(item.value, error) from error
-        except _LOST as error:
+            raise _failure(name(item.value), error) from error
+        except RayError as error:  # says that the actor or its machine has gone, and nothing about the item
             if item is not None:
-                self._note_death(item, error)
+                self._note_death(item, name(item.value), worker.killed_for or _reason(error))
                 waiting.appendleft(item)
             self._replace(worker, error)
             return []
+        worker.started = True
         if item is None:
             return []
         worker.deaths = 0
+        self._items_done += 1
+        self._slowest = max(self._slowest, seconds)
         return [(item.value, result)]
 
-    def _note_death(self, item: _Item[T], error: Exception) -> None:
+    def _note_death(self, item: _Item[T], name: str, reason: str) -> None:
         """An actor has died over an item: it is to be done again, unless it has used its tries."""
         item.deaths += 1
         if item.deaths >= self._max_attempts:
-            raise WorkFailedError(f"{item.value}: {item.deaths} actors died over it ({error})") from error
-        log.warning("%s: its actor died (%s); doing it again", item.value, str(error).partition("\n")[0])
+            raise WorkFailedError(f"{name}: {item.deaths} actors died over it ({reason})")
+        log.warning("%s: its actor died (%s); doing it again", name, reason)
         self.lost_items += 1
 
-    def _replace(self, worker: _Worker[T], error: Exception) -> None:
+    def _replace(self, worker: _Worker[T], error: RayError) -> None:
         """Put a new actor in the place of a dead one."""
+        reason = worker.killed_for or _reason(error)
         worker.deaths += 1
         if isinstance(error, RayActorError) and error.actor_init_failed:
             raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
         if worker.deaths > self._max_attempts:
-            raise WorkFailedError(f"actor {worker.index}: {worker.deaths} died in a row ({error})") from error
+            raise WorkFailedError(f"actor {worker.index}: {worker.deaths} died in a row ({reason})") from error
         ray.kill(worker.actor)  # one that is merely out of reach must not go on
-        worker.actor = self._factory(worker.index)
-        worker.reference = worker.actor.__ray_ready__.remote()
+        worker.actor, worker.started, worker.killed_for = self._factory(worker.index), False, ""
+        worker.set_to(worker.actor.__ray_ready__.remote())
+
+    # ---- watching
+
+    def _watch(self, busy: list[_Worker[T]]) -> None:
+        """Hear from those who are at something, and kill who has hung; Ray ends stopped processes too."""
+        now = time.monotonic()
+        seconds, self._watched = min(now - self._watched, _MOST_SECONDS), now
+        without_room = 0
+        for worker in busy:
+            if worker.started:
+                if self._ask is not None:
+                    worker.hear(self._ask, seconds)
+            elif _has_process(worker.actor):
+                worker.still += seconds
+            else:
+                without_room += 1
+            if not worker.killed_for and (reason := self._hung(worker)):
+                worker.killed_for = reason
+                ray.kill(worker.actor)
+        if without_room and not _own_node_lives():
+            raise WorkFailedError("Ray has died on this machine (its raylet); give the same command again")
+        if without_room and now - self._said >= _SAY_WAITING_SECONDS:
+            self._said = now
+            log.warning("%d of %d actors wait for room in the cluster", without_room, len(self._workers))
+
+    def _hung(self, worker: _Worker[T]) -> str:
+        """Why a worker counts as hung; empty if it does not."""
+        if worker.silent > self._silent_limit:
+            return f"no answer for {worker.silent:.0f} s, cluster.item_timeout_s"
+        if not worker.started:
+            limit = max(self._still_limit, _STUCK_SECONDS)
+            return f"not started after {worker.still:.0f} s" if worker.still > limit else ""
+        if self._items_done >= _FEW_ITEMS and worker.still > max(self._still_limit, _STUCK_ITEMS * self._slowest):
+            return f"no progress for {worker.still:.0f} s; the slowest item before took {self._slowest:.0f} s"
+        return ""
 
 
-def _failure(item: Any, error: RayTaskError) -> Exception:
+def _own_node_lives() -> bool:
+    """Whether the cluster still counts the driver's machine; it starts no actor for a driver on a lost one."""
+    own = ray.get_runtime_context().get_node_id()
+    return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())
+
+
+def _has_process(actor: ActorHandle) -> bool:
+    """Whether the cluster has found room for an actor that has not started yet: its constructor is under way."""
+    try:
+        return bool(actor_table(actor._actor_id.hex()).get("Pid"))
+    except RaySystemError:  # a driver outside the cluster (ray://) cannot know
+        return False
+
+
+def _reason(error: RayError) -> str:
+    """Why an actor died, in Ray's words, of which there are many."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    because = next((line for line in lines if " because " in line), lines[0])
+    return because.partition(". ")[0].rstrip(".")
+
+
+def _failure(name: str, error: RayTaskError) -> Exception:
     """The exception to raise for an item that raised."""
     cause = error.cause
-    if isinstance(cause, UserError):
-        return UserError(f"{item}: {cause}")
-    return WorkFailedError(f"{item}: {error}")
+    if isinstance(cause, UserError):  # it names what is to be mended, which is seldom the item
+        return cause
+    return WorkFailedError(f"{name}: {error}")

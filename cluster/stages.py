@@ -6,7 +6,7 @@ the next; where they can, they stay and nothing is loaded twice.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -73,18 +73,23 @@ class Stages:
             )
 
     def run(
-        self, name: str, items: Iterable[T], call: Callable[[Any, T], Any], on_progress: OnProgress
+        self,
+        name: str,
+        items: Iterable[T],
+        call: Callable[[Any, T], Any],
+        on_progress: OnProgress,
+        label: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and ask them now and then how far they are; see ``ActorPool.run``."""
-        pool = self._pool(name)
+        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
+        messages call an item."""
 
-        def ask() -> None:
+        def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
-            for answer in pool.ask(lambda actor: actor.progress.options(concurrency_group=WATCH).remote()):
+            for answer in answers:
                 so_far.update(answer)
             on_progress(so_far)
 
-        return pool.run(items, call, ask)
+        return self._pool(name).run(items, call, add_up, label)
 
     @property
     def lost_items(self) -> int:
@@ -108,8 +113,13 @@ class Stages:
                     beside = self._at_once if name in self._at_once else ()
                     self._end([other for other in self._pools if other not in beside])
                 stage = self._stages[name]
-                size = 1 if stage.together else stage.request.count
-                self._pools[name] = ActorPool(lambda _: _start(stage), size, self._cluster.max_attempts)
+                self._pools[name] = ActorPool(
+                    lambda _: _start(stage),
+                    1 if stage.together else stage.request.count,
+                    self._cluster.max_attempts,
+                    ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
+                    item_timeout_s=self._cluster.item_timeout_s,
+                )
             return self._pools[name]
 
     def _end(self, names: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ import pyarrow
 import pyarrow.fs
 
 from cluster.digests import DIGESTS_FILE
-from cluster.errors import UserError
+from cluster.errors import UserError, writing
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
@@ -75,28 +75,34 @@ def read_text(path: str | Path) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """A whole JSON file. Raises ``FileNotFoundError``, and ``ValueError`` naming the file if it is not JSON."""
+    """A whole JSON file. Raises ``FileNotFoundError``, and ``UserError`` naming the file if it is not JSON."""
     try:
         return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is not JSON ({error}); remove it to have it written again") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}); remove it to have it written again") from error
 
 
 def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
     """Write or replace a small file, its directory made if need be; readers see the old content or the new."""
     filesystem, name = resolve(path)
-    filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+    with writing(path):
+        filesystem.create_dir(name.rpartition("/")[0], recursive=True)
     if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
         with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
             stream.write(data)
         return
     target = Path(name)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(target)
+    with writing(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a full disk has no room for it
+            raise
+        temporary.replace(target)
 
 
 def write_json_atomic(path: str | Path, value: Any) -> None:
@@ -108,9 +114,14 @@ def write_directory_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
     temporary = path.with_name(f"{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    write(temporary)
-    publish_directory(temporary, path)
+    with writing(path):
+        temporary.mkdir(parents=True)
+        try:
+            write(temporary)
+        except OSError:
+            shutil.rmtree(temporary, ignore_errors=True)  # a full disk has no room for it
+            raise
+        publish_directory(temporary, path)
 
 
 def publish_directory(source: str | Path, target: str | Path, last: Sequence[str] = ()) -> None:
@@ -219,8 +230,10 @@ def run_lock(directory: str | Path) -> Iterator[None]:
         yield
         return
     local = Path(resolve(directory)[1])
-    local.mkdir(parents=True, exist_ok=True)
-    with (local / ".lock").open("a+") as file:
+    with writing(directory):
+        local.mkdir(parents=True, exist_ok=True)
+        file = (local / ".lock").open("a+")
+    with file:
         file.seek(0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

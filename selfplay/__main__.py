@@ -24,7 +24,9 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
-from selfplay.report import report
+from selfplay.recorded import SETTINGS_FILE
+from selfplay.report.page import write_comparison, write_page
+from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import RayWorkers
 
@@ -39,15 +41,26 @@ def main(config: TrainConfig) -> float | None:
     run = RunDirectory(config.run.dir)
     with storage.run_lock(run.root):
         run.check(config)
-        if run.finished(config.selfplay.iterations) and Evaluation(config, run).complete():
+        complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
+        if complete:
             Console().print(f"{run.root}: finished")
         else:
             print(*memory, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
+        page = run.result("report.html")
+        print(f"report: {page if complete and storage.exists(page) else write_page(run.root)}")
     evaluation = Evaluation(config, run)
     results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
     return next((result.advantage for result in results), None)
+
+
+def compare(directory: str) -> None:
+    """Write a page about all the runs below the directory of a sweep."""
+    runs = [f"{directory.rstrip('/')}/{name}" for name in storage.list_names(directory)]
+    begun = [root for root in runs if storage.exists(f"{root}/{SETTINGS_FILE}")]
+    if begun:
+        print(f"comparison: {write_comparison(begun, directory.rstrip('/') + '/comparison.html')}")
 
 
 def _check(config: TrainConfig) -> list[str]:
@@ -128,4 +141,4 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
 
 
 if __name__ == "__main__":
-    cli.run("train", TrainConfig, main, output_key="run.dir")
+    cli.run("train", TrainConfig, main, output_key="run.dir", after_sweep=compare)

@@ -68,11 +68,13 @@ class Loop:
         """Do everything that is missing."""
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log(iteration, {"iteration": iteration})
-            if not storage.exists(self._run.metrics(iteration)):
+            if not self._run.trained(iteration):
                 self._run.write_state(iteration, "generate")
-                figures = self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
+                path = self._run.metrics(iteration)
+                figures = dict(storage.read_json(path)) if storage.exists(path) else {}
+                figures |= self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
                 figures |= self._train_and_play_ahead(iteration)
-                storage.write_json_atomic(self._run.metrics(iteration), figures)
+                storage.write_json_atomic(path, figures)
             self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
             self._metrics.flush()

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -10,6 +10,8 @@ from yaml import YAMLError
 
 from cluster import storage
 from cluster.errors import UserError
+
+T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
@@ -55,6 +57,15 @@ def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
         elif field.name not in recorded and field.default is not dataclasses.MISSING:
             whole[field.name] = field.default
     return whole
+
+
+def typed(settings: Mapping[str, Any], schema: type[T]) -> T:
+    """A group of recorded settings as its dataclass. ``UserError`` where it does not fit."""
+    try:
+        built = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), settings))
+    except (OmegaConfBaseException, ValueError) as error:
+        raise UserError(f"the settings recorded do not fit this version ({str(error).splitlines()[0]})") from error
+    return built  # type: ignore[return-value]
 
 
 def first_difference(

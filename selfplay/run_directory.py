@@ -68,11 +68,16 @@ class RunDirectory:
         """A file among the results."""
         return f"{self.root}/results/{name}"
 
+    def trained(self, iteration: int) -> bool:
+        """Whether an iteration has its network. One that was damaged and removed is trained again."""
+        return storage.exists(self.metrics(iteration)) and storage.exists(self.checkpoint(iteration))
+
     def finished(self, iterations: int) -> bool:
-        """Whether a command that asked for no fewer iterations than this came to its end."""
+        """Whether a command that asked for no fewer iterations came to its end, and its networks are there."""
         path = f"{self.root}/state.json"
         state = storage.read_json(path) if storage.exists(path) else {}
-        return state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
+        came_to_its_end = state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
+        return came_to_its_end and all(self.trained(iteration) for iteration in range(iterations + 1))
 
     # ---- config and state
 

@@ -46,7 +46,9 @@ class RayWorkers(Stages):
         """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
         checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
-        ((_, metrics),) = self.run(LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress)
+        ((_, metrics),) = self.run(
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+        )
         return dict(metrics)
 
     def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
@@ -58,5 +60,8 @@ def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
     """Have generators play shards, each to its path, in whatever order they are finished."""
-    for _, report in stages.run(GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress):
+    done = stages.run(
+        GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
+    )
+    for _, report in done:
         yield report

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from cluster import storage
 from cluster.digests import check_digests, digest_of, write_digests
@@ -58,7 +58,8 @@ def write_model(directory: Path, net: PolicyValueNet, game: Game, dtype: torch.d
     """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
     (directory / CONFIG_FILE).write_text(json.dumps(config_record(net.arch, game, dtype), indent=2) + "\n")
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in net.state_dict().items()}
-    save_file(tensors, directory / WEIGHTS_FILE, metadata={"format": "pt"})
+    # Unlike save_file, which has an error of its own, this says OSError of a full disk.
+    (directory / WEIGHTS_FILE).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
 def save_weights(path: str | Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
@@ -111,11 +112,16 @@ def read_config(directory: Path) -> dict[str, Any]:
         raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         if not (directory / name).is_file():
-            raise ValueError(f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+            raise ValueError(
+                f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
+                f"{directory} or remove it"
+            )
     try:
         config: dict[str, Any] = json.loads((directory / CONFIG_FILE).read_text())
     except ValueError as error:
-        raise ValueError(f"{directory / CONFIG_FILE}: is not JSON ({error})") from error
+        raise ValueError(
+            f"{directory / CONFIG_FILE}: is not JSON ({error}); restore {directory} or remove it"
+        ) from error
     if config.get("model_type") != MODEL_TYPE:
         raise ValueError(f"{directory / CONFIG_FILE}: model_type is {config.get('model_type')!r}, not {MODEL_TYPE!r}")
     return config
@@ -126,14 +132,21 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     try:
         return load_file(file)
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{file}: cannot be read as safetensors ({error})") from error
+        raise ValueError(
+            f"{file}: cannot be read as safetensors ({error}); restore {file.parent} or remove it"
+        ) from error
 
 
 def checkpoint_id(checkpoint: str | Path) -> str:
-    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` without one."""
+    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` where it is missing
+    or damaged."""
     weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
-        raise ValueError(f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+        raise ValueError(
+            f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
+            f"{weights.parent} or remove it"
+        )
+    check_digests(weights.parent, [WEIGHTS_FILE])
     return digest_of(weights)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 
 from cluster import storage
+from cluster.errors import UserError
 from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
-from games.shards import read_shards
+from games.shards import ShardError, read_shards
 from learner.model.told import NOTHING, Rules, Told
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import real_prefixes, stratified_positions, tell
@@ -84,7 +85,10 @@ def load_data(
 ) -> TrainingData:
     """Read shards, with their branches if they weigh anything, and set validation deals apart. ``ValueError`` naming
     shards or rows that cannot be trained on."""
-    sequences = read_shards(shards, game)
+    try:
+        sequences = read_shards(shards, game)
+    except ShardError as error:
+        raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
     if branch_weight and (sequences.branches is None or not len(sequences.branches.place)):

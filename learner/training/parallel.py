@@ -17,7 +17,7 @@ import torch
 import torch.distributed
 from torch.nn.utils import parameters_to_vector
 
-from cluster.errors import PeerLostError
+from cluster.errors import PeerLostError, UserError
 
 _c10d: Any = torch.distributed  # which exports none of its classes to type checkers
 
@@ -92,13 +92,13 @@ class Group:
         _spread(flat, tensors)
 
     def agree(self, step: int, settings: Mapping[str, Any]) -> int:
-        """The step that the first learner stands at. ``ValueError`` where another has other settings or data."""
+        """The step that the first learner stands at. ``UserError`` where another has other settings or data."""
         digest = hashlib.blake2b(json.dumps(dict(settings), sort_keys=True).encode(), digest_size=7).digest()
         mine = torch.tensor([step, int.from_bytes(digest)], device=self._device)
         said = mine.clone()
         self._asking_peers(lambda: self._connected.broadcast([said], _c10d.BroadcastOptions()).wait())
         if said[0] != FINISHED and said[1] != mine[1]:
-            raise ValueError(
+            raise UserError(
                 f"learner {self.rank} of {self.size}: its shards, first weights, code or precision are not the first "
                 "learner's; all machines must read the same files and, with learner.precision=auto, be of one kind"
             )
@@ -120,7 +120,7 @@ class Group:
     def _connect_gpus(self, store: Any) -> Any:
         nccl = getattr(_c10d, "ProcessGroupNCCL", None)
         if nccl is None:
-            raise ValueError("cluster.learners: this torch has no NCCL; install one that does, or use one learner")
+            raise UserError("cluster.learners: this torch has no NCCL; install one that does, or use one learner")
         return nccl(store, self.rank, self.size, self._timeout)
 
     def _asking_peers(self, ask: Callable[[], Any]) -> Any:

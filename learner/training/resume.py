@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from cluster import storage
 from cluster.digests import check_digests, write_digests
@@ -86,7 +86,10 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs."""
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
-        raise ValueError(f"{file}: no such file; {checkpoint} exists but was not written by the learner")
+        raise ValueError(
+            f"{file}: no such file; {checkpoint} was not written by the learner; remove it, or train into "
+            "another directory"
+        )
     check_digests(checkpoint)
     record = json.loads(file.read_text())
     if record.pop("format", None) != _FORMAT:
@@ -130,6 +133,6 @@ def _write(
         for name, parameter in net.named_parameters()
         for moment in _MOMENTS
     }
-    save_file(tensors, training / _OPTIMIZER_FILE)
+    (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # unlike save_file it says OSError of a full disk
     (training / _STATE_FILE).write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=1) + "\n")
     write_digests(directory)

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
@@ -76,29 +78,28 @@ def train(
         ``validation_sequences`` and every loss as ``validation_loss`` and so on. Nothing for a learner that is not the
         first of its group.
 
-    Raises ``ValueError`` before any training: settings that differ from those ``out`` was begun with, shards or
+    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device. ``PeerLostError`` at any
     time where another learner of the group has gone.
     """
     device, out = device_of(learner_config.device, "learner.device"), Path(out)
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
-    settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
     first = group is None or group.first
-    if first and out.exists():
-        state = read_state(out, settings)
-        if group:
-            group.join(device)
-            group.agree(FINISHED, settings)
-        return state.metrics
+    with blaming_input():
+        settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
+        if first and out.exists():
+            return _finished(out, settings, device, group)
     partial = find_partial(out) if first else None
     num_losses = 3 if learner_config.branch_weight else 2
-    state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
-    if partial:
-        check_dropout(partial, arch, state.random_state.get("learners", 1), group.size if group else 1)
-    net = first_network(game, arch, partial or init_from, seed).to(device)
-    sizes = learner_config.batch_size, learner_config.min_rows
-    data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+    with blaming_input():
+        sizes = learner_config.batch_size, learner_config.min_rows
+        # First of all: a damaged shard is called one, and not another data set than training was begun with.
+        data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+        state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
+        if partial:
+            check_dropout(partial, arch, state.random_state.get("learners", 1), group.size if group else 1)
+        net = first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
     run = _Run(game, net, data, learner_config, state, seed, out, group)
@@ -107,6 +108,15 @@ def train(
     if group and not run.start_together(group):
         return {}
     return run.to_the_end(on_progress or (lambda metrics: None))
+
+
+def _finished(out: Path, settings: dict[str, Any], device: torch.device, group: Group | None) -> dict[str, float]:
+    """The metrics of a finished training; the group is told that there is nothing to do."""
+    state = read_state(out, settings)
+    if group:
+        group.join(device)
+        group.agree(FINISHED, settings)
+    return state.metrics
 
 
 class _Run:

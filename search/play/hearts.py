@@ -1,6 +1,7 @@
 """Pictures of Hearts: names and cards around a table, drawn from one seat's history alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -10,7 +11,7 @@ from games.hearts.cards import PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, Trick, card_text, is_red, stops, table_of
 from search.play.canvas import Canvas, shortened
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause, Scene, final_points
+from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
 
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
 """The face of a card."""
@@ -64,35 +65,68 @@ class HeartsLayout:
         needed = (PASS_SIZE - len(table.passed) if table.passing else 1) if my_turn else 0
         trick = table.tricks[-1] if table.tricks else None
         pause = Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD
-        prompt = _prompt(table, needed)
+        prompt, cards = _prompt(table, needed), self._card_table(table, trick)
         points = final_points(self._game, views) or table.points
-        remarks = _last_trick(table)
-        return Scene(_title(table), self._draw(table), choices, True, needed, prompt, pause, remarks, points)
+        title, remarks, drawn = _title(table), _last_trick(table), _draw(cards)
+        return Scene(title, drawn, choices, True, needed, prompt, pause, remarks, points, cards)
 
-    def _draw(self, table: Table) -> Text:
-        canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)
-        trick = table.tricks[-1] if table.tricks else None
-        for seat, (x, y) in enumerate(_NAME_AT):
-            self._draw_name(canvas, seat, x, y, table.turn == seat)
-            if table.points[seat]:
-                canvas.centre(x, _POINTS_AT[seat], f"{table.points[seat]} point{'s' * (table.points[seat] != 1)}")
-        if trick is not None:
-            _draw_trick(canvas, trick)
-        elif table.turn >= 0:
-            canvas.centre(*_MIDDLE, "You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads")
-        elif table.direction >= 0:
-            canvas.centre(*_MIDDLE, _DIRECTIONS[table.direction])
+    def _card_table(self, table: Table, trick: Trick | None) -> CardTable:
+        places = tuple(
+            Place(name, player, table.turn == seat, table.points[seat], _played(trick, seat))
+            for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
+        )
+        shown: tuple[tuple[str, tuple[Card, ...]], ...] = ()
         if table.passed and (trick is None or len(table.tricks) == 1):
-            _draw_cards(canvas, 9, f"To {_SEATS[table.direction]}", table.passed)
-            _draw_cards(canvas, 10, f"From {_FROM[table.direction]}", table.received)
-        return canvas.text()
+            rows = ((f"To {_SEATS[table.direction]}", table.passed), (f"From {_FROM[table.direction]}", table.received))
+            shown = tuple((label, tuple(map(_face, cards))) for label, cards in rows if cards)
+        return CardTable(places, _middle(table, trick), shown)
 
-    def _draw_name(self, canvas: Canvas, seat: int, x: int, y: int, to_play: bool) -> None:
-        label = _SEATS[seat] + (f" {self._players[seat]}" if self._players[seat] else "")
-        label = ("▸ " if to_play else "") + shortened(label, 19)
-        x = max(x, len(label) // 2)
-        x = min(x, TABLE_WIDTH - (len(label) + 1) // 2)
-        canvas.centre(x, y, label, "bold reverse" if to_play else "bold")
+
+def _face(card: int) -> Card:
+    return Card(card_text(card), is_red(card))
+
+
+def _played(trick: Trick | None, seat: int) -> Card | None:
+    """What a seat has played to a trick."""
+    turn = (seat - trick.leader) % 4 if trick else 4
+    if trick is None or turn >= len(trick.cards):
+        return None
+    return replace(_face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
+
+
+def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
+    """What is said in the middle of the table."""
+    if trick is not None:
+        return (f"{_SEATS[trick.leader]} led", *([f"{_SEATS[trick.winner]} took it"] if trick.complete else []))
+    if table.turn >= 0:
+        return ("You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads",)
+    return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
+
+
+def _draw(table: CardTable) -> Text:
+    """The table in characters."""
+    canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)
+    for place, name_at, points_at, card_at in zip(table.places, _NAME_AT, _POINTS_AT, _CARD_AT, strict=True):
+        _draw_name(canvas, place, *name_at)
+        if place.points:
+            canvas.centre(name_at[0], points_at, f"{place.points:g} point{'s' * (place.points != 1)}")
+        if place.card:
+            draw_card(canvas, *card_at, place.card.name, card_style(place.card.red, place.card.faded))
+    for line, (text, style) in enumerate(zip(table.middle, ("", "bold"), strict=False)):
+        canvas.centre(_MIDDLE[0], _MIDDLE[1] + line, text, style)
+    for line, (label, cards) in enumerate(table.shown):
+        canvas.put(0, 9 + line, f"{label}:")
+        for i, card in enumerate(cards):
+            canvas.put(12 + 4 * i, 9 + line, f"{card.name:>3}", card_style(card.red))
+    return canvas.text()
+
+
+def _draw_name(canvas: Canvas, place: Place, x: int, y: int) -> None:
+    label = place.name + (f" {place.player}" if place.player else "")
+    label = ("▸ " if place.to_play else "") + shortened(label, 19)
+    x = max(x, len(label) // 2)
+    x = min(x, TABLE_WIDTH - (len(label) + 1) // 2)
+    canvas.centre(x, y, label, "bold reverse" if place.to_play else "bold")
 
 
 def draw_card(canvas: Canvas, x: int, y: int, face: str, style: str) -> None:
@@ -105,25 +139,6 @@ def draw_card(canvas: Canvas, x: int, y: int, face: str, style: str) -> None:
 def card_style(red: bool, faded: bool = False) -> str:
     """The style of a card's face."""
     return (FADED_RED if red else FADED_BLACK) if faded else (RED if red else BLACK)
-
-
-def _draw_trick(canvas: Canvas, trick: Trick) -> None:
-    for i, card in enumerate(trick.cards):
-        seat = (trick.leader + i) % 4
-        faded = trick.complete and seat != trick.winner
-        draw_card(canvas, *_CARD_AT[seat], card_text(card), card_style(is_red(card), faded))
-    x, y = _MIDDLE
-    canvas.centre(x, y, f"{_SEATS[trick.leader]} led")
-    if trick.complete:
-        canvas.centre(x, y + 1, f"{_SEATS[trick.winner]} took it", "bold")
-
-
-def _draw_cards(canvas: Canvas, y: int, label: str, cards: tuple[int, ...]) -> None:
-    """A line of small cards."""
-    if cards:
-        canvas.put(0, y, f"{label}:")
-        for i, card in enumerate(cards):
-            canvas.put(12 + 4 * i, y, f"{card_text(card):>3}", card_style(is_red(card)))
 
 
 def _last_trick(table: Table) -> tuple[str, ...]:

@@ -39,6 +39,43 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A card that lies open."""
+
+    name: str
+    """What is written on it."""
+    red: bool
+    faded: bool = False
+    """Whether it has lost its trick."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A seat at a card table."""
+
+    name: str
+    player: str
+    """Who sits there; empty where nobody says."""
+    to_play: bool
+    points: float
+    """Won so far in this hand."""
+    card: Card | None
+    """What it has played to the trick on the table."""
+
+
+@dataclass(frozen=True)
+class CardTable:
+    """A table with cards, for whoever draws it otherwise than in characters."""
+
+    places: tuple[Place, ...]
+    """The observer first, then clockwise."""
+    middle: tuple[str, ...]
+    """Lines of text in the middle."""
+    shown: tuple[tuple[str, tuple[Card, ...]], ...] = ()
+    """Further cards that the observer has seen, in rows with a label."""
+
+
+@dataclass(frozen=True)
 class Scene:
     """A moment of a hand as one seat sees it."""
 
@@ -56,6 +93,8 @@ class Scene:
     """Lines below the points, such as the trick before."""
     points: tuple[float, ...] = ()
     """Points of each seat, the observer's first: at the end of the hand, and before it where a game tells them."""
+    card_table: CardTable | None = None
+    """The table once more, not drawn yet; None for games without cards."""
 
 
 def final_points(game: Game, views: np.ndarray) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cluster.errors import blaming_input
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
@@ -26,14 +27,15 @@ class Engines:
 
     def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
         """The engine over a checkpoint (directory, path or URI) whose values are of a utility by name; empty for the
-        game's default. ``ValueError`` naming what is missing or does not fit."""
+        game's default. ``UserError`` naming what is missing or does not fit."""
         from learner.inference.engine import QueryEngine
         from learner.model.checkpoint import load_weights
 
         key = (checkpoint, utility or self._game.outcomes.default_utility)
         if key not in self._engines:
             values = self._game.outcomes.utility(utility)
-            net = load_weights(checkpoint, self._game)
+            with blaming_input():
+                net = load_weights(checkpoint, self._game)
             self._engines[key] = QueryEngine(net, values, self._config, self._game)
         return self._engines[key]
 

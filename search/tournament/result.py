@@ -143,6 +143,15 @@ def summarize(
     )
 
 
+def lead(result: TournamentResult, column: int = -1) -> tuple[float, float | None, float | None]:
+    """Points a hand that the first entrant is ahead, and the ends of the 95 % interval, None where there is none: with
+    one seat against the others, or in another column of the result."""
+    pair = result.columns[column].comparisons[0]
+    if pair.low is None or pair.high is None or not result.lower_is_better:
+        return pair.advantage, pair.low, pair.high
+    return pair.advantage, -pair.high, -pair.low
+
+
 def lower_is_better(game: Game) -> bool:
     """Whether a seat wants few points: over the outcome labels, its own points and the default utility have a negative
     covariance."""

@@ -37,8 +37,8 @@ def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
     if not path or not storage.exists(path):
         return None
     result = read_result(path)
-    theirs = _flat({**result.settings, **_named(result)})
-    mine = _flat({**tournament.record, **_asked(tournament)})
+    theirs = flat({**result.settings, **_named(result)})
+    mine = flat({**tournament.record, **_asked(tournament)})
     for key in sorted(mine.keys() | theirs.keys()):
         before, now = theirs.get(key), mine.get(key)
         if before != now and not key.startswith(_WHERE):
@@ -66,12 +66,10 @@ def _named(result: TournamentResult) -> dict[str, Any]:
     return {**named, "deals": result.deals, "seed": result.seed}
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings by their whole keys."""
-    flat: dict[str, Any] = {}
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by their whole keys."""
+    found: dict[str, Any] = {}
     for key, value in settings.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+        whole = f"{prefix}{key}"
+        found |= flat(value, f"{whole}.") if isinstance(value, Mapping) and value else {whole: value}
+    return found

@@ -17,7 +17,7 @@ from rich.text import Text
 from cluster import storage
 from cluster.errors import UserError
 from search.tournament.report import interval, signed
-from search.tournament.result import TournamentResult
+from search.tournament.result import TournamentResult, lead
 from search.tournament.statistics import mean_interval
 from search.tournament.stored import read_result
 
@@ -89,8 +89,7 @@ def render_sweep(points: Sequence[SweptPoint]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for point in points:
         result = point.result
-        pair = result.columns[0].comparisons[0]
-        low, high = (pair.low, pair.high) if pair.advantage == pair.delta else (_minus(pair.high), _minus(pair.low))
+        _, low, high = lead(result, column=0)
         gap = None if result is best else behind(best, result)
         table.add_row(
             *(Text(_written(point.values.get(key, "-"))) for key in keys(points)),
@@ -158,7 +157,3 @@ def _order(value: str) -> tuple[bool, float, str]:
         return False, float(value), ""
     except ValueError:
         return True, 0.0, value
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value

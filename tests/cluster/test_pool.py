@@ -11,9 +11,10 @@ import pytest
 import ray
 from ray._private.worker import BaseContext
 
+from cluster import pool as pool_module
 from cluster.connection import actor_options
-from cluster.errors import UserError
-from cluster.pool import ActorPool, WorkFailedError
+from cluster.errors import UserError, WorkFailedError
+from cluster.pool import ActorPool
 
 pytestmark = pytest.mark.usefixtures("ray_connection")
 
@@ -92,7 +93,7 @@ def test_an_exception_in_an_item_ends_the_work_at_once_by_name(tmp_path: Path) -
 
 
 def test_bad_input_found_by_an_actor_stays_bad_input(tmp_path: Path) -> None:
-    with pool(tmp_path) as workers, pytest.raises(UserError, match=r"^14: fourteen is not allowed$"):
+    with pool(tmp_path) as workers, pytest.raises(UserError, match=r"^fourteen is not allowed$"):
         list(workers.run([14], square))
 
 
@@ -126,14 +127,109 @@ def test_actors_that_take_two_calls_answer_while_they_work() -> None:
             return self.asked
 
     answers: list[int] = []
-    with ActorPool[int](lambda _: Slow.options(**actor_options(cpus=0.5)).remote(), 1) as workers:
-        results = workers.run(
-            [2],
-            lambda actor, item: actor.work.remote(item),
-            lambda: answers.extend(workers.ask(lambda a: a.ask.remote())),
-        )
-        assert list(results) == [(2, 2)]
-    assert answers == [1, 2]
+    slow = Slow.options(**actor_options(cpus=0.5))
+    with ActorPool[int](lambda _: slow.remote(), 1, ask=lambda actor: actor.ask.remote()) as workers:
+        assert list(workers.run([3], lambda actor, item: actor.work.remote(item), answers.extend)) == [(3, 3)]
+    assert answers == [1, 2]  # the third ended the item before it was heard
+
+
+@ray.remote(concurrency_groups={"watch": 1})
+class Hanging:
+    """Takes an item for as long as a file is there, and can be asked how far it is."""
+
+    def __init__(self, constructing: str = "") -> None:
+        self.seconds = 0.0
+        self._wait(Path(constructing or "/nowhere"))
+
+    def work(self, item: str) -> int:
+        self._wait(Path(item))
+        return os.getpid()
+
+    def _wait(self, file: Path) -> None:
+        while file.exists():
+            time.sleep(0.05)
+
+    def progress(self, moves: bool) -> float:
+        self.seconds += moves
+        return self.seconds
+
+    def pid(self) -> int:
+        return os.getpid()
+
+
+def hanging(moves: bool = True, constructing: str = "", **settings: Any) -> ActorPool[str]:
+    actor = Hanging.options(**actor_options(cpus=0.5))
+    ask = lambda actor: actor.progress.options(concurrency_group="watch").remote(moves)  # noqa: E731
+    return ActorPool(lambda _: actor.remote(constructing), 1, ask=ask, **settings)
+
+
+def work(actor: Any, item: str) -> Any:
+    return actor.work.remote(item)
+
+
+def test_an_actor_that_was_stopped_is_replaced_and_its_item_done_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (item := tmp_path / "item").touch()
+    with hanging(item_timeout_s=2) as workers:
+        ((_, stopped),) = workers.run(["/nowhere"], work)
+        os.kill(stopped, signal.SIGSTOP)
+
+        def on_answers(answers: list[Any]) -> None:
+            if workers.lost_items:
+                item.unlink(missing_ok=True)
+
+        ((_, replacement),) = workers.run([str(item)], work, on_answers)
+        assert workers.lost_items == 1 and replacement != stopped
+    (line,) = [record.getMessage() for record in caplog.records if "doing it again" in record.getMessage()]
+    assert line.startswith(f"{item}: its actor died (no answer for ") and "cluster.item_timeout_s" in line
+    for _ in range(300):  # Ray kills after five seconds what does not end by itself
+        if not Path(f"/proc/{stopped}").exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the stopped process is still there")
+
+
+def test_an_actor_that_answers_and_makes_no_progress_is_replaced_once_items_have_been_seen(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (item := tmp_path / "item").touch()
+    with hanging(moves=False, item_timeout_s=2) as workers:
+        list(workers.run(["/nowhere"] * 3, work))
+        list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
+        assert workers.lost_items == 1
+    assert "no progress for " in caplog.text and "the slowest item before took 0 s" in caplog.text
+
+
+def test_a_slow_item_that_makes_progress_is_left_alone(tmp_path: Path) -> None:
+    (item := tmp_path / "item").touch()
+    began, answers = time.monotonic(), list[float]()
+
+    def on_answers(now: list[Any]) -> None:
+        answers.extend(now)
+        if time.monotonic() - began > 6:
+            item.unlink(missing_ok=True)
+
+    with hanging(item_timeout_s=2) as workers:
+        list(workers.run(["/nowhere"] * 3, work))
+        list(workers.run([str(item)], work, on_answers))
+        assert workers.lost_items == 0 and len(set(answers)) > 2
+
+
+def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_STUCK_SECONDS", 2.0)
+    (constructing := tmp_path / "constructing").touch()
+    with hanging(constructing=str(constructing)) as workers:
+        first = workers._workers[0].actor
+
+        def on_answers(_: list[Any]) -> None:
+            if workers._workers[0].actor is not first:
+                constructing.unlink(missing_ok=True)
+
+        ((_, pid),) = workers.run(["/nowhere"], work, on_answers)
+        assert pid and workers._workers[0].actor is not first
 
 
 def test_no_work_gives_no_results(tmp_path: Path) -> None:

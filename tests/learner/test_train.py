@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.errors import UserError
 from games.hearts.game import HeartsGame
-from games.shards import ShardError
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import device_of, precision_of
@@ -241,7 +241,7 @@ def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_p
         train(GAME, MODEL, replace(LEARNER, min_rows=1000), shards, out)
     with pytest.raises(ValueError, match=r"nowhere\.parquet: no such file"):
         train(GAME, MODEL, LEARNER, [str(tmp_path / "nowhere.parquet")], out)
-    with pytest.raises(ShardError, match="options"):
+    with pytest.raises(UserError, match="options"):
         train(HeartsGame(jd_bonus=True), MODEL, LEARNER, shards, out)
     with pytest.raises(ValueError, match=r"nowhere/model\.safetensors: no such file"):
         train(GAME, MODEL, LEARNER, shards, out, init_from=tmp_path / "nowhere")

@@ -79,6 +79,8 @@ def test_the_wheel_holds_presets_types_and_licence_and_no_benchmarks(wheel: Path
         (metadata,) = (archive.read(name).decode() for name in names if name.endswith("METADATA"))
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "conf").rglob("*.yaml")} <= names
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
+    templates = ROOT / "selfplay/report/templates"
+    assert {path.relative_to(ROOT).as_posix() for path in templates.iterdir()} <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(PACKAGES)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert "License-Expression: Apache-2.0" in metadata
@@ -125,7 +127,8 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     done = run([installed / "kibitz", "turnament"], cwd=work_dir)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
-        "error: no command 'turnament'; there are selfplay, learn, generate, tournament, values, play, show, docs\n"
+        "error: no command 'turnament'; there are selfplay, learn, generate, tournament, values, play, report, show, "
+        "docs\n"
     )
 
 

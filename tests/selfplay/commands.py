@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -87,13 +87,21 @@ def _read(pid: int) -> Process | None:
 class Command:
     """``python -m MODULE ARGUMENTS`` under way; its output goes to a file."""
 
-    def __init__(self, module: str, *arguments: str, log: Path) -> None:
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        log: Path,
+        before: Sequence[str] = (),
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        """Start it, behind another program (``before``) if need be."""
         self._log = log
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+                [*before, sys.executable, "-m", module, *arguments],
                 cwd=ROOT,
-                env={**os.environ, "TMPDIR": str(log.parent)},
+                env={**environment, "TMPDIR": str(log.parent)},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -115,6 +123,10 @@ class Command:
             time.sleep(_POLL_SECONDS)
         return answer
 
+    def poll(self) -> int | None:
+        """Exit code if it has ended."""
+        return self._process.poll()
+
     def wait(self, seconds: float = 240) -> int:
         """Exit code, once it has ended."""
         return self._process.wait(seconds)
@@ -126,6 +138,11 @@ class Command:
         self._process.kill()
         self._process.wait()
         return below
+
+    def terminate(self, seconds: float = 60) -> int:
+        """SIGTERM to the command, which ends in order; its exit code."""
+        self._process.terminate()
+        return self.wait(seconds)
 
     def clean_up(self) -> None:
         """End whatever is left of it."""

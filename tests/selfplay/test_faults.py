@@ -1,11 +1,13 @@
-"""Real processes of ``python -m selfplay`` killed in the middle of their work, and the same command again.
+"""Real processes of ``python -m selfplay`` killed or stopped in the middle of their work, and the same command again.
 
 One story is lived once, and every test looks at a part of it: a run that is left alone, and the same run whose
-generator, learner and driver are killed.
+generator, learner, evaluator and driver are killed and one of whose generators is stopped.
 """
 
 import json
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -29,6 +31,8 @@ SETTINGS = (
     "learner.num_epochs=50",
     "learner.max_steps=500",
     "learner.checkpoint_every_steps=25",
+    "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 40}]",
+    "evaluation.deals_per_task=5",
 )
 
 
@@ -42,6 +46,8 @@ class Story:
     """Exit code and output of a command that was started on a run directory in use."""
     output: str
     """Of the command whose actors were killed, up to its own death."""
+    stopped: Process
+    """The generator that was stopped."""
     left_by_driver: list[Process]
     """The actors of the driver when it was killed."""
     ended_by_themselves: bool
@@ -77,7 +83,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         undisturbed = start("undisturbed", "undisturbed.log")
         ray_files = tempfile.mkdtemp(prefix="kibitz-", dir="/tmp")  # short; a killed driver leaves its files behind
         ended.callback(shutil.rmtree, ray_files, ignore_errors=True)
-        disturbed = start("disturbed", "disturbed.log", f"cluster.temp_dir={ray_files}")
+        hurry = ("cluster.item_timeout_s=5", f"cluster.temp_dir={ray_files}")
+        disturbed = start("disturbed", "disturbed.log", *hurry)
         undisturbed.until((root / "undisturbed/config.yaml").exists)
         second = start("undisturbed", "second.log")
 
@@ -87,6 +94,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         disturbed.until(lambda: in_training(root / "disturbed", 1))
         kill_one(disturbed, "Learner")
         assert not (root / "disturbed/iterations/001/checkpoint").exists()
+        disturbed.until(lambda: len(shards(root / "disturbed", 2)) > 0)
+        stopped = disturbed.until(lambda: actors(disturbed.pid, "Generator.generate"))[0]
+        os.kill(stopped.pid, signal.SIGSTOP)
         disturbed.until(lambda: in_training(root / "disturbed", 2))
         left = [process for process in disturbed.kill() if process.title.startswith(ACTORS)]
         assert not (root / "disturbed/iterations/002/checkpoint").exists()
@@ -95,6 +105,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         resumed = start("disturbed", "resumed.log")
         ended_by_themselves = gone(left)
         learners_meanwhile = actors(resumed.pid, "Learner")
+        kill_one(resumed, "Evaluator.play")
         codes = second.wait(), resumed.wait(), undisturbed.wait()
         again = start("disturbed", "again.log")
         assert codes[2] == 0, undisturbed.output
@@ -103,6 +114,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             disturbed=root / "disturbed",
             second_driver=(codes[0], second.output),
             output=disturbed.output,
+            stopped=stopped,
             left_by_driver=left,
             ended_by_themselves=ended_by_themselves,
             learners_meanwhile=learners_meanwhile,
@@ -139,10 +151,22 @@ def test_a_disturbed_run_ends_with_the_shards_and_weights_of_an_undisturbed_one(
         assert [name for name in expected if found[name] != expected[name]] == []
 
 
-def test_the_work_of_a_killed_generator_and_of_a_killed_learner_was_done_again(story: Story) -> None:
+def test_the_tournaments_of_a_disturbed_run_are_those_of_an_undisturbed_one(story: Story) -> None:
+    one, other = (
+        json.loads((run / "results/tournament.json").read_text()) for run in (story.undisturbed, story.disturbed)
+    )
+    assert (one[0]["deals"], one[0]["columns"]) == (40, other[0]["columns"])
+
+
+def test_the_work_of_killed_and_stopped_actors_was_done_again_and_said_so_in_a_line(story: Story) -> None:
     died = [line for line in story.output.splitlines() if "its actor died" in line]
-    assert len(died) == 2, story.output
-    assert "ShardPlan" in died[0] and "TrainingTask" in died[1]
+    assert len(died) == 3, story.output
+    named = ("iterations/001/shards/", "iterations/001/checkpoint: ", "iterations/002/shards/")
+    assert all(name in line for name, line in zip(named, died, strict=True))
+    assert "no answer for " in died[2] and "cluster.item_timeout_s" in died[2]
+    assert not story.stopped.alive()
+    (died_later,) = [line for line in story.resumed[1].splitlines() if "its actor died" in line]
+    assert died_later.startswith("deals ") and "of argmax_val against hearts_rules" in died_later
 
 
 def test_what_was_done_before_the_driver_died_was_not_done_again(story: Story) -> None:

@@ -20,7 +20,7 @@ from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
 from selfplay.recorded import first_difference
-from selfplay.report import learning_curve, report
+from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from search.players.random_player import RandomPlayer
 from search.tournament.result import TournamentResult
 from search.tournament.tournament import run_tournament
-from selfplay.report import _curve_table, plot
+from selfplay.report.terminal import _curve_table, plot
 from tests.search.toy import ToyGame
 
 

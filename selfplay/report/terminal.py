@@ -1,4 +1,4 @@
-"""What a run has come to: the learning curve, printed and plotted, and the last tournaments."""
+"""What a run has come to, in the terminal: the learning curve, printed and plotted, and the last tournaments."""
 
 import io
 import math
@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from cluster import storage
-from search.tournament.report import interval, render, signed
+from search.tournament.report import render
 from search.tournament.result import Comparison, TournamentResult
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
+from selfplay.report.contents import ahead_text, matched
 from selfplay.run_directory import RunDirectory
 
 Curve = list[tuple[int, list[TournamentResult | None]]]
@@ -67,29 +68,16 @@ def _curve_table(curve: Curve) -> Table:
     for title in _titles(curve):
         table.add_column(title, justify="right")
     for iteration, results in curve:
-        table.add_row(str(iteration), *(_ahead(result) if result else "-" for result in results))
+        table.add_row(str(iteration), *(ahead_text(result) if result else "-" for result in results))
     return table
 
 
 def _titles(curve: Curve) -> list[str]:
     """What each tournament of the curve is called; one that no iteration has played has nothing to show."""
     columns: Sequence[Sequence[TournamentResult | None]] = list(zip(*(results for _, results in curve), strict=True))
-    return [_against(next(filter(None, column))) if any(column) else "not played" for column in columns]
-
-
-def _ahead(result: TournamentResult) -> str:
-    pair = result.columns[-1].comparisons[0]
-    low, high = pair.low, pair.high
-    if low is not None and high is not None and result.lower_is_better:
-        low, high = -high, -low
-    return f"{signed(pair.advantage)} ({interval(low, high)})"
+    return [matched(next(filter(None, column))) if any(column) else "not played" for column in columns]
 
 
 def _half_width(pair: Comparison) -> float:
     """Of the interval; not a number where there is none, which is plotted as no bar."""
     return math.nan if pair.low is None or pair.high is None else (pair.high - pair.low) / 2
-
-
-def _against(result: TournamentResult) -> str:
-    names = [f"{name} (sees hidden cards)" if name in result.sees_hidden else name for name in result.players[:2]]
-    return f"{names[0]} against {names[1]}, {result.deals} deals"

@@ -1,0 +1,201 @@
+"""The charts of a page, as plotly figures: each shows one run or compares several.
+
+Letters of the axes: iterations for what is measured once an iteration, optimiser steps of the whole run for losses.
+"""
+
+import html
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from search.tournament.result import lead
+from selfplay.report.contents import Run, matched
+from selfplay.report.timing import STAGES, seconds_by_stage
+
+Runs = Mapping[str, Run]
+"""Label -> run; labels stand in the legend where there are several."""
+
+COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#9d755d", "#72b7b2", "#d6a100")
+"""Readable on white and on black."""
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_TICKS = {"log": "~s", "tiny": ".0e"}
+"""Logarithmic kinds of the y axis and how numbers stand at them; others are linear."""
+_MOST_POINTS = 400
+_LOSSES = ("loss", "observation_loss", "outcome_loss", "branch_loss")
+_RATES = {
+    "decisions_per_second": "self-play, decisions",
+    "evaluator_decisions_per_second": "tournaments, decisions",
+    "tokens_per_second": "training, tokens",
+}
+
+
+_CAPTIONS = {
+    "curve": "Points a hand ahead of each baseline, one seat against the others; bars are 95 % intervals over deals.",
+    "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on.",
+    "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
+    "rates": "Means over each stage, all actors together.",
+    "time": "Wall time by stage; time in which nobody worked on the run is left out.",
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure and what is said around it."""
+
+    key: str
+    """Its id on the page."""
+    title: str
+    caption: str
+    json: str
+    """For plotly's ``newPlot``; holds no ``<``, so that it can stand inside a script element."""
+
+
+def charts(runs: Runs) -> list[Chart]:
+    """Every chart for which there is something to show."""
+    made = [
+        _chart("curve", "Learning curve", _CAPTIONS["curve"], "iteration", "points a hand ahead", _curves(runs)),
+        _chart("losses", "Losses", _CAPTIONS["losses"], "step", "nats", _losses(runs)),
+        _chart("illegal", "Illegal tokens", _CAPTIONS["illegal"], "iteration", "probability", _illegal(runs), "tiny"),
+        _chart("rates", "Throughput", _CAPTIONS["rates"], "iteration", "a second", _rates(runs), "log"),
+        _chart("time", "Where the time went", _CAPTIONS["time"], _bars_of(runs), "minutes", _times(runs), "stacked"),
+    ]
+    return [chart for chart in made if chart]
+
+
+def _chart(
+    key: str, title: str, caption: str, x: str, y: str, traces: Iterator[go.Scatter | go.Bar], scale: str = "linear"
+) -> Chart | None:
+    drawn = list(traces)
+    if not drawn:
+        return None
+    figure = go.Figure(drawn)
+    figure.update_layout(
+        template="none",
+        colorway=COLOURS,
+        barmode="stack" if scale == "stacked" else "group",
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        xaxis={
+            "title": {"text": x},
+            "automargin": True,
+            "zeroline": False,
+            **({"dtick": 1} if _few(drawn) and x == "iteration" else {}),
+        },
+        yaxis={"title": {"text": y}, "automargin": True, **_scale(scale, drawn)},
+    )
+    return Chart(key, title, caption, figure.to_json().replace("<", "\\u003c"))
+
+
+def _scale(scale: str, traces: Sequence[go.Scatter | go.Bar]) -> dict[str, Any]:
+    """A logarithmic axis has whole decades, a tick for each."""
+    if scale not in _TICKS:
+        return {}
+    low, high = min(min(trace.y) for trace in traces), max(max(trace.y) for trace in traces)
+    decades = [math.floor(math.log10(low)), math.floor(math.log10(high)) + 1]
+    return {"type": "log", "dtick": 1, "range": decades, "tickformat": _TICKS[scale]}
+
+
+def _few(traces: Sequence[go.Scatter | go.Bar]) -> bool:
+    """Whether every iteration has room for a tick of its own."""
+    return max(len(set(trace.x)) for trace in traces) <= 12
+
+
+def _trace(
+    runs: Runs, label: str, k: int, what: str, points: Mapping[int, float], mode: str = "lines+markers", **more: Any
+) -> Iterator[go.Scatter]:
+    """A line through ``points``, if there are any. The lines of one run have colours of their own (``k`` of them before
+    this one); of several runs each has its colour, and what is equal in them equal dashes."""
+    number = list(runs).index(label)
+    colour, dash = (k, 0) if len(runs) == 1 else (number, k)
+    if points:
+        yield go.Scatter(
+            x=sorted(points),
+            y=[points[x] for x in sorted(points)],
+            name=html.escape(what if len(runs) == 1 else f"{label}: {what}"),  # plotly takes markup for its own
+            mode=mode,
+            line={"color": COLOURS[colour % len(COLOURS)], "dash": _DASHES[dash % len(_DASHES)]},
+            **more,
+        )
+
+
+def _curves(runs: Runs) -> Iterator[go.Scatter]:
+    matches = dict.fromkeys(matched(r) for run in runs.values() for results in run.curve.values() for r in results)
+    for label, run in runs.items():
+        for k, match in enumerate(matches):
+            played = {i: lead(r) for i, results in run.curve.items() for r in results if matched(r) == match}
+            ends = [played[i] for i in sorted(played)]
+            bars = {
+                "array": [0.0 if high is None else high - ahead for ahead, _, high in ends],
+                "arrayminus": [0.0 if low is None else ahead - low for ahead, low, _ in ends],
+                "thickness": 1,
+            }
+            yield from _trace(runs, label, k, match, {i: one[0] for i, one in played.items()}, error_y=bars)
+
+
+def _losses(runs: Runs) -> Iterator[go.Scatter]:
+    """Of one run all of them, of several the sum alone."""
+    for label, run in runs.items():
+        for k, key in enumerate(_LOSSES if len(runs) == 1 else _LOSSES[:1]):
+            logged = {line.step: line.values[key] for line in run.log if key in line.values}  # of a step done twice
+            yield from _trace(runs, label, k, key.replace("_", " "), _thinned(logged), "lines")  # the later one
+        if len(runs) == 1:
+            yield from _trace(runs, label, len(_LOSSES), "loss, held-out", _held_out(run), "markers")
+
+
+def _thinned(points: Mapping[int, float]) -> dict[int, float]:
+    """Means of as many neighbours as leave few enough points."""
+    steps, parts = sorted(points), min(len(points), _MOST_POINTS)
+    chunks = [steps[len(steps) * i // parts : len(steps) * (i + 1) // parts] for i in range(parts)]
+    return {chunk[-1]: sum(points[step] for step in chunk) / len(chunk) for chunk in chunks}
+
+
+def _held_out(run: Run) -> dict[int, float]:
+    """Optimiser steps at the end of each iteration's training -> loss on held-out sequences."""
+    step, points = 0, dict[int, float]()
+    for _, figures in sorted(run.figures.items()):
+        step += int(figures.get("train/step", 0))
+        if "train/validation_loss" in figures:
+            points[step] = figures["train/validation_loss"]
+    return points
+
+
+def _illegal(runs: Runs) -> Iterator[go.Scatter]:
+    for label, run in runs.items():
+        yield from _trace(runs, label, 0, "illegal mass", _by_iteration(run, "illegal_mass"))
+
+
+def _rates(runs: Runs) -> Iterator[go.Scatter]:
+    for label, run in runs.items():
+        for k, (key, what) in enumerate(_RATES.items()):
+            yield from _trace(runs, label, k, what, _by_iteration(run, key))
+
+
+def _by_iteration(run: Run, key: str) -> dict[int, float]:
+    """A figure of every iteration in which a network was asked: from its ``metrics.json``, and while it is under way
+    from the log, where what training logs goes by steps."""
+    points = {line.step: line.values[key] for line in run.log if key in line.values and "loss" not in line.values}
+    for i, figures in run.figures.items():
+        points[i] = figures.get(f"generate/{key}", figures.get(f"train/{key}", points.get(i, 0.0)))
+    return {i: value for i, value in points.items() if value > 0}
+
+
+def _bars_of(runs: Runs) -> str:
+    return "iteration" if len(runs) == 1 else "run"
+
+
+def _times(runs: Runs) -> Iterator[go.Bar]:
+    """Of one run the stages of each iteration; of several the stages of each run."""
+    spent = {label: seconds_by_stage(run.log) for label, run in runs.items()}
+    for stage in STAGES:
+        bars: dict[Any, float]
+        if len(runs) == 1:
+            bars = {i: stages.get(stage, 0.0) for one in spent.values() for i, stages in sorted(one.items())}
+        else:
+            bars = {html.escape(label): sum(s.get(stage, 0.0) for s in one.values()) for label, one in spent.items()}
+        if any(bars.values()):
+            yield go.Bar(x=list(bars), y=[seconds / 60 for seconds in bars.values()], name=stage)

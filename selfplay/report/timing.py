@@ -1,0 +1,29 @@
+"""Where the time of a run went, as the times of its log tell."""
+
+from collections.abc import Sequence
+
+from selfplay.report.contents import Logged
+
+STAGES = ("self-play", "training", "tournaments")
+_MARKS = {"games_total": "self-play", "decisions_per_second": "self-play", "loss": "training"}
+"""What only this stage logs; all other lines are of tournaments."""
+
+
+def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:
+    """Iteration -> stage -> seconds of wall time.
+
+    What lies between two lines counts for the stage of the second. The loop writes a line with ``iteration`` where an
+    iteration begins or a command takes up the run again; what lies before that line, such as the time until a killed
+    run was resumed, counts for nothing.
+    """
+    spent: dict[int, dict[str, float]] = {}
+    iteration, before = 0, None
+    for line in log:
+        if "iteration" in line.values:
+            iteration = int(line.values["iteration"])
+        elif before is not None:
+            stage = next((stage for key, stage in _MARKS.items() if key in line.values), "tournaments")
+            stages = spent.setdefault(iteration if stage == "training" else line.step, {})
+            stages[stage] = stages.get(stage, 0.0) + max(line.time - before, 0.0)
+        before = line.time
+    return spent

@@ -1,0 +1,301 @@
+"""Pages about runs: what stands on them, whatever state the run is in, in a browser and from a server."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from cluster.metrics import MetricsLogger
+from games.config import GameConfig
+from selfplay.config import InitialConfig, TrainConfig
+from selfplay.loop import Loop
+from selfplay.report.__main__ import main
+from selfplay.report.charts import charts
+from selfplay.report.contents import Logged, read_run
+from selfplay.report.deals import sample_deals
+from selfplay.report.page import page, sample, write_comparison, write_page
+from selfplay.report.serve import LivePage, server
+from selfplay.report.timing import seconds_by_stage
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import InProcess, tiny_config
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+
+
+def played(config: TrainConfig) -> Path:
+    """The directory of a run that has come to its end."""
+    config.selfplay.iterations = 1
+    run = RunDirectory(config.run.dir)
+    run.begin(config)
+    with MetricsLogger(run.root, config.game.name) as metrics:
+        Loop(config, run, InProcess(config), metrics).run()
+    return Path(config.run.dir)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = tiny_config(str(tmp_path_factory.mktemp("run") / "hearts"))
+    config.selfplay.gate_deals = 2
+    return played(config)
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, to be damaged."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def without_plotly(text: str) -> str:
+    return re.sub(r"<script>/\*\*.*?</script>", "", text, flags=re.DOTALL)
+
+
+def text_of(path: str | Path) -> str:
+    """What people read on a page, entities resolved, its long script left out."""
+    return html.unescape(without_plotly(Path(path).read_text(encoding="utf-8")))
+
+
+# ---- what stands on a page
+
+
+def test_a_page_has_curves_tables_deals_settings_and_asks_no_network_for_anything(finished: Path) -> None:
+    written = write_page(str(finished), deals=2)
+    assert written == f"{finished}/results/report.html"
+    raw = without_plotly(Path(written).read_text(encoding="utf-8"))
+    keys = ["curve", "losses", "illegal", "rates", "time"]
+    assert re.findall(r'<figure id="chart-(\w+)">', raw) == keys
+    for wanted in ("finished: iterations 0 to 1", "imitation (A)", "95 % interval", "Wilcoxon p", "<h2>Gate</h2>"):
+        assert wanted in raw or (wanted == "left behind" and "taken" in raw)
+    assert raw.count('<article class="deal"') == 2 and "selfplay.games_per_iteration" in raw
+    assert not re.search(r'(src|href)="(?!#)', raw) and "default-src 'none'" in raw and "connect-src" not in raw
+
+
+def test_the_curve_has_points_intervals_and_iterations_of_the_tournaments(finished: Path) -> None:
+    run = read_run(str(finished))
+    (curve, *_) = charts({"x": run})
+    (trace,) = json.loads(curve.json)["data"]
+    pairs = [run.curve[i][0].columns[-1].comparisons[0] for i in (0, 1)]
+    assert trace["x"] == [0, 1] and trace["y"] == [pair.advantage for pair in pairs]
+    assert trace["name"] == "argmax_val against random, 3 deals"
+
+
+def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> None:
+    log = [
+        Logged(0, 100.0, {"iteration": 0}),
+        Logged(0, 103.0, {"games_total": 8, "decisions_total": 9}),
+        Logged(0, 104.0, {"games_per_second": 2, "decisions_per_second": 3}),
+        Logged(20, 110.0, {"loss": 2.0}),
+        Logged(0, 5000.0, {"iteration": 0}),  # the run was resumed
+        Logged(20, 5002.0, {"loss": 2.0}),
+        Logged(0, 5003.0, {"evaluator_decisions_per_second": 7}),
+        Logged(1, 5003.0, {"iteration": 1}),
+        Logged(40, 5007.0, {"loss": 1.0}),
+    ]
+    assert seconds_by_stage(log) == {
+        0: {"self-play": 4.0, "training": 8.0, "tournaments": 1.0},
+        1: {"training": 4.0},
+    }
+
+
+def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finished: Path) -> None:
+    run = read_run(str(finished))
+    (deal,) = sample_deals(run, 1, searched=1)
+    assert sample_deals(run, 1)[0].seed == deal.seed
+    decisions = [step for step in deal.steps if step.actions]
+    assert len(decisions) >= 13 and len(deal.steps) >= 54
+    for step in decisions:
+        assert sum(row.probability for row in step.actions) == pytest.approx(1, abs=1e-5)
+        assert sum(row.chosen for row in step.actions) == 1 and len(step.chosen) == step.scene.needed
+        assert step.searched == (len(step.actions) > 1)
+        if step.searched:
+            assert sum(row.visits.visits for row in step.actions if row.visits) > 0
+    assert all(step.tokens for step in deal.steps[:-1]) and deal.steps[-1].value is None
+
+
+def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "leduc"))
+    config.game, config.selfplay.initial = GameConfig(name="openspiel:leduc_poker"), InitialConfig()
+    config.learner.outcome_positions, config.evaluation.curve = 2, []
+    written = write_page(str(played(config)), deals=1)
+    assert '<pre class="table">' in text_of(written) and 'id="chart-curve"' not in text_of(written)
+
+
+# ---- runs that are unfinished, damaged, or none
+
+
+def test_a_run_that_has_just_begun_says_what_is_missing(run: Path) -> None:
+    for name in ("iterations", "results", "metrics.jsonl", "state.json"):
+        shutil.rmtree(run / name) if (run / name).is_dir() else (run / name).unlink()
+    text = text_of(write_page(str(run)))
+    for wanted in ("not begun", "Nothing has been measured yet", "have not been played", "There is no network"):
+        assert wanted in text
+
+
+def test_an_unfinished_iteration_shows_what_has_been_logged_and_the_network_before_it(run: Path) -> None:
+    shutil.rmtree(run / "iterations/001/checkpoint")
+    (run / "iterations/001/metrics.json").unlink()
+    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 3, "ti')  # being written
+    text = text_of(write_page(str(run), deals=1))
+    assert "iteration 1 of 1, train" in text and "under way, or stopped" in text and "of iteration 0 in" in text
+    assert "cannot be read" not in text
+
+
+def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
+    (run / "metrics.jsonl").write_text("{}\n" + (run / "metrics.jsonl").read_text())
+    (run / "results/tournament.json").write_text("[{")
+    (run / "iterations/001/tournament.json").write_text('[{"format": 2}]')
+    weights = run / "iterations/001/checkpoint/model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-5] ^= 1
+    weights.write_bytes(content)
+    text = text_of(write_page(str(run)))
+    for wanted in (
+        "metrics.jsonl: 1 of its lines cannot be read",
+        "results/tournament.json: cannot be read",
+        "001/tournament.json: cannot be read",
+        "The network of iteration 1 cannot play",
+    ):
+        assert wanted in text
+    assert "chart-curve" in text and "model.safetensors" in text
+
+
+def test_names_from_files_are_never_markup(run: Path) -> None:
+    evil = run.rename(run.with_name("<u>run<script>alert(1)<"))
+    path = evil / "iterations/000/tournament.json"
+    path.write_text(path.read_text().replace("argmax_val", "<img src=x onerror=alert(2)>"))
+    (evil / "state.json").write_text('{"iteration": 1, "stage": "</script><q>"}')
+    raw = without_plotly(Path(write_page(str(evil), deals=0)).read_text(encoding="utf-8"))
+    assert not re.search(r"<(u|q|img|script>alert)\b", raw)
+    assert "\\u0026lt;img" in raw or "&lt;img" in raw
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-directory"], "no-such-directory: no run lies there"),
+        (["{run}", "--deals", "-1"], "--deals -1: must be at least 0"),
+        (["{run}", "--out", "{run}"], "is a directory; name the file"),
+        (["{run}", "--out", "/proc/nowhere/page.html"], "/proc/nowhere"),
+        (["{run}", "{run}", "--serve"], "--serve shows one run"),
+        (["ftp://host/run"], "ftp://host/run"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([argument.format(run=finished) for argument in arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_a_directory_of_shards_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").write_text("game: {name: hearts}\nout: x\ngames: 3\n")
+    assert main([str(tmp_path)]) == 2 and "no run lies there" in capsys.readouterr().err
+
+
+# ---- several runs
+
+
+def test_a_comparison_has_every_run_also_those_that_failed(run: Path, finished: Path, tmp_path: Path) -> None:
+    settings = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(settings.replace("learning_rate: 0.001", "learning_rate: 0.25"))
+    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+    (tmp_path / "failed").mkdir()
+    text = text_of(write_comparison([str(run), str(finished), f"{tmp_path}/failed"], str(tmp_path / "c.html")))
+    assert "<td>learner.learning_rate</td><td>0.25</td><td>0.001</td>" in text and "3 runs" in text
+    assert "under way, or stopped" in text and "cannot be read" in text and "failed: no run lies there" in text
+    assert "copy: argmax_val against random" in text and "hearts: argmax_val against random" in text
+
+
+# ---- in a browser
+
+
+class Shown(HTMLParser):
+    """Counts what a page shows: steps that are not hidden, with their text, and drawings."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.steps, self.drawings, self._inside = list[str](), 0, 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "section" and (given.get("class") == "step" or self._inside):
+            self._inside += 1
+        if tag == "section" and given.get("class") == "step" and "hidden" not in given:
+            self.steps.append("")
+        self.drawings += tag == "svg" and "main-svg" in str(given.get("class"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside -= tag == "section" and self._inside > 0
+
+    def handle_data(self, data: str) -> None:
+        if self._inside and self.steps:
+            self.steps[-1] += data
+
+
+def dom(url: str) -> str:
+    """The elements of a page after its scripts have run."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
+    done = subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return without_plotly(done.stdout)
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished: Path) -> None:
+    run = read_run(str(finished))
+    sampled = sample(run, 2, 0)
+    path = finished / "browser.html"
+    path.write_text(page(run, sampled), encoding="utf-8")
+    text = dom(f"file://{path}#deal=2&step=5")
+    shown = Shown(text)
+    step = sampled.deals[1].steps[4]
+    words = " ".join(shown.steps[0].split())
+    assert step.scene.title in words and all(name in words for name in ("You", "West", "North", "East"))
+    assert step.value is not None and f"V(h) {step.value:+.3f}" in words
+    assert f'<output id="where">step 5 of {len(sampled.deals[1].steps)}</output>' in text
+    assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
+
+
+# ---- live
+
+
+@pytest.fixture
+def address(run: Path) -> Iterator[str]:
+    with server(LivePage(str(run), deals=0, searched=0), 0) as serving:
+        thread = threading.Thread(target=serving.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+        thread.join()
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_served_page_changes_with_the_run(run: Path, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    version = get(f"{address}/version")
+    assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
+    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+    assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        get(f"{address}/config.yaml")
+    port = address.rpartition(":")[2]
+    assert main([str(run), "--serve", "--port", port]) == 2
+    assert f"--port {port}: " in capsys.readouterr().err
+    shutil.rmtree(run)
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        get(address)
