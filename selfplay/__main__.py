@@ -10,6 +10,7 @@ from rich.console import Console
 from cluster import cli, storage
 from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
+from cluster.locks import run_lock
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
 from games.game import Game
@@ -39,7 +40,7 @@ def main(config: TrainConfig) -> float | None:
     its first last tournament, or else in the first of its curve; None where nothing is measured."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
-    with storage.run_lock(run.root):
+    with run_lock(run.root):
         run.check(config)
         complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
         if complete:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster import storage
+from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
 from games.registry import make_game
@@ -171,5 +172,12 @@ def _ahead(gate: TournamentResult) -> float:
 
 
 def stored(path: str) -> list[TournamentResult]:
-    """Every result in a file of tournaments; none where there is no such file."""
-    return [from_record(record) for record in storage.read_json(path)] if storage.exists(path) else []
+    """Every result in a file of tournaments; none where there is no such file. ``UserError`` for any other content."""
+    if not storage.exists(path):
+        return []
+    try:
+        return [from_record(record) for record in storage.read_json(path)]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: holds no tournaments ({error}); remove it to have them played again") from error

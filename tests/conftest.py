@@ -22,6 +22,7 @@ START_RAY = (
     "selfplay/test_faults",
     "selfplay/test_job",
     "selfplay/test_workers",
+    "storage/test_command",
 )
 """Where tests start Ray on this machine; two at once can disturb each other."""
 

@@ -29,6 +29,7 @@ COMMANDS = (
     "search.values.__main__",
     "selfplay.__main__",
     "selfplay.generate",
+    "selfplay.verify",
 )
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 

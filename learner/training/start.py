@@ -36,12 +36,12 @@ def training_settings(
     }
 
 
-def check_dropout(partial: Path, arch: Architecture, before: int, now: int) -> None:
+def check_dropout(partial: str, arch: Architecture, before: int, now: int) -> None:
     """``UserError`` where dropout was drawn by another number of learners; nothing else depends on it."""
     if before != now and (arch.embd_pdrop or arch.resid_pdrop):
         raise UserError(
             f"{partial}: was trained with cluster.learners={before}, and {now} draw other dropout; use "
-            f"{before} until this network is finished, or remove {partial.parent} to train it anew"
+            f"{before} until this network is finished, or remove that directory to train it anew"
         )
 
 

@@ -26,9 +26,11 @@ from learner.training.loss import losses
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
     TrainingState,
+    find_finished,
     find_partial,
     load_optimizer,
     moments,
+    partial_path,
     read_state,
     save_finished,
     save_partial,
@@ -63,7 +65,7 @@ def train(
         model_config: the network; ``init_from`` must have the same shape.
         learner_config: how to train.
         shards: paths or URIs of shards, in order.
-        out: local directory of the checkpoint.
+        out: directory of the checkpoint, a path or a URI.
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         seed: of everything random.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
@@ -82,14 +84,14 @@ def train(
     ``init_from`` that do not fit the game or the model, too few sequences, no such device. ``PeerLostError`` at any
     time where another learner of the group has gone.
     """
-    device, out = device_of(learner_config.device, "learner.device"), Path(out)
+    device = device_of(learner_config.device, "learner.device")
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
     first = group is None or group.first
     with blaming_input():
         settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-        if first and out.exists():
-            return _finished(out, settings, device, group)
+        if first and (finished := find_finished(out)):
+            return _finished(finished, settings, device, group)
     partial = find_partial(out) if first else None
     num_losses = 3 if learner_config.branch_weight else 2
     with blaming_input():
@@ -98,7 +100,7 @@ def train(
         data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
         state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
         if partial:
-            check_dropout(partial, arch, state.random_state.get("learners", 1), group.size if group else 1)
+            check_dropout(partial_path(out), arch, state.random_state.get("learners", 1), group.size if group else 1)
         net = first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
@@ -130,7 +132,7 @@ class _Run:
         config: LearnerConfig,
         state: TrainingState,
         seed: int,
-        out: Path,
+        out: str | Path,
         group: Group | None,
     ) -> None:
         self.game, self.net, self.data, self.config, self.state = game, net, data, config, state

@@ -15,9 +15,11 @@ _WHERE = ("engine", "table_size", "deals_per_task", "overrides")
 
 
 def check_out(out: str) -> None:
-    """``UserError`` where no file can be written under this name."""
+    """``UserError`` where no file can be written under this name; nothing where there is none."""
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
         raise UserError(f"out={out}: is a directory; name the JSON file to write")
+    if out:
+        storage.check_writable(storage.parent(out))
 
 
 def read_result(path: str) -> TournamentResult:

@@ -107,7 +107,7 @@ def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(
             train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(15))
     else:
         together(shards, out, before, stopping={0: killing_at(15)})
-    assert [path.name for path in partial_path(out).iterdir()] == ["step-000000010"]
+    assert [path.name for path in Path(partial_path(out)).iterdir()] == ["step-000000010"]
     seen: list[float] = []
     if after == 1:
         train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=lambda line: seen.append(line["step"]))
@@ -129,7 +129,7 @@ def test_a_group_that_was_killed_ends_in_the_same_bytes(shards: list[str], tmp_p
 def test_dropout_of_another_number_of_learners_is_refused(shards: list[str], tmp_path: Path) -> None:
     model, out = replace(MODEL, resid_pdrop=0.1), tmp_path / "out"
     together(shards, out, model=model, stopping={0: killing_at(15)})
-    message = r"step-000000010: was trained with cluster\.learners=2, and 1 draw other dropout; use 2 until"
+    message = r"out\.partial: was trained with cluster\.learners=2, and 1 draw other dropout; use 2 until"
     with pytest.raises(UserError, match=message):
         train(GAME, model, LEARNER, shards, out, seed=7)
     together(shards, out, model=model)
