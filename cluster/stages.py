@@ -64,7 +64,7 @@ class Stages:
         try:
             preflight([self._stages[name].request for name in self._at_once], nodes())
         except UserError as error:
-            raise UserError(f"{' and '.join(self._at_once)} are to work at the same time: {error}") from error
+            raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
         share = max(stage.request.gpus for stage in self._stages.values())
         if share and not ray.get(ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()):
             raise UserError(
