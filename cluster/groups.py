@@ -7,6 +7,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
+from cluster import logs
 from cluster.errors import PeerLostError, UserError
 
 WATCH = "watch"
@@ -22,7 +23,7 @@ class ActorGroup:
     group, which does the work again from wherever it can be resumed.
     """
 
-    def __init__(self, worker: type, size: int, options: Mapping[str, Any]) -> None:
+    def __init__(self, worker: type, size: int, options: Mapping[str, Any], log: str = "") -> None:
         """Start the actors.
 
         Args:
@@ -30,9 +31,12 @@ class ActorGroup:
                 find the first of them, and returns its address; ``train_together(task, host, size, rank, address)``
                 does the work and raises ``PeerLostError`` where another has gone; ``progress()`` says how far it is.
             options: arguments of ``Actor.options`` for each.
+            log: how the names of their log files begin; empty for none.
         """
         actor = ray.remote(concurrency_groups={WATCH: 1})(worker).options(**options)
         self._actors = [actor.remote() for _ in range(size)]
+        for rank, actor in enumerate(self._actors if log else []):
+            actor.__ray_call__.remote(keep_log, f"{log}-{rank}.log")
 
     def train(self, task: Any) -> Any:
         """Do one piece of work; what the first of them returns."""
@@ -80,6 +84,11 @@ class ActorGroup:
             with contextlib.suppress(Exception):
                 ray.kill(actor)
         ray.actor.exit_actor()
+
+
+def keep_log(_: object, path: str) -> None:
+    """Have an actor's process log to a file; the first that it is given to do."""
+    logs.keep(path)
 
 
 def _host(_: object) -> str:

@@ -4,6 +4,7 @@ Stages take turns, so where the machines cannot hold all of them at once the act
 the next; where they can, they stay and nothing is loaded twice.
 """
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -12,10 +13,11 @@ from typing import Any, Self, TypeVar
 
 import ray
 
+from cluster import timeline
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
-from cluster.groups import WATCH, ActorGroup
+from cluster.groups import WATCH, ActorGroup, keep_log
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
 from cluster.progress import OnProgress
@@ -30,7 +32,8 @@ class Stage:
     request: Request
     """How many, and what each asks of the machines."""
     worker: type
-    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item."""
+    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item, in numbers that
+    add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
     arguments: tuple[Any, ...] = ()
     """What ``worker`` is made with."""
     together: bool = False
@@ -41,10 +44,21 @@ class Stages:
     """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
     again."""
 
-    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], at_once: Collection[str] = ()) -> None:
-        """Start nothing yet. ``at_once`` names stages that work at the same time, each asked for by another thread."""
+    def __init__(
+        self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "", at_once: Collection[str] = ()
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
+            at_once: names of stages that work at the same time, each asked for by another thread.
+        """
         self._cluster = cluster
         self._at_once = at_once
+        self._log_dir = log_dir
+        self._tracks: dict[Any, str] = {}
+        """Actor -> its name in log files and in the timeline."""
+        self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
         self._starting = threading.Lock()
@@ -80,16 +94,27 @@ class Stages:
         on_progress: OnProgress,
         label: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
-        messages call an item."""
+        """Have a stage's actors do these, pass on how far they are, and record who did what when; see
+        ``ActorPool.run``. ``label`` is what messages call an item."""
+        pool, tracks = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
+
+        def hand_out(actor: Any, item: T) -> Any:
+            timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
+            tracks[id(item)] = self._tracks[actor]
+            timeline.begin(self._tracks[actor], label(item))
+            return call(actor, item)
 
         def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
             for answer in answers:
                 so_far.update(answer)
+            if so_far.pop("compiling", 0):
+                self._say_compiling()
             on_progress(so_far)
 
-        return self._pool(name).run(items, call, add_up, label)
+        for item, result in pool.run(items, hand_out, add_up, label):
+            timeline.end(tracks[id(item)], label(item))
+            yield item, result
 
     @property
     def lost_items(self) -> int:
@@ -106,6 +131,12 @@ class Stages:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _say_compiling(self) -> None:
+        """Why the first minutes on a machine bring nothing."""
+        if not self._said_compiling:
+            print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
+        self._said_compiling = True
+
     def _pool(self, name: str) -> ActorPool[Any]:
         with self._starting:
             if name not in self._pools:
@@ -114,7 +145,7 @@ class Stages:
                     self._end([other for other in self._pools if other not in beside])
                 stage = self._stages[name]
                 self._pools[name] = ActorPool(
-                    lambda _: _start(stage),
+                    lambda index: self._start(stage, index),
                     1 if stage.together else stage.request.count,
                     self._cluster.max_attempts,
                     ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
@@ -128,14 +159,19 @@ class Stages:
             self._lost += pool.lost_items
             pool.close()
 
-
-def _start(stage: Stage) -> Any:
-    request = stage.request
-    options = actor_options(request.cpus, request.gpus, request.memory_mb)
-    actor = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
-    if stage.together:
-        return actor.options(num_cpus=0).remote(stage.worker, request.count, options)
-    return actor.options(**options).remote(*stage.arguments)
+    def _start(self, stage: Stage, index: int) -> Any:
+        request = stage.request
+        options = actor_options(request.cpus, request.gpus, request.memory_mb)
+        kind = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
+        log = f"{self._log_dir}/{request.name}-{index}" if self._log_dir else ""
+        if stage.together:
+            actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, log)
+        else:
+            actor = kind.options(**options).remote(*stage.arguments)
+        self._tracks[actor] = f"{request.name}-{index}"
+        if log:
+            actor.__ray_call__.remote(keep_log, f"{log}.log")
+        return actor
 
 
 def _fits(asked: list[Request]) -> bool:

@@ -15,6 +15,7 @@ from cluster import storage
 from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
+from cluster.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
@@ -95,6 +96,8 @@ class Evaluation:
         if missing:
             self._run.write_state(self._last, "tournament")
             played = self._play(missing, self._best, "tournament: ", evaluate, metrics)
+            ahead = {f"final/{' against '.join(r.players)}": _ahead(r) for r in played}
+            metrics.log(self._last, ahead)
             self._keep(self._run.result("tournament.json"), played)
 
     @property
@@ -135,7 +138,8 @@ class Evaluation:
         """Play tournaments side by side: their deals are shared among all workers."""
         tournaments = [self._tournament(match, iteration) for match in matches]
         figures: dict[str, float] = {}
-        with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
+        title += "tournaments"
+        with span("evaluate", title), Progress(title, sum(match.deals for match in matches), "deals") as progress:
 
             def show(deals: float, shown: Mapping[str, float]) -> None:
                 progress.update(deals, shown)
@@ -166,9 +170,9 @@ class Evaluation:
         return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
 
 
-def _ahead(gate: TournamentResult) -> float:
-    """Points over all seatings that the new network is ahead."""
-    return gate.columns[0].comparisons[0].advantage
+def _ahead(result: TournamentResult) -> float:
+    """Points over all seatings that the first player is ahead of the second."""
+    return result.columns[0].comparisons[0].advantage
 
 
 def stored(path: str) -> list[TournamentResult]:

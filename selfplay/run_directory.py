@@ -21,7 +21,7 @@ from selfplay.recorded import (
 
 _FREE_TO_CHANGE = frozenset(
     [
-        *("cluster", "evaluation", "run.dir", "selfplay.iterations"),
+        *("cluster", "evaluation", "run.dir", "selfplay.iterations", "tracker"),
         *("selfplay.games_per_table", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
         *(
             f"{learner}.{key}"
@@ -38,6 +38,8 @@ class RunDirectory:
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
+        self.logs = f"{self.root}/logs"
+        """Directory of the log files, of the driver and of each actor."""
 
     def iteration(self, iteration: int) -> str:
         """Directory of one iteration."""

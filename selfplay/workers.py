@@ -33,10 +33,12 @@ def learner(cluster: ClusterConfig) -> Stage:
 class RayWorkers(Stages):
     """The actors of a whole run."""
 
-    def __init__(self, cluster: ClusterConfig, settings: GeneratorSettings, overlap: bool = False) -> None:
-        """Start nothing yet. ``overlap``: games are played while a network trains."""
+    def __init__(
+        self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "", overlap: bool = False
+    ) -> None:
+        """Start nothing yet. ``log_dir``: see ``Stages``; ``overlap``: games are played while a network trains."""
         stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
-        super().__init__(cluster, stages, at_once=(GENERATE, LEARN) if overlap else ())
+        super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cluster.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
@@ -34,6 +35,7 @@ class Learner:
         self._progress: Mapping[str, float] = {}
         self._group: Group | None = None
 
+    @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}

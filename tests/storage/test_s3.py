@@ -111,9 +111,10 @@ def test_a_bucket_that_is_not_there_is_one_line(server: S3Server, use: object, m
 
 
 def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     server = S3Server(tmp_path / "log")
+    request.addfinalizer(server.stop)
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     path = f"s3://{BUCKET}/run"
