@@ -14,6 +14,7 @@ Everything wrong with the configuration ends the command in one line on stderr w
 before anything is written. ``HYDRA_FULL_ERROR=1`` shows the traceback as well.
 """
 
+import logging
 import os
 import re
 import signal
@@ -165,6 +166,9 @@ class _Command(Generic[T]):
     def point(self, composed: DictConfig) -> Point[T] | PointFailed:
         """A composed configuration, checked."""
 
+        for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
+            handler.setLevel(logging.WARNING)
+
         def checked() -> Point[T]:
             _replace_mappings(composed, self._schema)
             return Point(build(with_own_output(composed, *self._output), self._schema), swept())
@@ -181,6 +185,8 @@ class _Command(Generic[T]):
 
     def job(self, composed: DictConfig) -> float | None:
         """Hydra's task function: one configuration, or one point of a sweep, perhaps in a process of its own."""
+        for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
+            handler.setLevel(logging.WARNING)
         found = self.point(composed)
         if isinstance(found, PointFailed):
             result: float | PointFailed | None = found

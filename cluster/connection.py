@@ -57,6 +57,7 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
         _quieten()
         try:
             with _own_handler(signal.SIGTERM):
+                print("starting Ray" if local else "joining Ray", file=sys.stderr, flush=True)
                 context = ray.init(**_arguments(config, temp_dir))
         except (ConnectionError, ValueError, RuntimeError) as error:
             wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place

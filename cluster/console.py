@@ -70,6 +70,7 @@ COMMANDS = {
     ),
     "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
+    "verify": Command("selfplay.verify", "read a whole run and say what is damaged, and what to remove to mend it"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }
 

@@ -6,7 +6,7 @@ What ``kibitz COMMAND --help`` and the generated page of players print. It impor
 import ast
 import inspect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
 
@@ -38,6 +38,15 @@ def keys(schema: type, prefix: str = "") -> Iterator[Key]:
             yield from keys(inner, f"{name}.")  # type: ignore[arg-type]
         else:
             yield Key(name, _written(field.type), _default(field), doc)
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by their whole keys, as the command line has them."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        whole = f"{prefix}{key}"
+        found |= flat(value, f"{whole}.") if isinstance(value, Mapping) and value else {whole: value}
+    return found
 
 
 def _field_docs(schema: type) -> dict[str, str]:

@@ -1,24 +1,27 @@
-"""What a run measures, in three places: ``metrics.jsonl``, TensorBoard, and Ray's metrics for Prometheus.
+"""What a run measures, in three places: ``metrics.jsonl``, a tracker, and Ray's metrics for Prometheus.
 
-The run directory's files are the record; Ray's metrics live as long as the cluster and are extra. No failure of a
-sink ends a run: it is said once, and the sink rests.
+``metrics.jsonl`` is the record; Ray's metrics live as long as the cluster and are extra. No failure of a sink ends a
+run: it is said once, and the sink rests.
 """
 
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cluster import storage
+from cluster.appended import AppendedText
+from cluster.trackers import Tracker, run_name
 
 log = logging.getLogger(__name__)
 
 METRICS = {
-    "games_total": "Games played by generators",
-    "decisions_total": "Decisions taken by players that ask a model",
+    "games_total": "Games of the run played by generators",
+    "decisions_total": "Decisions of the run taken by players that ask a model",
     "games_per_second": "Games per second over all generators",
     "decisions_per_second": "Decisions per second over all generators",
     "batch_fill": "Part of a batch's rows that held a query, 0 to 1",
@@ -28,65 +31,76 @@ METRICS = {
     "loss": "Training loss",
     "observation_loss": "Cross-entropy of the next token, nats",
     "outcome_loss": "Cross-entropy of the outcome, nats",
+    "validation_loss": "Loss on the deals that training does not see",
     "tokens_per_second": "Tokens trained on per second",
     "matmul_share": "Part of the device's matrix product rate that training makes",
     "illegal_mass": "Probability the model gives to illegal actions, 0 to 1",
     "points_ahead": "Points a hand better than the baseline named by the role",
-    "lost_items_total": "Pieces of work done again because their actor died",
+    "lost_items_total": "Pieces of work of the run done again because their actor died",
 }
-"""What Prometheus gets, under ``ray_kibitz_<name>``: counters where the name ends in ``_total``, else gauges."""
+"""What Prometheus gets, under ``ray_kibitz_<name>``.
+
+All are gauges, totals of the run too (names ending in ``_total``): a counter of Ray cannot hold zero, begins anew with
+every command, and stays with the cluster when its command has ended, so that sums count work twice.
+"""
+
+_RENEW_SECONDS = 5.0
+"""Ray forgets a gauge that has not been set for 20 s."""
 
 
 class MetricsLogger:
-    """Writes values of one process. A key is one of ``METRICS`` or any other; ``key/role`` sets the role's label."""
+    """Writes values of one process. A key is one of ``METRICS`` or any other; ``key/role`` sets the role's label.
 
-    def __init__(self, directory: str | Path, game: str) -> None:
-        """Log into ``directory`` (path or URI, made if missing), appending to what is there.
+    Use as a context manager, or call ``close``.
+    """
 
-        Behind a URI ``metrics.jsonl`` is written anew at every call of ``flush``, and TensorBoard files are not
-        written.
+    def __init__(self, directory: str | Path, game: str, tracker: Tracker | None = None) -> None:
+        """Log into ``directory`` (path or URI, made if missing), appending to what is there, and to a tracker.
+
+        Behind a URI ``metrics.jsonl`` is written anew at every call of ``flush``.
         """
-        self._path = f"{str(directory).rstrip('/')}/metrics.jsonl"
-        self._game = game
+        path = f"{str(directory).rstrip('/')}/metrics.jsonl"
+        self.totals = _totals(path)
+        """Of every total the last value that earlier commands on the directory have logged, else 0."""
+        self._labels = {"game": game, "run": run_name(directory)}
+        self._lines = AppendedText(path)
+        self._tracker = tracker
         self._resting: set[str] = set()
-        self._local: Path | None = None
-        self._lines: list[str] = []
-        """Of ``metrics.jsonl`` behind a URI."""
-        self._events: Any = None
-        self._series: dict[str, Any] = {}
-        self._counted: dict[str, float] = {}
-        if not storage.is_remote(directory):
-            self._local = Path(storage.resolve(directory)[1])
-            self._local.mkdir(parents=True, exist_ok=True)
-        elif storage.exists(self._path):
-            self._lines = storage.read_text(self._path).splitlines()
+        self._gauges: dict[str, Any] = {}
+        self._shown: dict[str, float] = {**self.totals}
+        """What Prometheus is shown."""
+        self._ended = threading.Event()
+        threading.Thread(target=self._renew, daemon=True).start()
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Record values at a step. Counters (names ending in ``_total``) are given as totals, not as increments."""
+        """Record values at a step. Totals (names ending in ``_total``) are of the whole run, ``totals`` included."""
         now = time.time()
-        self._attempt("metrics.jsonl", lambda: self._write_line(step, now, values))
-        self._attempt("TensorBoard", lambda: self._write_events(step, now, values))
-        self._attempt("Ray metrics", lambda: self._write_series(values))
+        numbers = {key: float(value) for key, value in values.items()}
+        line = json.dumps({"step": step, "time": round(now, 3), "values": numbers})
+        self._attempt("metrics.jsonl", lambda: self._lines.add(line))
+        if (tracker := self._tracker) is not None:
+            self._attempt("the tracker", lambda: tracker.log(step, now, numbers))
+        self._shown.update(numbers)
+        self._attempt("Ray metrics", lambda: self._set_gauges(numbers))
 
     def flush(self) -> None:
         """Make everything logged so far visible to readers."""
-        if self._local is None:
-            text = "".join(f"{line}\n" for line in self._lines)
-            self._attempt("metrics.jsonl", lambda: storage.write_bytes_atomic(self._path, text.encode()))
-        if self._events is not None:
-            self._attempt("TensorBoard", self._events.flush)
+        self._attempt("metrics.jsonl", self._lines.flush)
+        if self._tracker is not None:
+            self._attempt("the tracker", self._tracker.flush)
 
-    def close(self) -> None:
-        """Flush and release files."""
+    def close(self, failed: bool = False) -> None:
+        """Flush and release files; ``failed``: the run was ended by an exception."""
+        self._ended.set()
         self.flush()
-        if self._events is not None:
-            self._attempt("TensorBoard", self._events.close)
+        if (tracker := self._tracker) is not None:
+            self._attempt("the tracker", lambda: tracker.close(failed))
 
     def __enter__(self) -> "MetricsLogger":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self.close(failed=error[0] is not None)
 
     def _attempt(self, sink: str, write: Callable[[], None]) -> None:
         if sink in self._resting:
@@ -97,42 +111,34 @@ class MetricsLogger:
             self._resting.add(sink)
             log.warning("%s gets no more values from this process: %s: %s", sink, type(error).__name__, error)
 
-    def _write_line(self, step: int, now: float, values: Mapping[str, float]) -> None:
-        numbers = {key: float(value) for key, value in values.items()}
-        line = json.dumps({"step": step, "time": round(now, 3), "values": numbers})
-        if self._local is None:
-            self._lines.append(line)
-            return
-        with (self._local / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+    def _renew(self) -> None:
+        """Set every gauge again and again, in a thread: hours may pass between two values."""
+        while not self._ended.wait(_RENEW_SECONDS):
+            self._attempt("Ray metrics", lambda: self._set_gauges(dict(self._shown)))
 
-    def _write_events(self, step: int, now: float, values: Mapping[str, float]) -> None:
-        if self._local is None:
-            return
-        if self._events is None:
-            from torch.utils.tensorboard import SummaryWriter  # a second to import, and only the driver needs it
-
-            self._events = SummaryWriter(str(self._local / "tensorboard"))
-        for key, value in values.items():
-            self._events.add_scalar(key, float(value), step, walltime=now)
-
-    def _write_series(self, values: Mapping[str, float]) -> None:
+    def _set_gauges(self, values: Mapping[str, float]) -> None:
         ray = sys.modules.get("ray")
         if ray is None or not ray.is_initialized():
             return
-        from ray.util.metrics import Counter, Gauge
+        from ray.util.metrics import Gauge
 
         for key, value in values.items():
             name, _, role = key.partition("/")
             if name not in METRICS:
                 continue
-            counts = name.endswith("_total")
-            if name not in self._series:
-                kind = Counter if counts else Gauge
-                self._series[name] = kind(f"kibitz_{name}", description=METRICS[name], tag_keys=("role", "game"))
-            tags = {"role": role or "driver", "game": self._game}
-            if not counts:
-                self._series[name].set(float(value), tags=tags)
-            elif value > self._counted.get(key, 0):
-                self._series[name].inc(float(value) - self._counted.get(key, 0), tags=tags)
-                self._counted[key] = float(value)
+            if name not in self._gauges:
+                labels = ("role", *self._labels)
+                self._gauges[name] = Gauge(f"kibitz_{name}", description=METRICS[name], tag_keys=labels)
+            self._gauges[name].set(value, tags={"role": role or "driver", **self._labels})
+
+
+def _totals(path: str) -> dict[str, int]:
+    """The last value of every total in a ``metrics.jsonl``, 0 without; lines that are not whole are passed over."""
+    totals = {name: 0 for name in METRICS if name.endswith("_total")}
+    for line in storage.read_text(path).splitlines() if storage.exists(path) else []:
+        try:
+            values = json.loads(line)["values"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        totals |= {key: int(value) for key, value in values.items() if key.endswith("_total")}
+    return totals

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.errors import UserError
-from cluster.storage import is_remote, resolve
+from cluster.storage import check_writable, is_remote, resolve
 
 _TINY = 1e-6
 _Row = tuple[str, int, float, float, int]
@@ -88,7 +88,7 @@ def _sum(name: str, rows: Sequence[_Row]) -> _Row:
 
 
 def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
-    """Check that a run directory can be used, before it is made.
+    """Check that a run directory can be used and written to, before it is made.
 
     Args:
         directory: path or URI.
@@ -99,18 +99,17 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
     Raises:
         UserError: naming the directory and what to do.
     """
-    if is_remote(directory):
+    if is_remote(directory):  # the lock on it, which comes next, is the first thing written
         return
     if in_job and not re.match(r"^(/|~|file://)", directory):
         raise UserError(
             f"run.dir={directory} is relative to the job's copy of the code, which is lost with the cluster; "
             "give an absolute path on storage that all machines share, or a URI such as s3://bucket/run"
         )
+    check_writable(directory)
     place = Path(resolve(directory)[1])
     while not place.exists():
         place = place.parent
-    if not place.is_dir():
-        raise UserError(f"run.dir={directory}: {place} is a file; give a directory")
     free = shutil.disk_usage(place).free // 2**20
     if free < free_mb:
         raise UserError(

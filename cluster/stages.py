@@ -4,6 +4,7 @@ Stages take turns, so where the machines cannot hold all of them at once the act
 the next; where they can, they stay and nothing is loaded twice.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 import ray
 
+from cluster import logs, timeline
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
@@ -31,7 +33,8 @@ class Stage:
     request: Request
     """How many, and what each asks of the machines."""
     worker: type
-    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item."""
+    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item, in numbers that
+    add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
     arguments: tuple[Any, ...] = ()
     """What ``worker`` is made with."""
 
@@ -40,9 +43,17 @@ class Stages:
     """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
     again."""
 
-    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage]) -> None:
-        """Start nothing yet."""
+    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "") -> None:
+        """Start nothing yet.
+
+        Args:
+            log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
+        """
         self._cluster = cluster
+        self._log_dir = log_dir
+        self._tracks: dict[Any, str] = {}
+        """Actor -> its name in log files and in the timeline."""
+        self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
         self._lost = 0
@@ -73,17 +84,28 @@ class Stages:
         on_progress: OnProgress,
         label: Callable[[T], str] = str,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, and pass on how far they are; see ``ActorPool.run``. ``label`` is what
-        messages call an item."""
+        """Have a stage's actors do these, pass on how far they are, and record who did what when; see
+        ``ActorPool.run``. ``label`` is what messages call an item."""
+        pool, tracks = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
+
+        def hand_out(actor: Any, item: T) -> Any:
+            timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
+            tracks[id(item)] = self._tracks[actor]
+            timeline.begin(self._tracks[actor], label(item))
+            return call(actor, item)
 
         def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
             for answer in answers:
                 so_far.update(answer)
+            if so_far.pop("compiling", 0):
+                self._say_compiling()
             if so_far:
                 on_progress(so_far)
 
-        return self._pool(name).run(items, call, add_up, label)
+        for item, result in pool.run(items, hand_out, add_up, label):
+            timeline.end(tracks[id(item)], label(item))
+            yield item, result
 
     @property
     def lost_items(self) -> int:
@@ -103,13 +125,19 @@ class Stages:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _say_compiling(self) -> None:
+        """Why the first minutes on a machine bring nothing."""
+        if not self._said_compiling:
+            print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
+        self._said_compiling = True
+
     def _pool(self, name: str) -> ActorPool[Any]:
         if name not in self._pools:
             if not self._together:
                 self.close()
             stage = self._stages[name]
             self._pools[name] = ActorPool(
-                lambda _: _start(stage),
+                lambda index: self._start(stage, index),
                 stage.request.count,
                 self._cluster.max_attempts,
                 ask=lambda actor: actor.progress.options(concurrency_group=_WATCH).remote(),
@@ -117,10 +145,19 @@ class Stages:
             )
         return self._pools[name]
 
+    def _start(self, stage: Stage, index: int) -> Any:
+        request, kind = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
+        options = actor_options(request.cpus, request.gpus, request.memory_mb)
+        actor = kind.options(**options).remote(*stage.arguments)
+        self._tracks[actor] = f"{request.name}-{index}"
+        if self._log_dir:
+            actor.__ray_call__.remote(_keep_log, f"{self._log_dir}/{request.name}-{index}.log")
+        return actor
 
-def _start(stage: Stage) -> Any:
-    request, actor = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
-    return actor.options(**actor_options(request.cpus, request.gpus, request.memory_mb)).remote(*stage.arguments)
+
+def _keep_log(actor: object, path: str) -> None:
+    """Have an actor's process log to a file; the first that it is given to do."""
+    logs.keep(path)
 
 
 def _fits(asked: list[Request]) -> bool:

@@ -2,10 +2,10 @@
 (``s3://bucket/run``).
 
 A reader sees a file or a published directory whole or not at all; a writer killed at any moment leaves at most a
-temporary name behind, which ends in ``.tmp``. It needs neither Ray nor torch, so that ``games.shards`` can use it.
+temporary name behind, which ends in ``.tmp``. What a file system refuses is a ``UserError`` that names the path. It
+needs neither Ray nor torch, so that ``games.shards`` can use it.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,8 +13,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from cluster.errors import UserError, writing
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
-_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?[^/]*)(/(?!/).*)$")
+_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 """The options of a URI with names behind them."""
 
 
@@ -54,23 +54,60 @@ def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
     return filesystem, name
 
 
+def beside(path: str | Path, ending: str) -> str:
+    """The path with ``ending`` behind its name, where a URI may go on with options."""
+    if not is_remote(path):
+        return f"{path}{ending}"
+    name, options, values = str(path).partition("?")
+    return f"{name.rstrip('/')}{ending}{options}{values}"
+
+
+def parent(path: str | Path) -> str:
+    """The directory that a file lies in."""
+    if not is_remote(path):
+        return str(Path(path).parent)
+    name, options, values = str(path).partition("?")
+    return f"{name.rpartition('/')[0]}{options}{values}"
+
+
+@contextmanager
+def _named(path: str | Path, failure: str, untouched: tuple[type[OSError], ...] = ()) -> Iterator[None]:
+    """One line that names ``path`` and says what failed, for whatever a file system raises but ``untouched``."""
+    try:
+        yield
+    except untouched:
+        raise
+    except (OSError, pyarrow.ArrowException) as error:
+        raise UserError(f"{path}: {failure} ({str(error).partition(chr(10))[0]})") from error
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
 def exists(path: str | Path) -> bool:
     """Whether a file or directory is there."""
     filesystem, name = resolve(path)
-    return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
+    with _named(path, "cannot be looked up"):
+        return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
 
 
 def list_names(directory: str | Path) -> list[str]:
     """Names of the files and directories in ``directory``, sorted, temporary ones left out; empty if it is missing."""
+    return sorted(name for name in times(directory) if not name.endswith(".tmp"))
+
+
+def times(directory: str | Path) -> dict[str, float]:
+    """Every name in ``directory``, and when its file was written, in seconds of the storage's own clock."""
     filesystem, name = resolve(directory)
-    found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
-    return sorted(entry.base_name for entry in found if not entry.base_name.endswith(".tmp"))
+    with _named(directory, "cannot be listed"):
+        found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
+    return {entry.base_name: (entry.mtime_ns or 0) / 1e9 for entry in found}
 
 
 def read_text(path: str | Path) -> str:
     """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
     filesystem, name = resolve(path)
-    with filesystem.open_input_stream(name) as stream:
+    with _named(path, "cannot be read", (FileNotFoundError,)), filesystem.open_input_stream(name) as stream:
         return bytes(stream.read()).decode()
 
 
@@ -78,31 +115,56 @@ def read_json(path: str | Path) -> Any:
     """A whole JSON file. Raises ``FileNotFoundError``, and ``UserError`` naming the file if it is not JSON."""
     try:
         return json.loads(read_text(path))
-    except ValueError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not JSON ({error}); remove it to have it written again") from error
 
 
-def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
-    """Write or replace a small file, its directory made if need be; readers see the old content or the new."""
-    filesystem, name = resolve(path)
-    with writing(path):
-        filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def check_writable(directory: str | Path) -> None:
+    """Check before any work that a directory, which may not be there yet, can be written to. Nothing is made on a local
+    disk; behind a URI the directory is, because nothing less tells.
+
+    Raises ``UserError`` naming it: a file, read-only, a bucket that is missing, credentials that do not do.
+    """
+    filesystem, name = resolve(directory)
     if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+        with _named(directory, "cannot be written to"):
+            filesystem.create_dir(name, recursive=True)
+        return
+    place = next(path for path in (Path(name), *Path(name).parents) if os.access(path, os.F_OK))
+    if not place.is_dir():
+        raise UserError(f"{directory}: {place} is a file; give a directory")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{directory}: {place} cannot be written to; change its permissions, or give another directory")
+
+
+def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
+    """Write or replace a small file, its directory made if need be; readers see the old content or the new.
+    ``UserError`` where it cannot be written."""
+    filesystem, name = resolve(path)
+    with _named(path, "cannot be written"), writing(path):
+        filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+        if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+            _replace(Path(name), data)
+            return
         with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
             stream.write(data)
-        return
-    target = Path(name)
+
+
+def _replace(target: Path, data: bytes | pyarrow.Buffer) -> None:
+    """Write a local file beside its place, and move it there once it is on the disk."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    with writing(path):
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError:
-            temporary.unlink(missing_ok=True)  # a full disk has no room for it
-            raise
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_json_atomic(path: str | Path, value: Any) -> None:
@@ -110,47 +172,77 @@ def write_json_atomic(path: str | Path, value: Any) -> None:
     write_bytes_atomic(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
-def write_directory_atomic(path: Path, write: Callable[[Path], None]) -> None:
+# ---- directories -----------------------------------------------------------------------------------------------------
+
+
+def write_directory_atomic(path: str | Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with writing(path):
+    with _named(path, "cannot be written"), writing(path):
+        if is_remote(path):
+            with tempfile.TemporaryDirectory(prefix="kibitz-upload-") as new:
+                write(Path(new))
+                publish_directory(new, path)
+            return
+        target = Path(resolve(path)[1])
+        temporary = target.with_name(f"{target.name}.tmp")
+        shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         try:
             write(temporary)
         except OSError:
             shutil.rmtree(temporary, ignore_errors=True)  # a full disk has no room for it
             raise
-        publish_directory(temporary, path)
+        publish_directory(temporary, target)
 
 
-def publish_directory(source: str | Path, target: str | Path, last: Sequence[str] = ()) -> None:
+def publish_directory(source: str | Path, target: str | Path) -> None:
     """Move a finished local directory to its place, replacing nothing.
 
     A local target appears by one rename. To object storage, which has none, files are copied and the source stays;
-    those named in ``last`` (the ones readers look for) are copied at the end, in that order.
+    ``digests.json`` comes last, so a directory that should have one is whole if it has (``is_published``).
 
-    Raises:
-        UserError: ``target`` is there already, and local.
+    Raises ``UserError`` where ``target`` cannot be written, or is there already and local.
     """
     filesystem, name = resolve(target)
-    if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
-        if Path(name).exists():
-            raise UserError(f"{target}: exists already; choose another directory or remove it")
-        for path in Path(source).rglob("*"):
-            _to_disk(path)
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(source).rename(name)
-        return
-    files = [path for path in sorted(Path(source).rglob("*")) if path.is_file()]
-    files.sort(key=lambda path: last.index(path.name) if path.name in last else -1)
-    for path in files:
-        destination = f"{name}/{path.relative_to(source).as_posix()}"
-        filesystem.create_dir(destination.rpartition("/")[0], recursive=True)
-        pyarrow.fs.copy_files(
-            str(path.absolute()), destination,
-            source_filesystem=pyarrow.fs.LocalFileSystem(), destination_filesystem=filesystem,
-        )  # fmt: skip
+    with _named(target, "cannot be written"):
+        if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+            if Path(name).exists():
+                raise UserError(f"{target}: exists already; choose another directory or remove it")
+            for path in Path(source).rglob("*"):
+                _to_disk(path)
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(source).rename(name)
+            return
+        files = [path for path in sorted(Path(source).rglob("*")) if path.is_file()]
+        for path in sorted(files, key=lambda path: path.name == DIGESTS_FILE):
+            destination = f"{name}/{path.relative_to(source).as_posix()}"
+            filesystem.create_dir(destination.rpartition("/")[0], recursive=True)
+            pyarrow.fs.copy_files(
+                str(path.absolute()), destination,
+                source_filesystem=pyarrow.fs.LocalFileSystem(), destination_filesystem=filesystem,
+            )  # fmt: skip
+
+
+def is_published(directory: str | Path) -> bool:
+    """Whether a directory that is published with digests is there, whole."""
+    return exists(f"{directory}/{DIGESTS_FILE}" if is_remote(directory) else directory)
+
+
+def remove_file(path: str | Path) -> None:
+    """Remove a file; nothing if it is missing."""
+    filesystem, name = resolve(path)
+    with suppress(FileNotFoundError), _named(path, "cannot be removed", (FileNotFoundError,)):
+        filesystem.delete_file(name)
+
+
+def remove_directory(directory: str | Path) -> None:
+    """Remove a directory and, behind a URI, its copy on this machine; nothing if it is missing."""
+    filesystem, name = resolve(directory)
+    with _named(directory, "cannot be removed"):
+        if filesystem.get_file_info(name).type == pyarrow.fs.FileType.Directory:
+            filesystem.delete_dir(name)
+    if is_remote(directory):
+        shutil.rmtree(_home_of_copies(directory), ignore_errors=True)
 
 
 def _to_disk(path: Path) -> None:
@@ -162,11 +254,13 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def scratch(purpose: str, uri: str) -> Path:
-    """A directory of this machine and user for what belongs to a URI, in the system's temporary directory; it may not
-    be there yet."""
-    digest = hashlib.blake2b(uri.encode(), digest_size=12).hexdigest()
-    return Path(tempfile.gettempdir()) / f"kibitz-{purpose}-{os.getuid()}" / digest
+# ---- copies on this machine ------------------------------------------------------------------------------------------
+
+
+def _home_of_copies(uri: str | Path) -> Path:
+    """The directory, of this machine and user, for copies of what is behind a URI; it may not be there yet."""
+    digest = hashlib.blake2b(str(uri).encode(), digest_size=12).hexdigest()
+    return Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
 
 
 def local_copy(source: str | Path) -> Path:
@@ -177,7 +271,7 @@ def local_copy(source: str | Path) -> Path:
     """
     if not is_remote(source):
         return Path(resolve(source)[1])
-    home, (filesystem, name) = scratch("copies", str(source)), resolve(source)
+    home, (filesystem, name) = _home_of_copies(source), resolve(source)
     partial = home / f"{os.getpid()}.tmp"
     try:
         copy = home / _content_key(filesystem, name)
@@ -186,11 +280,7 @@ def local_copy(source: str | Path) -> Path:
         for outdated in home.glob("*"):
             if outdated.suffix != ".tmp":  # what another process is copying just now
                 shutil.rmtree(outdated, ignore_errors=True)
-        partial.mkdir(parents=True)
-        pyarrow.fs.copy_files(
-            name, str(partial),
-            source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
-        )  # fmt: skip
+        fetch(source, partial)
     except Exception as error:  # what a file system raises is up to the library behind it
         shutil.rmtree(partial, ignore_errors=True)
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -200,6 +290,16 @@ def local_copy(source: str | Path) -> Path:
     except OSError:  # another process was faster, and its copy is as good
         shutil.rmtree(partial)
     return copy
+
+
+def fetch(source: str | Path, target: Path) -> None:
+    """Copy a directory, wherever it is, into a new local one."""
+    filesystem, name = resolve(source)
+    target.mkdir(parents=True)
+    pyarrow.fs.copy_files(
+        name, str(target),
+        source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
+    )  # fmt: skip
 
 
 def _content_key(filesystem: pyarrow.fs.FileSystem, name: str) -> str:
@@ -216,32 +316,3 @@ def _content_key(filesystem: pyarrow.fs.FileSystem, name: str) -> str:
             raise FileNotFoundError("no such directory")
         content = repr(files).encode()
     return hashlib.blake2b(content, digest_size=12).hexdigest()
-
-
-@contextmanager
-def run_lock(directory: str | Path) -> Iterator[None]:
-    """Keep a second driver out of a local run directory, which is made if it is missing; the system releases the lock
-    when its holder dies, however. It cannot guard object storage: there it does nothing.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
-    if is_remote(directory):
-        yield
-        return
-    local = Path(resolve(directory)[1])
-    with writing(directory):
-        local.mkdir(parents=True, exist_ok=True)
-        file = (local / ".lock").open("a+")
-    with file:
-        file.seek(0)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = file.read().strip() or "unknown"
-            raise UserError(
-                f"{directory} is in use by another command (process {holder}); wait for it or take another"
-            ) from error
-        file.truncate()
-        print(os.getpid(), file=file, flush=True)
-        yield

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
+
+_SAY_SECONDS = 2.0
+"""Whoever has compiled for so long is told why nothing happens."""
 
 _fingerprints: dict[Any, str] = {}
 """Kernel -> what it was made of."""
@@ -30,6 +35,41 @@ _fingerprints: dict[Any, str] = {}
 def cache_directory() -> Path:
     """Directory of the compiled kernels: ``$KIBITZ_CACHE_DIR``, else ``~/.cache/kibitz``."""
     return Path(os.environ.get("KIBITZ_CACHE_DIR", "~/.cache/kibitz")).expanduser()
+
+
+class Compiling(event.Listener):  # type: ignore[misc]
+    """How long this process has compiled kernels that were not in the directory; it says so once on standard error."""
+
+    def __init__(self) -> None:
+        self._began, self._depth, self._said = 0.0, 0, False
+        self._seconds = 0.0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it compiles now, and has done so for some time."""
+        return self._depth > 0 and self._so_far() >= _SAY_SECONDS
+
+    def on_start(self, event: event.Event) -> None:
+        """A kernel was not in the directory; one may need others."""
+        self._depth += 1
+        if self._depth == 1:
+            self._began = time.monotonic()
+        if self._so_far() >= _SAY_SECONDS and not self._said:
+            self._said = True
+            print(f"compiling kernels (once; kept in {cache_directory()})", file=sys.stderr, flush=True)
+
+    def on_end(self, event: event.Event) -> None:
+        """A kernel has been compiled."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._seconds += time.monotonic() - self._began
+
+    def _so_far(self) -> float:
+        return self._seconds + (time.monotonic() - self._began if self._depth else 0.0)
+
+
+compiling = Compiling()
+event.register("numba:compile", compiling)
 
 
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:

@@ -15,7 +15,8 @@ def main(config: LearnConfig) -> None:
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
     from learner.training.task import TrainingTask, run_task
 
-    finished = storage.exists(config.out)
+    storage.check_writable(config.out)
+    finished = storage.is_published(config.out)
     try:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))

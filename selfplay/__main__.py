@@ -7,11 +7,13 @@ import sys
 
 from rich.console import Console
 
-from cluster import cli, storage
+from cluster import cli, logs, storage, timeline
 from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
+from cluster.locks import run_lock
 from cluster.metrics import MetricsLogger
 from cluster.preflight import check_directory
+from cluster.trackers import check_tracker, open_tracker
 from games.game import Game
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
@@ -24,7 +26,7 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.loop import Loop
-from selfplay.recorded import SETTINGS_FILE
+from selfplay.recorded import SETTINGS_FILE, plain
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
@@ -39,7 +41,7 @@ def main(config: TrainConfig) -> float | None:
     its first last tournament, or else in the first of its curve; None where nothing is measured."""
     memory = _check(config)
     run = RunDirectory(config.run.dir)
-    with storage.run_lock(run.root):
+    with run_lock(run.root):
         run.check(config)
         complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
         if complete:
@@ -65,6 +67,7 @@ def compare(directory: str) -> None:
 
 def _check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
+    check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
         check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
@@ -130,14 +133,15 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    with (
-        connect(config.cluster),
-        RayWorkers(config.cluster, _generator(config)) as workers,
-        MetricsLogger(run.root, config.game.name) as metrics,
-    ):
+    with connect(config.cluster), RayWorkers(config.cluster, _generator(config), run.logs) as workers:
         workers.check()
         run.begin(config)
-        Loop(config, run, workers, metrics).run()
+        with (
+            logs.kept(f"{run.logs}/driver.log"),
+            timeline.recorded(run.result("timeline.json")),
+            MetricsLogger(run.root, config.game.name, open_tracker(config.tracker, run.root, plain(config))) as metrics,
+        ):
+            Loop(config, run, workers, metrics).run()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
-from cluster.validation import at_least, require, within
+from cluster.trackers import TRACKERS
+from cluster.validation import at_least, one_of, require, within
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from search.config import SearchConfig
@@ -130,6 +131,11 @@ class TrainConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    tracker: str = "tensorboard"
+    """Where the run's values go beside ``metrics.jsonl``: ``none``, ``tensorboard``, ``mlflow`` or ``wandb``."""
+
+    def __post_init__(self) -> None:
+        one_of("", self, TRACKERS, "tracker")
 
 
 @dataclass

@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster import storage
+from cluster.errors import UserError
 from cluster.metrics import MetricsLogger
 from cluster.progress import Progress
+from cluster.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
@@ -94,6 +96,8 @@ class Evaluation:
         if missing:
             self._run.write_state(self._last, "tournament")
             played = self._play(missing, self._best, "tournament: ", evaluate, metrics)
+            ahead = {f"final/{' against '.join(r.players)}": _ahead(r) for r in played}
+            metrics.log(self._last, ahead)
             self._keep(self._run.result("tournament.json"), played)
 
     @property
@@ -134,7 +138,8 @@ class Evaluation:
         """Play tournaments side by side: their deals are shared among all workers."""
         tournaments = [self._tournament(match, iteration) for match in matches]
         figures: dict[str, float] = {}
-        with Progress(f"{title}tournaments", sum(match.deals for match in matches), "deals") as progress:
+        title += "tournaments"
+        with span("evaluate", title), Progress(title, sum(match.deals for match in matches), "deals") as progress:
 
             def show(deals: float, shown: Mapping[str, float]) -> None:
                 progress.update(deals, shown)
@@ -165,11 +170,18 @@ class Evaluation:
         return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
 
 
-def _ahead(gate: TournamentResult) -> float:
-    """Points over all seatings that the new network is ahead."""
-    return gate.columns[0].comparisons[0].advantage
+def _ahead(result: TournamentResult) -> float:
+    """Points over all seatings that the first player is ahead of the second."""
+    return result.columns[0].comparisons[0].advantage
 
 
 def stored(path: str) -> list[TournamentResult]:
-    """Every result in a file of tournaments; none where there is no such file."""
-    return [from_record(record) for record in storage.read_json(path)] if storage.exists(path) else []
+    """Every result in a file of tournaments; none where there is no such file. ``UserError`` for any other content."""
+    if not storage.exists(path):
+        return []
+    try:
+        return [from_record(record) for record in storage.read_json(path)]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: holds no tournaments ({error}); remove it to have them played again") from error

@@ -51,11 +51,9 @@ def main(config: GenerateConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         memory = check_players(settings, config.initial, game, config.checkpoints)
-    networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
-    seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
-    pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
-    plans = [(plan, f"{config.out}/{plan.name}") for plan in split(config.games, config.games_per_shard, pattern)]
+    storage.check_writable(config.out)
     _check_out(config)
+    plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]
     missing = []
     for plan, path in plans:
         if storage.exists(path):
@@ -68,6 +66,14 @@ def main(config: GenerateConfig) -> None:
             print(line, file=sys.stderr)
         _play(config.cluster, settings, missing)
     print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
+
+
+def planned(config: GenerateConfig) -> list[ShardPlan]:
+    """The shards that a command asks for."""
+    networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
+    seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
+    pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
+    return split(config.games, config.games_per_shard, pattern)
 
 
 def _check_out(config: GenerateConfig) -> None:

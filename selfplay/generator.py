@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cluster.logs import logged
 from games.branches import Branches
+from games.compiling import compiling
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
@@ -106,6 +108,7 @@ class Generator:
         self._branch_player = playout_player(settings.branch_player, self.game)
         self._decisions = 0
 
+    @logged("{1}")
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         meter = Meter()
@@ -127,8 +130,8 @@ class Generator:
         )
 
     def progress(self) -> dict[str, float]:
-        """Decisions taken so far in the shard under way; asked from another thread."""
-        return {"decisions": self._decisions}
+        """Decisions taken so far in the shard under way, and 1 while kernels compile; asked from another thread."""
+        return {"decisions": self._decisions, "compiling": compiling.under_way}
 
     def _note(self, ended: int, decisions: int) -> None:
         self._decisions += decisions

@@ -12,6 +12,7 @@ from typing import Protocol
 from cluster import storage
 from cluster.metrics import MetricsLogger
 from cluster.progress import OnProgress, Progress
+from cluster.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask
@@ -54,7 +55,8 @@ class Loop:
         self._metrics = metrics
         self._game = make_game(config.game.name, config.game.options)
         self._evaluation = Evaluation(config, run)
-        self._totals: Counter[str] = Counter()
+        self._totals: Counter[str] = Counter(metrics.totals)
+        self._lost_before = metrics.totals["lost_items_total"]
 
     def run(self) -> None:
         """Do everything that is missing."""
@@ -82,7 +84,8 @@ class Loop:
         total = sum(plan.num_games for plan, _ in plans)
         before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
         reports: list[ShardReport] = []
-        with Progress(f"iteration {iteration}: playing", total, "games", done=before) as progress:
+        title = f"iteration {iteration}: playing"
+        with span("generate", title), Progress(title, total, "games", done=before) as progress:
 
             def show(under_way: Mapping[str, float]) -> None:
                 rate = _figures(reports, began, under_way.get("decisions", 0))["decisions_per_second"]
@@ -92,12 +95,17 @@ class Loop:
                 reports.append(report)
                 show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
-                self._metrics.log(iteration, {**self._totals, "lost_items_total": self._workers.lost_items})
+                self._log_totals()
         if not reports:
             return {}
         figures = _figures(reports, began)
         self._metrics.log(iteration, figures)
         return {f"generate/{name}": value for name, value in figures.items()}
+
+    def _log_totals(self) -> None:
+        """What the run has come to, over all its commands, by the number of its games."""
+        lost = self._lost_before + self._workers.lost_items
+        self._metrics.log(self._totals["games_total"], {**self._totals, "lost_items_total": lost})
 
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
@@ -110,16 +118,23 @@ class Loop:
 
     def _train(self, iteration: int) -> dict[str, float]:
         self._run.write_state(iteration, "train")
-        before = self._steps_before(iteration)
-        with Progress(f"iteration {iteration}: training", 1, "") as progress:
+        before, logged = self._steps_before(iteration), 0
+        title = f"iteration {iteration}: training"
+        with span("train", title), Progress(title, 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
+                nonlocal logged
                 learning = {name: metrics[name] for name in _LEARNING if name in metrics}
                 progress.update(metrics["step"] / metrics["num_steps"], {"step": metrics["step"], **learning})
-                self._metrics.log(before + int(metrics["step"]), learning)
+                if metrics["step"] > logged:  # the learner is asked more often than it has something new
+                    logged = int(metrics["step"])
+                    self._metrics.log(before + logged, learning)
 
             metrics = dict(self._workers.train(self._task(iteration), show))
             show({"num_steps": metrics["step"], **metrics})  # a short training ends before it was ever asked
+        held_out = {name: value for name, value in metrics.items() if name.startswith("validation_")}
+        if held_out:
+            self._metrics.log(before + int(metrics["step"]), held_out)
         return {f"train/{name}": value for name, value in metrics.items()}
 
     def _task(self, iteration: int) -> TrainingTask:

@@ -1,7 +1,6 @@
 """The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
 
-docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``). Then the
-learner works in a local scratch directory and the finished checkpoint is copied up.
+docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 """
 
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from selfplay.recorded import (
 
 _FREE_TO_CHANGE = frozenset(
     [
-        *("cluster", "evaluation", "run.dir", "selfplay.iterations"),
+        *("cluster", "evaluation", "run.dir", "selfplay.iterations", "tracker"),
         *("selfplay.games_per_table", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
         *(
             f"{learner}.{key}"
@@ -39,6 +38,8 @@ class RunDirectory:
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
+        self.logs = f"{self.root}/logs"
+        """Directory of the log files, of the driver and of each actor."""
 
     def iteration(self, iteration: int) -> str:
         """Directory of one iteration."""

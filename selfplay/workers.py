@@ -32,8 +32,9 @@ def learner(cluster: ClusterConfig) -> Stage:
 class RayWorkers(Stages):
     """The actors of a whole run."""
 
-    def __init__(self, cluster: ClusterConfig, settings: GeneratorSettings) -> None:
-        super().__init__(cluster, (generators(cluster, settings), learner(cluster), evaluators(cluster)))
+    def __init__(self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "") -> None:
+        """Start nothing yet. ``log_dir``: see ``Stages``."""
+        super().__init__(cluster, (generators(cluster, settings), learner(cluster), evaluators(cluster)), log_dir)
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""

@@ -11,6 +11,9 @@ from xdist.scheduler import LoadScopeScheduling
 # tests start several at once.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# Ray exports metrics once in ten seconds, and forgets gauges after twice that; tests would wait for it.
+os.environ.setdefault("RAY_metrics_report_interval_ms", "1000")
+
 # Machines that run tests are often busy; how long an example takes says nothing about the code.
 settings.register_profile("kibitz", deadline=None)
 settings.load_profile("kibitz")
@@ -21,7 +24,9 @@ START_RAY = (
     "selfplay/test_command",
     "selfplay/test_faults",
     "selfplay/test_job",
+    "selfplay/test_watching",
     "selfplay/test_workers",
+    "storage/test_command",
 )
 """Where tests start Ray on this machine; two at once can disturb each other."""
 

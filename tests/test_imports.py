@@ -29,6 +29,7 @@ COMMANDS = (
     "search.values.__main__",
     "selfplay.__main__",
     "selfplay.generate",
+    "selfplay.verify",
 )
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
@@ -60,7 +61,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "ray": ("cluster.*", "benchmarks.scaling"),
-    "torch": ("learner.*", "cluster.metrics", "cluster.stages", "selfplay.*", "benchmarks.*"),
+    "torch": ("learner.*", "cluster.trackers", "cluster.stages", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
     "pyspiel": ("games.openspiel*", "benchmarks.*"),
@@ -78,7 +79,9 @@ ONLY_IN = {
     "jinja2": ("selfplay.report.page",),
     "matplotlib": ("selfplay.report.terminal", "search.tournament.sweep", "benchmarks.*"),
     "plotly": ("selfplay.report.charts", "selfplay.report.page"),
-    "tensorboard": ("cluster.metrics",),
+    "tensorboard": ("cluster.trackers",),
+    "mlflow": ("cluster.trackers",),
+    "wandb": ("cluster.trackers",),
     "textual": ("search.play.app", "search.play.widgets"),
     "pickle": (),
     "cloudpickle": (),

@@ -29,7 +29,7 @@ COMMANDS = {
 PACKAGES = ("benchmarks", "cluster", "conf", "games", "learner", "search", "selfplay", "tests")
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-REQUIREMENTS = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+REQUIREMENTS = sum(PROJECT["optional-dependencies"].values(), PROJECT["dependencies"])
 NAMES = [re.split(r"[\[<>=]", requirement)[0] for requirement in REQUIREMENTS]
 
 
@@ -83,7 +83,13 @@ def test_every_dependency_is_explained_and_pinned_within_its_range(name: str) ->
 
 
 def test_everything_imported_is_declared() -> None:
-    provided = {"hydra": "hydra-core", "pyspiel": "open_spiel", "xdist": "pytest-xdist", "yaml": "pyyaml"}
+    provided = {
+        "hydra": "hydra-core",
+        "mlflow": "mlflow-skinny",
+        "pyspiel": "open_spiel",
+        "xdist": "pytest-xdist",
+        "yaml": "pyyaml",
+    }
     own = {*PACKAGES, *sys.stdlib_module_names}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -69,7 +69,7 @@ def save_weights(path: str | Path, net: PolicyValueNet, game: Game, dtype: torch
         write_model(directory, net, game, dtype)
         write_digests(directory)
 
-    storage.write_directory_atomic(Path(path), write)
+    storage.write_directory_atomic(path, write)
 
 
 def find(checkpoint: str | Path) -> Path:

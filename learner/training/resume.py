@@ -2,11 +2,11 @@
 
 ``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser (safetensors) and
 ``state.json``: step and schedule, data cursor, random state, loss history, and the settings all of it belongs to.
-Each appears by rename; only then is the one before it removed. The finished checkpoint has the same ``training/``.
+Each appears whole; only then is the one before it removed. The finished checkpoint has the same ``training/``. All of
+it lies beside ``out``, a path or a URI, so that another machine can go on.
 """
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,36 +50,41 @@ class TrainingState:
     """Final metrics; empty until training is finished."""
 
 
-def partial_path(out: Path) -> Path:
+def partial_path(out: str | Path) -> str:
     """Where the resumable checkpoints of ``out`` are kept."""
-    return out.with_name(f"{out.name}.partial")
+    return storage.beside(out, ".partial")
 
 
 def save_partial(
-    out: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+    out: str | Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
 ) -> None:
     """Write the resumable checkpoint of this step, then remove earlier ones."""
-    directory = partial_path(out)
-    current = directory / f"step-{state.step:09d}"
-    if not current.exists():
-        storage.write_directory_atomic(current, lambda new: _write(new, net, optimizer, state, game))
-    for other in directory.iterdir():
+    directory, current = partial_path(out), f"step-{state.step:09d}"
+    if not storage.is_published(f"{directory}/{current}"):
+        storage.write_directory_atomic(f"{directory}/{current}", lambda new: _write(new, net, optimizer, state, game))
+    for other in storage.list_names(directory):
         if other != current:
-            shutil.rmtree(other)
+            storage.remove_directory(f"{directory}/{other}")
 
 
 def save_finished(
-    out: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+    out: str | Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
 ) -> None:
     """Publish the finished checkpoint and remove what was kept for resuming."""
     storage.write_directory_atomic(out, lambda new: _write(new, net, optimizer, state, game))
-    shutil.rmtree(partial_path(out), ignore_errors=True)
+    storage.remove_directory(partial_path(out))
 
 
-def find_partial(out: Path) -> Path | None:
-    """The newest resumable checkpoint of ``out``, if there is one."""
-    steps = sorted(path for path in partial_path(out).glob("step-*") if path.suffix != ".tmp")
-    return steps[-1] if steps else None
+def find_finished(out: str | Path) -> Path | None:
+    """A local directory with the finished checkpoint ``out``, if it is finished."""
+    return storage.local_copy(out) if storage.is_published(out) else None
+
+
+def find_partial(out: str | Path) -> Path | None:
+    """A local directory with the newest resumable checkpoint of ``out``, if there is one."""
+    directory = partial_path(out)
+    steps = [name for name in storage.list_names(directory) if storage.is_published(f"{directory}/{name}")]
+    return storage.local_copy(directory) / steps[-1] if steps else None
 
 
 def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:

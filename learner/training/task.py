@@ -1,15 +1,12 @@
 """Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster import storage
-from cluster.digests import DIGESTS_FILE
+from cluster.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
-from learner.model.checkpoint import WEIGHTS_FILE
 from learner.training.train import Progress, train
 
 
@@ -24,7 +21,7 @@ class TrainingTask:
     """Paths of the shards, in order."""
     out: str
     """Directory of the finished checkpoint, a path or a URI. ``<out>.partial`` holds what a killed learner resumes
-    from; for a URI it lies in a scratch directory of the machine, which is removed in the end."""
+    from, on whatever machine."""
     init_from: str | None
     """Checkpoint whose weights training starts from; None for fresh ones."""
     seed: int
@@ -36,6 +33,7 @@ class Learner:
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
 
+    @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}
@@ -54,22 +52,13 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
 
     Returns the final metrics, and raises; see ``learner.training.train.train``.
     """
-    game = make_game(task.game.name, task.game.options)
-    scratch = storage.scratch("training", task.out)
-    upload = storage.is_remote(task.out) and not storage.exists(f"{task.out}/{WEIGHTS_FILE}")
-    out = scratch / "checkpoint" if upload else storage.local_copy(task.out)
-    metrics = train(
-        game,
+    return train(
+        make_game(task.game.name, task.game.options),
         task.model,
         task.learner,
         list(task.shards),
-        out,
+        task.out,
         init_from=task.init_from,
         seed=task.seed,
         on_progress=on_progress,
     )
-    if upload:
-        # Digests last: whoever copies by them (storage.local_copy) copies a whole checkpoint.
-        storage.publish_directory(out, task.out, last=[WEIGHTS_FILE, DIGESTS_FILE])
-        shutil.rmtree(scratch)
-    return metrics

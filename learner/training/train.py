@@ -29,7 +29,15 @@ from learner.model.outcome_init import start_outcome_head
 from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
 from learner.training.loss import losses
-from learner.training.resume import TrainingState, find_partial, load_optimizer, read_state, save_finished, save_partial
+from learner.training.resume import (
+    TrainingState,
+    find_finished,
+    find_partial,
+    load_optimizer,
+    read_state,
+    save_finished,
+    save_partial,
+)
 from learner.training.roofline import matmul_rate, training_flops
 
 Progress = Callable[[dict[str, float]], None]
@@ -62,7 +70,7 @@ def train(
         model_config: the network; ``init_from`` must have the same shape.
         learner_config: how to train.
         shards: paths or URIs of shards, in order.
-        out: local directory of the checkpoint.
+        out: directory of the checkpoint, a path or a URI.
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         seed: of everything random.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
@@ -77,19 +85,19 @@ def train(
     Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
     ``init_from`` that do not fit the game or the model, too few sequences, no such device.
     """
-    device, out = device_of(learner_config.device, "learner.device"), Path(out)
+    device = device_of(learner_config.device, "learner.device")
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
     with blaming_input():
         settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-        if out.exists():
-            return read_state(out, settings).metrics
-    partial = find_partial(out)
-    num_losses = 3 if learner_config.branch_weight else 2
-    with blaming_input():
         sizes = learner_config.batch_size, learner_config.min_rows
         # First of all: a damaged shard is called one, and not another data set than training was begun with.
         data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+        if finished := find_finished(out):
+            return read_state(finished, settings).metrics
+    partial = find_partial(out)
+    num_losses = 3 if learner_config.branch_weight else 2
+    with blaming_input():
         state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
         net = _first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
@@ -111,7 +119,7 @@ class _Run:
         config: LearnerConfig,
         state: TrainingState,
         seed: int,
-        out: Path,
+        out: str | Path,
     ) -> None:
         self.game, self.net, self.data, self.config, self.state = game, net, data, config, state
         self.seed, self.out = seed, out

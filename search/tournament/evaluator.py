@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from cluster.logs import logged
 from cluster.progress import OnProgress
+from games.compiling import compiling
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
@@ -54,6 +56,7 @@ class Evaluator:
         self._deals = self._decisions = 0
         self._on_progress: OnProgress = lambda so_far: None
 
+    @logged("{0}")
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
         settings = task.settings
@@ -79,8 +82,9 @@ class Evaluator:
             yield task, self.play(task)
 
     def progress(self) -> dict[str, float]:
-        """Deals that have ended and decisions taken so far in the task under way; asked from another thread."""
-        return {"deals": self._deals, "decisions": self._decisions}
+        """Deals that have ended and decisions taken so far in the task under way, and 1 while kernels compile; asked
+        from another thread."""
+        return {"deals": self._deals, "decisions": self._decisions, "compiling": compiling.under_way}
 
     def _note(self, deals: int, decisions: int) -> None:
         self._deals += deals

@@ -1,11 +1,11 @@
 """Results of tournaments in files: what has been played is not played again."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.fields import flat
 from search.players.spec import labels
 from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
@@ -15,9 +15,11 @@ _WHERE = ("engine", "table_size", "deals_per_task", "overrides")
 
 
 def check_out(out: str) -> None:
-    """``UserError`` where no file can be written under this name."""
+    """``UserError`` where no file can be written under this name; nothing where there is none."""
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
         raise UserError(f"out={out}: is a directory; name the JSON file to write")
+    if out:
+        storage.check_writable(storage.parent(out))
 
 
 def read_result(path: str) -> TournamentResult:
@@ -64,12 +66,3 @@ def _asked(tournament: Tournament) -> dict[str, Any]:
 def _named(result: TournamentResult) -> dict[str, Any]:
     named = {"game": result.game, "game.options": result.game_options, "players": list(result.players)}
     return {**named, "deals": result.deals, "seed": result.seed}
-
-
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by their whole keys."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        whole = f"{prefix}{key}"
-        found |= flat(value, f"{whole}.") if isinstance(value, Mapping) and value else {whole: value}
-    return found

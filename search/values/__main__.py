@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from search.players.player import Player
 from search.players.registry import make_players, settings_of
 from search.players.spec import parse
 from search.playouts import playout_player
+from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
 from search.values.decisions import draw_decisions
 from search.values.measure import Part, ask, measure
@@ -34,8 +34,7 @@ def main(config: ValuesConfig) -> None:
         game = make_game(config.game.name, config.game.options)
         if not game.can_determinize:
             raise ValueError(f"game={game.name}: cannot sample hidden hands, which the playouts need; choose another")
-        if config.out and Path(config.out).is_dir():
-            raise ValueError(f"out={config.out}: is a directory; name the JSON file to write")
+        check_out(config.out)
         utility = config.search.argmax_val.utility or game.outcomes.default_utility
         values = game.outcomes.utility(utility)
         names = _players(config, game)

@@ -11,6 +11,8 @@ from selfplay.report.page import write_comparison, write_page
 from selfplay.report.serve import HOST, LivePage, server
 from selfplay.run_directory import RunDirectory
 
+_LAST_PORT = 65535
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when the page is written, 2 after one line on what is wrong."""
@@ -38,6 +40,8 @@ def _work(given: argparse.Namespace) -> None:
     for option in ("deals", "searched", "port"):
         if getattr(given, option) < 0:
             raise UserError(f"--{option} {getattr(given, option)}: must be at least 0")
+    if given.port > _LAST_PORT:
+        raise UserError(f"--port {given.port}: must be at most {_LAST_PORT}")
     for root in given.runs:
         with blaming_input():
             read_run(root)

@@ -36,7 +36,7 @@ _CAPTIONS = {
     "curve": "Points a hand ahead of each baseline, one seat against the others; bars are 95 % intervals over deals.",
     "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
-    "rates": "Means over each stage, all actors together.",
+    "rates": "All actors together, means over each stage; of several tournaments the last.",
     "time": "Wall time by stage; time in which nobody worked on the run is left out.",
 }
 

@@ -65,7 +65,7 @@ class Run:
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return self.root.rpartition("/")[2] or self.root
+        return storage.resolve(self.root)[1].rpartition("/")[2] or self.root
 
     @property
     def iterations(self) -> int:

@@ -10,10 +10,10 @@ from plotly.offline import get_plotlyjs
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.fields import flat
 from cluster.provenance import installed_version
 from search.tournament.report import sections, signed, times, title
 from search.tournament.result import TournamentResult, lead
-from search.tournament.stored import flat
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, ahead_text, matched, read_run
 from selfplay.report.deals import Deal, sample_deals
@@ -117,7 +117,7 @@ def comparison(runs: Mapping[str, Run], broken: Mapping[str, str]) -> str:
 
 def labels(roots: Sequence[str]) -> list[str]:
     """The last part of every path where that tells them apart, else the whole paths."""
-    names = [root.rstrip("/").rpartition("/")[2] for root in roots]
+    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 

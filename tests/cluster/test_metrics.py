@@ -3,23 +3,37 @@
 import io
 import json
 import logging
+import re
+import shutil
+import socket
+import subprocess
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ray
+import yaml
 from ray._private.worker import BaseContext
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cluster.metrics import MetricsLogger
+from cluster.metrics import METRICS, MetricsLogger
 from cluster.progress import Progress
+from cluster.trackers import open_tracker
+
+FILES = Path(__file__).parents[2] / "cluster"
 
 
 def test_values_reach_the_jsonl_file_and_tensorboard_and_are_appended_on_resume(tmp_path: Path) -> None:
     for step in (1, 2):
-        with MetricsLogger(tmp_path, "hearts") as metrics:
+        with MetricsLogger(tmp_path, "hearts", open_tracker("tensorboard", str(tmp_path), {})) as metrics:
             metrics.log(step, {"loss": 0.5 / step, "points_ahead/random": 3})
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2]
@@ -31,36 +45,116 @@ def test_values_reach_the_jsonl_file_and_tensorboard_and_are_appended_on_resume(
 
 def test_a_sink_that_fails_is_told_once_and_the_others_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "tensorboard").write_text("in the way")
-    with caplog.at_level(logging.WARNING), MetricsLogger(tmp_path, "hearts") as metrics:
+    tracker = open_tracker("tensorboard", str(tmp_path), {})
+    with caplog.at_level(logging.WARNING), MetricsLogger(tmp_path, "hearts", tracker) as metrics:
         metrics.log(1, {"loss": 1})
         metrics.log(2, {"loss": 1})
-    assert [record.message.split(" gets")[0] for record in caplog.records] == ["TensorBoard"]
+    assert [record.message.split(" gets")[0] for record in caplog.records] == ["the tracker"]
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
 
 
-def test_values_are_served_to_prometheus(ray_connection: BaseContext, tmp_path: Path) -> None:
+def test_totals_go_on_where_an_earlier_command_stopped_though_its_last_line_was_cut(tmp_path: Path) -> None:
     with MetricsLogger(tmp_path, "hearts") as metrics:
+        assert metrics.totals == {"games_total": 0, "decisions_total": 0, "lost_items_total": 0}
+        metrics.log(10, {"games_total": 10, "decisions_total": 300})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 20, "values": {"games_to')
+    with MetricsLogger(tmp_path, "hearts") as metrics:
+        assert metrics.totals == {"games_total": 10, "decisions_total": 300, "lost_items_total": 0}
+        metrics.log(30, {"games_total": 30})
+    assert json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])["step"] == 30
+
+
+def test_gauges_and_zeros_are_served_as_long_as_the_run_lives(
+    ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cluster.metrics._RENEW_SECONDS", 0.5)
+    with MetricsLogger(tmp_path / "demo", "hearts") as metrics:
         metrics.log(1, {"games_total": 100, "iteration": 4, "points_ahead/random": 2.5, "not_exported": 1})
         metrics.log(2, {"games_total": 250})
+        _until(lambda: _served()["games_total"].endswith(" 250.0"))
+        time.sleep(4)  # Ray forgets a gauge after 2 s here, after 20 elsewhere
+        rows = _served()
+        assert rows["games_total"].endswith(" 250.0") and rows["lost_items_total"].endswith(" 0.0")
+        assert all(label in rows["iteration"] for label in ('game="hearts"', 'run="demo"', 'role="driver"'))
+        assert 'role="random"' in rows["points_ahead"]
+        assert "not_exported" not in rows
+    _until(lambda: not _served())
+
+
+def _served() -> dict[str, str]:
+    """What Ray serves of ours: name -> the whole row."""
     port = ray.nodes()[0]["MetricsExportPort"]
-    deadline = 40
-    page = ""
-    while "kibitz_games_total" not in page and deadline:
-        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
-        deadline -= 1
-        ray.get(_pause.remote())
-    rows = {row.split("{")[0]: row for row in page.splitlines() if row.startswith("ray_kibitz")}
-    assert rows["ray_kibitz_games_total"].endswith(" 250.0")
-    assert 'game="hearts"' in rows["ray_kibitz_iteration"] and 'role="driver"' in rows["ray_kibitz_iteration"]
-    assert 'role="random"' in rows["ray_kibitz_points_ahead"]
-    assert not any("not_exported" in row for row in rows)
+    page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+    prefix = "ray_kibitz_"
+    return {
+        row.split("{")[0].removeprefix(prefix): row for row in page.splitlines() if row.startswith(prefix)
+    } or defaultdict(str)
 
 
-@ray.remote(num_cpus=0)
-def _pause() -> None:
-    import time
+def _until(condition: Callable[[], object], seconds: float = 40) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, f"still not so after {seconds} s"
+        time.sleep(0.2)
 
-    time.sleep(0.5)
+
+# ---- Prometheus
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+def test_prometheus_answers_every_query_of_the_dashboard(
+    ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cluster.metrics._RENEW_SECONDS", 0.5)
+    dashboard = json.loads((FILES / "grafana/dashboards/kibitz.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    wanted = {query.replace("$game", "hearts").replace("$run", "demo|other") for query in queries}
+    with _prometheus(tmp_path) as address, MetricsLogger(tmp_path / "demo", "hearts") as metrics:
+        metrics.log(1, {key: 0.5 for key in METRICS})
+        _until(lambda: all(_answer(address, query) for query in wanted))
+        (row,) = _answer(address, f"max by (run) (ray_kibitz_loss{{run={json.dumps('demo')}}})")
+        assert row["metric"] == {"run": "demo"} and float(row["value"][1]) == 0.5
+        for variable in dashboard["templating"]["list"]:
+            label = re.fullmatch(r"label_values\(ray_kibitz_iteration.*, (\w+)\)", variable["query"]["query"])
+            assert label is not None and label[1] in _answer(address, "ray_kibitz_iteration")[0]["metric"]
+
+
+@contextmanager
+def _prometheus(directory: Path) -> Iterator[str]:
+    """A Prometheus with the repository's settings, on a free port of the loopback interface; its address."""
+    session = Path(ray._private.worker._global_node.get_session_dir_path())
+    settings = yaml.safe_load((FILES / "prometheus/prometheus.yml").read_text())
+    settings["global"] = {"scrape_interval": "500ms", "scrape_timeout": "500ms"}
+    (scraped,) = settings["scrape_configs"]
+    (discovery,) = scraped["file_sd_configs"]
+    discovery |= {"files": [str(session.parent / Path(discovery["files"][0]).name)], "refresh_interval": "1s"}
+    (directory / "prometheus.yml").write_text(yaml.safe_dump(settings))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    options = ("--config.file=prometheus.yml", "--storage.tsdb.path=data", f"--web.listen-address={address}")
+    with (directory / "log").open("wb") as output:
+        process = subprocess.Popen(["prometheus", *options], cwd=directory, stdout=output, stderr=output)
+    try:
+        yield address
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _answer(address: str, query: str) -> list[dict[str, Any]]:
+    """The rows of an instant query; none while Prometheus starts."""
+    try:
+        url = f"http://{address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+        answer = json.load(urllib.request.urlopen(url, timeout=5))
+    except (ConnectionError, urllib.error.URLError) as error:
+        assert not isinstance(error, urllib.error.HTTPError) or error.code == 503, f"{query}: {error.read()!r}"
+        return []
+    return list(answer["data"]["result"])
+
+
+# ---- the terminal
 
 
 def test_progress_into_a_file_is_plain_lines_and_always_a_last_one() -> None:

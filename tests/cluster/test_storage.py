@@ -13,6 +13,7 @@ import pytest
 from cluster import storage
 from cluster.digests import write_digests
 from cluster.errors import UserError
+from cluster.locks import run_lock
 
 
 def test_what_is_written_is_read_and_replaced_with_no_temporary_left(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
         raise OSError("disk is full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk is full"):
+    with pytest.raises(UserError, match=r"state\.json: cannot be written \(disk is full\)"):
         storage.write_bytes_atomic(path, b"new")
     assert storage.read_text(path) == "old"
     assert storage.list_names(tmp_path) == ["state.json"]
@@ -41,7 +42,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
 
 def test_a_broken_json_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{")
-    with pytest.raises(ValueError, match=r"state\.json is not JSON"):
+    with pytest.raises(UserError, match=r"state\.json is not JSON"):
         storage.read_json(tmp_path / "state.json")
 
 
@@ -77,7 +78,7 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucke
     (tmp_path / "new/sub/config").write_text("c")
     storage.write_json_atomic("mock://run/state.json", [1])
     assert storage.read_json("mock://run/state.json") == [1]
-    storage.publish_directory(tmp_path / "new", "mock://run/checkpoint", last=["model"])
+    storage.publish_directory(tmp_path / "new", "mock://run/checkpoint")
     assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
     assert storage.list_names("mock://nowhere") == []
     fetched = storage.local_copy("mock://run/checkpoint")
@@ -86,8 +87,6 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucke
         storage.local_copy("mock://run/elsewhere")
     assert list(fetched.parent.iterdir()) == [fetched]
     assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
-    with storage.run_lock("mock://run"):
-        pass
 
 
 def test_a_copy_that_fails_leaves_nothing_behind(
@@ -131,18 +130,18 @@ def test_an_unknown_scheme_is_the_users_to_mend() -> None:
 
 def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_path: Path) -> None:
     hold = (
-        "import time; from cluster.storage import run_lock\n"
+        "import time; from cluster.locks import run_lock\n"
         f"with run_lock({str(tmp_path)!r}): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None and first.stdout.readline() == "held\n"
         with (
             pytest.raises(UserError, match=f"in use by another command .process {first.pid}"),
-            storage.run_lock(tmp_path),
+            run_lock(tmp_path),
         ):
             pass
         first.send_signal(signal.SIGKILL)
-    with storage.run_lock(tmp_path):
+    with run_lock(tmp_path):
         pass
 
 
@@ -150,7 +149,22 @@ def test_names_may_stand_behind_the_options_of_a_uri() -> None:
     options = "?endpoint_override=localhost:9&scheme=http"
     plain, joined = storage.resolve(f"s3://bucket/run/it/0{options}"), storage.resolve(f"s3://bucket/run{options}/it/0")
     assert plain[1] == joined[1] == "bucket/run/it/0" and plain[0].equals(joined[0])
-    assert storage.resolve("s3://bucket/run?endpoint_override=http://localhost:9")[1] == "bucket/run"
+    for names in ("", "/it/0"):
+        uri = f"s3://bucket/run?endpoint_override=http://localhost:9{names}"
+        assert storage.resolve(uri)[1] == f"bucket/run{names}"
+    assert storage.beside(f"s3://bucket/run/{options}", ".partial") == f"s3://bucket/run.partial{options}"
+    assert storage.parent(f"s3://bucket/run/x.json{options}") == f"s3://bucket/run{options}"
+    assert storage.beside("what?/run", ".partial") == "what?/run.partial"
+
+
+def test_where_nothing_can_be_written_is_said_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    storage.check_writable(tmp_path / "new/deep")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(UserError, match=f"file/deep/run: {tmp_path}/file is a file; give a directory"):
+        storage.check_writable(tmp_path / "file/deep/run")
+    with pytest.raises(UserError, match="is a file; give a directory"), run_lock(tmp_path / "file/deep/run"):
+        pass
 
 
 @pytest.mark.parametrize("path", ["s3:/bucket/run", "s3:bucket/run", "file:/tmp/run"])

@@ -3,11 +3,13 @@
 import json
 import shutil
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from cluster import storage
 from cluster.errors import UserError
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
@@ -75,7 +77,7 @@ def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills
     train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
     assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
-    assert not partial_path(tmp_path / "killed").exists()
+    assert not storage.exists(partial_path(tmp_path / "killed"))
 
 
 def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_path, monkeypatch):
@@ -156,7 +158,7 @@ def test_training_starts_from_given_weights(shards, tmp_path):
     assert checkpoint_id(tmp_path / "second") == checkpoint_id(tmp_path / "first")
     with pytest.raises(ValueError, match=r"first: has n_layer=1, but model.n_layer=2"):
         train(GAME, replace(MODEL, n_layer=2), LEARNER, shards, tmp_path / "third", init_from=tmp_path / "first")
-    assert not (tmp_path / "third").exists() and not partial_path(tmp_path / "third").exists()
+    assert not (tmp_path / "third").exists() and not storage.exists(partial_path(tmp_path / "third"))
 
 
 def test_a_checkpoint_of_training_is_one_that_queries_can_load(shards, tmp_path):
@@ -245,7 +247,7 @@ def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_p
         train(HeartsGame(jd_bonus=True), MODEL, LEARNER, shards, out)
     with pytest.raises(ValueError, match=r"nowhere/model\.safetensors: no such file"):
         train(GAME, MODEL, LEARNER, shards, out, init_from=tmp_path / "nowhere")
-    assert not out.exists() and not partial_path(out).exists()
+    assert not out.exists() and not storage.exists(partial_path(out))
 
 
 def test_a_directory_that_is_no_training_run_is_refused(shards, tmp_path):
@@ -258,9 +260,9 @@ def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(KilledError):
         train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(4))
-    [whole] = partial_path(out).iterdir()
-    shutil.copytree(whole, partial_path(out) / "step-000000099.tmp")
-    (partial_path(out) / "step-000000099.tmp" / "model.safetensors").unlink()
+    [whole] = Path(partial_path(out)).iterdir()
+    shutil.copytree(whole, whole.with_name("step-000000099.tmp"))
+    (whole.with_name("step-000000099.tmp") / "model.safetensors").unlink()
     metrics = train(GAME, MODEL, LEARNER, shards, out, seed=7)
     assert metrics["step"] == metrics["num_steps"]
 

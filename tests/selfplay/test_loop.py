@@ -3,7 +3,7 @@
 import io
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 from cluster.errors import UserError
-from cluster.metrics import MetricsLogger
+from cluster.metrics import METRICS, MetricsLogger
 from cluster.progress import OnProgress
 from cluster.provenance import Provenance
+from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
@@ -62,16 +63,35 @@ def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iterat
 def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     seen = {name for line in lines for name in line["values"]}
-    wanted = {
-        "iteration",
-        "games_total",
-        "games_per_second",
-        "illegal_mass",
-        "loss",
-        "points_ahead/random",
-        "evaluator_fill",
-    }
-    assert wanted <= seen
+    assert {name.partition("/")[0] for name in seen} >= METRICS.keys() - {"validation_loss"}  # too few deals for that
+    assert {"points_ahead/random", "final/imitation against argmax_val"} <= seen
+
+
+def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "resumed"
+    shutil.copytree(finished, root)
+    (root / "iterations/002/metrics.json").unlink()
+    (root / "iterations/002/shards/00001.parquet").unlink()
+    shutil.rmtree(root / "iterations/002/checkpoint")
+    run(tiny_config(str(root)), Chatty)
+    lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
+    before = len((finished / "metrics.jsonl").read_text().splitlines())
+    steps = [line["step"] for line in lines[before:] if "loss" in line["values"]]
+    assert len(steps) == len(set(steps)) == 1
+    assert [line["values"]["games_total"] for line in lines if "games_total" in line["values"]] == [
+        *(8, 16, 24, 32, 40, 44, 52, 60, 64),  # the first command
+        72,
+    ]
+
+
+class Chatty(InProcess):
+    """A learner that says again and again how far it is."""
+
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
+        metrics = super().train(task, on_progress)
+        for _ in range(3):
+            on_progress(metrics)
+        return metrics
 
 
 def test_the_learning_curve_has_a_point_for_every_iteration(finished: Path) -> None:

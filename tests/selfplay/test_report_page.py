@@ -9,6 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -186,6 +187,7 @@ def test_names_from_files_are_never_markup(run: Path) -> None:
         (["{run}", "--deals", "-1"], "--deals -1: must be at least 0"),
         (["{run}", "--out", "{run}"], "is a directory; name the file"),
         (["{run}", "--out", "/proc/nowhere/page.html"], "/proc/nowhere"),
+        (["{run}", "--serve", "--port", "70000"], "--port 70000: must be at most 65535"),
         (["{run}", "{run}", "--serve"], "--serve shows one run"),
         (["ftp://host/run"], "ftp://host/run"),
     ],
@@ -246,7 +248,7 @@ class Shown(HTMLParser):
 
 def dom(url: str) -> str:
     """The elements of a page after its scripts have run."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
     done = subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return without_plotly(done.stdout)
@@ -271,14 +273,37 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
 # ---- live
 
 
-@pytest.fixture
-def address(run: Path) -> Iterator[str]:
-    with server(LivePage(str(run), deals=0, searched=0), 0) as serving:
+@contextmanager
+def served(live: LivePage) -> Iterator[str]:
+    """The address of a server of this page."""
+    with server(live, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{serving.server_port}"
-        serving.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{serving.server_port}"
+        finally:
+            serving.shutdown()
+            thread.join()
+
+
+class GoingOn(LivePage):
+    """Of a run that has gone on by the time a browser has its page."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root), deals=1, searched=0)
+        self._state = root / "state.json"
+
+    def html(self) -> str:
+        text = super().html()
+        self._state.write_text('{"iteration": 1, "stage": "gone on"}')
+        return text
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(run: Path) -> None:
+    with served(GoingOn(run)) as address:
+        text = dom(f"{address}/#deal=1&step=9")
+    assert "iteration 1 of 1, gone on" in text and '<output id="where">step 9 of ' in text
 
 
 def get(url: str) -> str:
@@ -286,16 +311,17 @@ def get(url: str) -> str:
         return str(answer.read().decode())
 
 
-def test_a_served_page_changes_with_the_run(run: Path, address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    version = get(f"{address}/version")
-    assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
-    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
-    assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        get(f"{address}/config.yaml")
-    port = address.rpartition(":")[2]
-    assert main([str(run), "--serve", "--port", port]) == 2
-    assert f"--port {port}: " in capsys.readouterr().err
-    shutil.rmtree(run)
-    with pytest.raises(urllib.error.HTTPError, match="500"):
-        get(address)
+def test_a_served_page_changes_with_the_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(LivePage(str(run), deals=0, searched=0)) as address:
+        version = get(f"{address}/version")
+        assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
+        (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+        assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(f"{address}/config.yaml")
+        port = address.rpartition(":")[2]
+        assert main([str(run), "--serve", "--port", port]) == 2
+        assert f"--port {port}: " in capsys.readouterr().err
+        shutil.rmtree(run)
+        with pytest.raises(urllib.error.HTTPError, match="500"):
+            get(address)

@@ -1,0 +1,40 @@
+"""Text files of a run directory that grow by lines while a run lives."""
+
+from pathlib import Path
+
+from cluster import storage
+
+
+class AppendedText:
+    """A file that lines are added to, those that it held before included.
+
+    On a local disk a line is in the file once it has been added. Behind a URI, where files cannot grow, lines are kept
+    in memory and the file is written anew at every call of ``flush``.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Nothing is made before the first line. A last line that was cut short, as by a full disk, is ended."""
+        self._path = path
+        self._lines: list[str] | None = None
+        """Of a file behind a URI."""
+        before = storage.read_text(path) if storage.exists(path) else ""
+        if storage.is_remote(path):
+            self._lines = before.splitlines()
+            return
+        self._local = Path(storage.resolve(path)[1])
+        if before and not before.endswith("\n"):
+            self.add("")
+
+    def add(self, line: str) -> None:
+        """Add a line, or several."""
+        if self._lines is not None:
+            self._lines.append(line)
+            return
+        self._local.parent.mkdir(parents=True, exist_ok=True)
+        with self._local.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def flush(self) -> None:
+        """Make everything added so far visible to readers."""
+        if self._lines:
+            storage.write_bytes_atomic(self._path, "".join(f"{line}\n" for line in self._lines).encode())

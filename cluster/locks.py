@@ -1,0 +1,169 @@
+"""One driver on a run directory.
+
+On a local disk the operating system keeps the lock and releases it when its holder dies. Object storage has no such
+lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, a file of its own in ``.claims/``, and
+lists the claims after that. Lists of S3, Google's and Azure's storage hold whatever was written before. So of two
+drivers that do this at the same time at least one sees the other, and whoever sees another withdraws. A claim is
+renewed while its driver lives; one that was not for ``STALE_SECONDS`` is removed by the next driver.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from cluster import storage
+from cluster.errors import UserError, writing
+
+STALE_SECONDS = 120.0
+"""A claim that has not been renewed for so long, by the storage's own clock, is its driver's no more."""
+RENEW_SECONDS = 20.0
+_ATTEMPTS = 3
+"""Two drivers that start at the same moment both withdraw; each tries again after a time of its own."""
+
+
+@contextmanager
+def run_lock(directory: str | Path) -> Iterator[None]:
+    """Keep a second driver out of a run directory, which is made if it is missing, until the block ends or the process
+    dies, however: on a local disk at once, on object storage as soon as its claim is stale.
+
+    Raises:
+        UserError: another process holds the lock, or the directory cannot be written to.
+    """
+    storage.check_writable(directory)
+    with _claimed(str(directory)) if storage.is_remote(directory) else _flocked(directory):
+        yield
+
+
+@contextmanager
+def _flocked(directory: str | Path) -> Iterator[None]:
+    local = Path(storage.resolve(directory)[1])
+    with writing(directory):
+        local.mkdir(parents=True, exist_ok=True)
+        file = (local / ".lock").open("a+")
+    with file:
+        file.seek(0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = file.read().strip() or "unknown"
+            raise UserError(
+                f"{directory} is in use by another command (process {holder}); wait for it or take another"
+            ) from error
+        file.truncate()
+        print(os.getpid(), file=file, flush=True)
+        yield
+
+
+# ---- object storage --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _claimed(directory: str) -> Iterator[None]:
+    claim = _Claim(directory)
+    claim.take()
+    ended = threading.Event()
+    renewing = threading.Thread(target=claim.keep, args=(ended,), name="claim", daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        renewing.join()
+        with suppress(UserError):  # what cannot be removed now is stale soon, and the block's own error matters more
+            claim.remove()
+
+
+class _Claim:
+    """This process's claim on a directory."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._name = secrets.token_hex(8)
+        self._home = f"{directory.rstrip('/')}/.claims"
+
+    def take(self) -> None:
+        """Write it, unless another one is alive. ``UserError`` naming its holder."""
+        for attempt in range(_ATTEMPTS):
+            self._write()
+            holder = self._alive()
+            if holder is None:
+                return
+            self.remove()
+            if attempt < _ATTEMPTS - 1:
+                time.sleep(0.2 + int(self._name[:4], 16) / 2**16)  # names differ, so do these times
+            else:
+                raise UserError(
+                    f"{self._directory} is in use by another command (process {holder.get('pid')} on "
+                    f"{holder.get('host')}); wait for it or take another; if it was killed, its claim ends after "
+                    f"{STALE_SECONDS:g} s"
+                )
+
+    def keep(self, ended: threading.Event) -> None:
+        """Renew it now and then. If another driver has taken over, because nothing was heard of this one for too long,
+        end this process in order."""
+        said = False
+        while not ended.wait(RENEW_SECONDS):
+            try:
+                if self._name not in storage.list_names(self._home):
+                    print(f"error: {self._directory}: another command has taken over, this one ends", file=sys.stderr)
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    return
+                self._write()
+            except UserError as error:
+                if not said:
+                    print(f"warning: {error}; trying to keep the lock again and again", file=sys.stderr)
+                said = True
+
+    def remove(self) -> None:
+        """Give it up."""
+        storage.remove_file(f"{self._home}/{self._name}")
+
+    def _write(self) -> None:
+        record = {"pid": os.getpid(), "host": socket.gethostname(), "machine": _machine()}
+        storage.write_json_atomic(f"{self._home}/{self._name}", record)
+
+    def _alive(self) -> dict[str, Any] | None:
+        """What another driver's claim says, if one is there; those of dead ones are removed."""
+        written = storage.times(self._home)
+        if self._name not in written:
+            raise UserError(f"{self._home}: a file just written is not listed; this storage cannot keep a lock")
+        for name in written.keys() - {self._name}:
+            claim = f"{self._home}/{name}"
+            with suppress(FileNotFoundError):  # withdrawn meanwhile
+                holder = dict(storage.read_json(claim))
+                if written[self._name] - written[name] < STALE_SECONDS and not _known_dead(holder):
+                    return holder
+                storage.remove_file(claim)
+        return None
+
+
+def _machine() -> str:
+    """What processes that can see each other have in common: the machine since it booted, and their container."""
+    try:
+        parts = (Path("/proc/sys/kernel/random/boot_id").read_text(), str(Path("/proc/self/ns/pid").readlink()))
+    except OSError:  # no Linux
+        return ""
+    return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _known_dead(holder: dict[str, Any]) -> bool:
+    """Whether a driver ran here, and does no more."""
+    if not _machine() or holder.get("machine") != _machine():
+        return False
+    try:
+        os.kill(int(holder["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        pass
+    return False

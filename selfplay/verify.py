@@ -1,0 +1,230 @@
+"""What of a run is damaged, and what to remove so that its command makes it again: ``kibitz verify RUN``.
+
+Reads every file that the loop may read: settings, shards (checksums of their pages, and that seed, iteration and number
+inside belong where the file lies), checkpoints (digests of all their files), tournaments and figures. A directory of
+``kibitz generate`` will do too. Whatever follows from the seed is made again as it was, on the same machine to the last
+bit, so nothing that was made from it later has to go.
+"""
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omegaconf import OmegaConf
+
+from cluster import cli, storage
+from cluster.digests import check_digests
+from cluster.errors import UserError
+from cluster.progress import Progress
+from games.game import Game
+from games.registry import make_game
+from games.rng import derive
+from games.shards import find_shards, read_shard, shard_info
+from learner.model.checkpoint import load_weights
+from learner.training.resume import partial_path
+from selfplay.config import GenerateConfig, TrainConfig
+from selfplay.evaluation import stored
+from selfplay.generate import planned
+from selfplay.plan import ShardPlan, check_shard, plan_shards
+from selfplay.recorded import SETTINGS_FILE, recorded_settings
+from selfplay.run_directory import RunDirectory
+
+T = TypeVar("T")
+
+_ADVICE = re.compile("; (?:remove|restore) ")
+"""Behind it messages say what to do, which here is known better."""
+_FOREIGN = "belongs to nothing that this directory was made for"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One file, or one directory that is published whole."""
+
+    path: str
+    read: Callable[[], object]
+    """Raises ``ValueError`` or ``OSError`` where it is damaged or does not belong there."""
+    remove: tuple[str, ...]
+    """What must go, if so, for the same command to make it again."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 0 where nothing is damaged, 1 where something is, 2 after one line on what is wrong."""
+    parser = argparse.ArgumentParser(prog="kibitz verify", description="Say what of a run is damaged.")
+    parser.add_argument("run", help="run directory, or directory of shards; local path or URI")
+    root = parser.parse_args(arguments).run.rstrip("/")
+    try:
+        checks = list(checks_of(root))
+        damaged = 0
+        with Progress("checking", len(checks), "files") as progress:
+            for number, check in enumerate(checks, 1):
+                if found := damage(check):
+                    damaged += 1
+                    print(found, flush=True)
+                progress.update(number)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{root}: {len(checks)} files checked, {damaged} damaged")
+    if damaged:
+        print("Remove what is named, and give the command of this directory again.")
+    return int(damaged > 0)
+
+
+def damage(check: Check) -> str:
+    """The line on a file that is damaged or foreign; empty for a good one."""
+    try:
+        check.read()
+    except (ValueError, OSError, AttributeError, KeyError, TypeError) as error:  # damage has many faces
+        text = str(error) if isinstance(error, ValueError | OSError) else repr(error)
+        reason = _ADVICE.split(text.partition("\n")[0])[0].removeprefix(check.path).lstrip(": ")
+        remove = [path for path in check.remove if path != check.path or storage.exists(path)]
+        return f"{check.path}: {reason}; remove {' '.join(remove)}"
+    return ""
+
+
+def checks_of(root: str) -> Iterator[Check]:
+    """Everything there is to check in a directory; its settings alone where their record is damaged, because nobody
+    knows then what belongs there. ``UserError`` where no run and no shards are."""
+    names = set(storage.list_names(root))
+    is_run = bool({"iterations", "state.json", "provenance.json"} & names)
+    if not is_run and not any(name.endswith(".parquet") for name in names):
+        raise UserError(f"{root}: no run is there and no shards; name a run.dir or the out of kibitz generate")
+    settings, schema = f"{root}/{SETTINGS_FILE}", TrainConfig if is_run else GenerateConfig
+    try:
+        recorded = recorded_settings(settings, schema)
+        config = None if recorded is None else cli.build(OmegaConf.create(recorded), schema)
+    except UserError as error:
+        yield _bad(settings, f"{error}")
+        return
+    if isinstance(config, TrainConfig):
+        yield from _run(config, RunDirectory(root))
+    elif is_run:
+        raise UserError(f"{settings}: is missing; give the run's command with its settings, which writes it anew")
+    else:
+        yield from _shards(config if isinstance(config, GenerateConfig) else None, root)
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def _run(config: TrainConfig, run: RunDirectory) -> Iterator[Check]:
+    game = make_game(config.game.name, config.game.options)
+    yield Check(f"{run.root}/{SETTINGS_FILE}", lambda: None, ())  # it has been read
+    for name in ("state.json", "provenance.json"):
+        yield from _if_there(f"{run.root}/{name}", storage.read_json)
+    yield from _if_there(f"{run.root}/metrics.jsonl", _read_lines, remove="that line")
+    yield from _if_there(run.result("tournament.json"), stored)
+    iterations = range(config.selfplay.iterations + 1)
+    wanted = {run.iteration(i) for i in iterations}
+    for name in storage.list_names(f"{run.root}/iterations"):
+        if (path := f"{run.root}/iterations/{name}") not in wanted:
+            yield _bad(path, _FOREIGN)
+    for iteration in iterations:
+        yield from _iteration(config, game, run, iteration)
+
+
+def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: int) -> Iterator[Check]:
+    metrics = run.metrics(iteration)
+    finished = storage.exists(metrics)
+    also = (metrics,) if finished else ()  # while it is there, the loop takes the iteration for done
+    yield from _if_there(metrics, lambda path: dict(storage.read_json(path)))
+    for path in (run.tournament(iteration), run.gate(iteration)):
+        yield from _if_there(path, stored)
+    seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
+    plans = plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
+    for plan in plans:
+        if finished or plan.name in there:
+            path = run.shard(iteration, plan.name)
+            yield Check(path, partial(_read_shard, path, game, plan), (path, *also))
+    for name in sorted(set(there) - {plan.name for plan in plans}):
+        yield _bad(run.shard(iteration, name), _FOREIGN)
+    checkpoint = run.checkpoint(iteration)
+    training_seed = derive(seed, "train", iteration) % 2**63
+    if finished or storage.exists(checkpoint):
+        yield Check(checkpoint, partial(_read_checkpoint, checkpoint, game, training_seed), (checkpoint, *also))
+    for step in storage.list_names(partial_path(checkpoint)):
+        path = f"{partial_path(checkpoint)}/{step}"
+        if storage.is_published(path):
+            yield Check(path, partial(_read_checkpoint, path, game, training_seed), (path,))
+
+
+def _read_checkpoint(path: str, game: Game, seed: int) -> None:
+    """``ValueError`` where a file of it is damaged, or where it was trained for another iteration or run."""
+    if not storage.exists(path):
+        raise ValueError("is missing")
+    with tempfile.TemporaryDirectory(prefix="kibitz-verify-") as scratch:
+        directory = Path(storage.resolve(path)[1])
+        if storage.is_remote(path):
+            directory = Path(scratch) / "checkpoint"
+            storage.fetch(path, directory)
+        try:
+            check_digests(directory)
+            load_weights(directory, game)
+            state = json.loads((directory / "training/state.json").read_text())
+        except (ValueError, OSError) as error:
+            raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
+        if state["settings"]["seed"] != seed:
+            raise ValueError("was trained with another seed than this iteration's")
+
+
+def _read_lines(path: str) -> None:
+    for number, line in enumerate(storage.read_text(path).splitlines(), 1):
+        try:
+            json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"line {number} is not JSON ({error})") from error
+
+
+# ---- shards ----------------------------------------------------------------------------------------------------------
+
+
+def _shards(config: GenerateConfig | None, root: str) -> Iterator[Check]:
+    """The shards of a directory; without a record of how they were made each is checked by itself."""
+    plans = {plan.name: plan for plan in planned(config)} if config else {}
+    game = make_game(config.game.name, config.game.options) if config else None
+    for path in find_shards(root):
+        name = path.rpartition("/")[2]
+        if config and name not in plans:
+            yield _bad(path, _FOREIGN)
+            continue
+        yield Check(path, partial(_read_shard, path, game, plans.get(name)), (path,))
+
+
+def _read_shard(path: str, game: Game | None, plan: ShardPlan | None) -> None:
+    """``ValueError`` where it is damaged, or is not the one that ``plan`` asks for; ``game`` None for its own."""
+    if not storage.exists(path):
+        raise ValueError("is missing")
+    if plan is not None:
+        check_shard(plan, path)
+    if game is None:
+        info = shard_info(path)
+        game = make_game(info.game, info.options)
+    read_shard(path, game)
+
+
+# ---- any file --------------------------------------------------------------------------------------------------------
+
+
+def _if_there(path: str, read: Callable[[str], Any], remove: str = "") -> Iterator[Check]:
+    if storage.exists(path):
+        yield Check(path, partial(read, path), (remove or path,))
+
+
+def _bad(path: str, reason: str) -> Check:
+    """What is known to be wrong already."""
+
+    def read() -> None:
+        raise ValueError(reason)
+
+    return Check(path, read, (path,))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

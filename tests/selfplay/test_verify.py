@@ -1,0 +1,174 @@
+"""``kibitz verify``: what is damaged is named, and once what it says is removed the same command mends the run."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cluster.metrics import MetricsLogger
+from games.hearts.game import HeartsGame
+from games.shards import write_shard
+from learner.model.checkpoint import WEIGHTS_FILE
+from selfplay.config import GenerateConfig, TrainConfig
+from selfplay.generate import planned
+from selfplay.generator import Generator, GeneratorSettings
+from selfplay.loop import Loop
+from selfplay.recorded import record_settings
+from selfplay.run_directory import RunDirectory
+from selfplay.verify import main
+from tests.learner.material import random_games
+from tests.selfplay.material import InProcess, tiny_config
+
+GAME = HeartsGame()
+
+
+def run(config: TrainConfig) -> InProcess:
+    directory = RunDirectory(config.run.dir)
+    directory.check(config)
+    directory.begin(config)
+    workers = InProcess(config)
+    with MetricsLogger(directory.root, config.game.name) as metrics:
+        Loop(config, directory, workers, metrics).run()
+    return workers
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("run") / "finished"
+    run(tiny_config(str(root)))
+    return root
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def flip(file: Path, place: int) -> None:
+    """Turn over one bit, ``place`` bytes behind the beginning or before the end."""
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+
+
+def verified(capsys: pytest.CaptureFixture[str], root: Path | str) -> tuple[int, list[str]]:
+    """Exit code and lines of ``kibitz verify``."""
+    code = main([str(root)])
+    return code, capsys.readouterr().out.splitlines()
+
+
+def removed(lines: list[str]) -> set[Path]:
+    """Do what the lines say."""
+    paths = {Path(path) for line in lines for path in line.partition("; remove ")[2].split()}
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return paths
+
+
+def made(root: Path) -> dict[str, object]:
+    """What two equal runs have in common: shards, weights, results."""
+    names = ["**/*.parquet", f"**/{WEIGHTS_FILE}", "**/optimizer.safetensors"]
+    files = {path.relative_to(root).as_posix(): path.read_bytes() for name in names for path in root.glob(name)}
+    results = {
+        path.relative_to(root).as_posix(): [result["columns"] for result in json.loads(path.read_text())]
+        for path in root.glob("**/tournament.json")
+    }
+    return {**files, **results}
+
+
+def test_nothing_is_wrong_with_a_run_that_was_left_alone(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = verified(capsys, finished)
+    assert code == 0 and re.fullmatch(rf"{finished}: \d+ files checked, 0 damaged", lines[-1]) and len(lines) == 1
+
+
+def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(
+    finished: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = copy / "iterations/001"
+    flip(copy / "iterations/000/shards/00001.parquet", 200)
+    flip(one / "checkpoint" / WEIGHTS_FILE, -100)
+    flip(copy / "iterations/002/checkpoint/training/optimizer.safetensors", -100)
+    shutil.copy(one / "shards/00000.parquet", one / "shards/00001.parquet")
+    (one / "shards/00002.parquet").unlink()
+    (one / "shards/00007.parquet").write_bytes((one / "shards/00000.parquet").read_bytes())
+    (one / "tournament.json").write_text("[{}]")
+    (copy / "results/tournament.json").write_text("[")
+    (copy / "state.json").write_bytes(b"\xff")
+    (copy / "iterations/009").mkdir()
+    code, lines = verified(capsys, copy)
+    assert code == 1 and f"{copy}: 25 files checked, 10 damaged" in lines
+    said = {Path(line.partition(": ")[0]).relative_to(copy).as_posix(): line for line in lines[:10]}
+    for name, reason in {
+        "state.json": "is not JSON",
+        "results/tournament.json": "is not JSON",
+        "iterations/009": "belongs to nothing",
+        "iterations/000/shards/00001.parquet": "CRC checksum verification failed",
+        "iterations/001/tournament.json": "holds no tournaments",
+        "iterations/001/shards/00001.parquet": "its shard is 0, and 1 belongs there",
+        "iterations/001/shards/00002.parquet": "is missing",
+        "iterations/001/shards/00007.parquet": "belongs to nothing",
+        "iterations/001/checkpoint": f"{WEIGHTS_FILE}: is damaged",
+        "iterations/002/checkpoint": "training/optimizer.safetensors: is damaged",
+    }.items():
+        assert reason in said[name], said[name]
+    assert one / "metrics.json" in removed(lines)
+    workers = run(tiny_config(str(copy)))
+    assert len(workers.generated) == 3 and len(workers.trained) == 3
+    assert made(copy) == made(finished)
+    assert verified(capsys, copy)[0] == 0
+
+
+def test_a_finished_run_is_not_finished_once_something_was_removed(copy: Path) -> None:
+    assert RunDirectory(str(copy)).finished(2)
+    (copy / "iterations/001/metrics.json").unlink()
+    assert not RunDirectory(str(copy)).finished(2)
+
+
+def test_another_iterations_network_in_a_networks_place_is_found(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(copy / "iterations/001/checkpoint")
+    shutil.copytree(copy / "iterations/002/checkpoint", copy / "iterations/001/checkpoint")
+    code, (line, *_) = verified(capsys, copy)
+    assert code == 1 and "was trained with another seed" in line
+
+
+def test_damaged_settings_and_logs_are_named(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (copy / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 1, "ti\n')
+    code, (line, *_) = verified(capsys, copy)
+    assert code == 1 and re.search(r"metrics\.jsonl: line \d+ is not JSON .*; remove that line$", line)
+    for content in ("run: [", "run: {dir: x}\nnobody: 1", ""):
+        (copy / "config.yaml").write_text(content)
+        code, lines = verified(capsys, copy)
+        assert code == 1 and lines[0].endswith(f"; remove {copy}/config.yaml") and "1 files checked" in lines[1]
+
+
+def test_shards_of_the_generator_are_checked_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = GenerateConfig(game=tiny_config("").game, out=str(tmp_path), games=20, games_per_shard=8, seed=4)
+    record_settings(f"{tmp_path}/config.yaml", config)
+    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, 8))
+    for plan in planned(config):
+        generator.generate(plan, f"{tmp_path}/{plan.name}")
+    assert verified(capsys, tmp_path) == (0, [f"{tmp_path}: 3 files checked, 0 damaged"])
+    before = (tmp_path / "00001.parquet").read_bytes()
+    flip(tmp_path / "00001.parquet", 200)
+    write_shard(tmp_path / "00003.parquet", random_games(GAME, 8), GAME, {})
+    code, lines = verified(capsys, tmp_path)
+    assert code == 1 and removed(lines) == {tmp_path / "00001.parquet", tmp_path / "00003.parquet"}
+    generator.generate(planned(config)[1], f"{tmp_path}/00001.parquet")
+    assert (tmp_path / "00001.parquet").read_bytes() == before
+    (tmp_path / "config.yaml").unlink()
+    assert verified(capsys, tmp_path)[0] == 0, "each shard by itself"
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty", "file", "s3:/bucket/run"])
+def test_where_no_run_is_ends_in_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    assert main([name if ":" in name else f"{tmp_path}/{name}"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and name in said and said.count("\n") == 1

@@ -1,0 +1,113 @@
+"""One driver on a run directory behind ``s3://``, with real processes."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster import locks, storage
+from cluster.errors import UserError
+from cluster.locks import run_lock
+from tests.storage.server import S3Server, environment_of
+
+ROOT = Path(__file__).parents[2]
+HOLD = """
+import sys, time
+from cluster import cli, locks
+locks.RENEW_SECONDS, locks.STALE_SECONDS = 0.2, 2.0
+locks.signal.signal(locks.signal.SIGTERM, cli._end_in_order)
+try:
+    with locks.run_lock(sys.argv[1]):
+        print("held", flush=True)
+        time.sleep(60)
+except locks.UserError as error:
+    print(error, flush=True)
+"""
+
+
+@contextmanager
+def driver(server: S3Server, uri: str) -> Iterator[subprocess.Popen]:
+    """Another process that tries to take the lock and, if it can, holds it."""
+    command, output = [sys.executable, "-c", HOLD, uri], subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment_of(server), stdout=output, stderr=output, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen) -> str:
+    assert process.stdout is not None
+    return str(process.stdout.readline())
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "RENEW_SECONDS", 0.2)
+    monkeypatch.setattr(locks, "STALE_SECONDS", 2.0)
+
+
+def test_a_second_driver_is_refused_while_the_first_lives_and_not_when_it_was_killed_here(
+    server: S3Server, uri: str, quick: None
+) -> None:
+    with driver(server, uri) as first:
+        assert said(first) == "held\n"
+        time.sleep(2.5)  # long enough to be stale, were it not renewed
+        holder = f"in use by another command .process {first.pid} on {socket.gethostname()}"
+        with pytest.raises(UserError, match=holder), run_lock(uri):
+            pass
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        with run_lock(uri):
+            assert len(storage.list_names(f"{uri}/.claims")) == 1
+    assert storage.list_names(f"{uri}/.claims") == []
+
+
+def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.write_json_atomic(f"{uri}/.claims/lost", {"pid": 7, "host": "elsewhere", "machine": "another"})
+    with pytest.raises(UserError, match=r"process 7 on elsewhere.*its claim ends after 120 s"), run_lock(uri):
+        pass
+    monkeypatch.setattr(locks, "STALE_SECONDS", 0.5)
+    time.sleep(1)
+    with run_lock(uri):
+        assert "lost" not in storage.list_names(f"{uri}/.claims")
+
+
+def test_a_driver_that_was_stopped_until_another_took_over_ends_when_it_goes_on(
+    server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_known_dead", lambda holder: False)
+    with driver(server, uri) as first:
+        assert said(first) == "held\n"
+        first.send_signal(signal.SIGSTOP)
+        time.sleep(3.5)  # the server counts in whole seconds
+        with run_lock(uri):
+            first.send_signal(signal.SIGCONT)
+            assert first.wait(20) == 128 + signal.SIGTERM
+            assert first.stderr is not None and "another command has taken over" in first.stderr.read()
+
+
+def test_of_two_drivers_that_start_together_one_gets_the_lock(server: S3Server, uri: str) -> None:
+    with driver(server, uri) as one, driver(server, uri) as other:
+        answers = sorted(said(process).partition(" (")[0].strip() for process in (one, other))
+        assert answers == ["held", f"{uri} is in use by another command"]
+
+
+def test_a_claim_says_who_holds_it_and_goes_with_an_error_in_the_block(uri: str) -> None:
+    with pytest.raises(KeyError), run_lock(uri):
+        [name] = storage.list_names(f"{uri}/.claims")
+        record = json.loads(storage.read_text(f"{uri}/.claims/{name}"))
+        assert record["host"] == socket.gethostname()
+        raise KeyError
+    assert storage.list_names(f"{uri}/.claims") == []

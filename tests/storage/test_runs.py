@@ -1,0 +1,158 @@
+"""Whole runs behind ``s3://``: every stage, resuming on another machine, and the commands that read what was made."""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster import storage
+from cluster.metrics import MetricsLogger
+from learner.model.checkpoint import WEIGHTS_FILE, find
+from learner.training.resume import partial_path
+from learner.training.task import TrainingTask, run_task
+from selfplay import verify
+from selfplay.config import TrainConfig
+from selfplay.loop import Loop
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import InProcess, tiny_config
+from tests.storage.server import BUCKET, S3Server
+
+SHARDS = [f"iterations/{iteration:03d}/shards/{shard:05d}.parquet" for iteration in range(3) for shard in range(3)]
+WEIGHTS = [f"iterations/{iteration:03d}/checkpoint/{WEIGHTS_FILE}" for iteration in range(3)]
+TOURNAMENTS = [*(f"iterations/{iteration:03d}/tournament.json" for iteration in range(3)), "results/tournament.json"]
+
+
+def run(config: TrainConfig) -> InProcess:
+    directory = RunDirectory(config.run.dir)
+    directory.check(config)
+    directory.begin(config)
+    workers = InProcess(config)
+    with MetricsLogger(directory.root, config.game.name) as metrics:
+        Loop(config, directory, workers, metrics).run()
+    return workers
+
+
+def bytes_of(path: str) -> bytes:
+    filesystem, name = storage.resolve(path)
+    with filesystem.open_input_stream(name) as stream:
+        return bytes(stream.read())
+
+
+def assert_equal(one: str, other: str) -> None:
+    """Shards, weights and tournaments of two runs are the same."""
+    for name in (*SHARDS, *WEIGHTS):
+        assert bytes_of(f"{one}/{name}") == bytes_of(f"{other}/{name}"), name
+    for name in TOURNAMENTS:
+        columns = [[result["columns"] for result in storage.read_json(f"{root}/{name}")] for root in (one, other)]
+        assert columns[0] == columns[1], name
+
+
+@pytest.fixture(scope="module")
+def finished(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The same run on a local disk and behind a URI."""
+    local, remote = str(tmp_path_factory.mktemp("run") / "finished"), f"s3://{BUCKET}/finished"
+    for root in (local, remote):
+        run(tiny_config(root))
+    return local, remote
+
+
+def called(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
+    """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
+    monkeypatch.setattr("sys.argv", [module, *arguments])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")  # the command sets it and leaves it
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_a_run_behind_a_uri_equals_one_on_a_local_disk(finished: tuple[str, str]) -> None:
+    local, remote = finished
+    assert_equal(local, remote)
+    assert storage.list_names(f"{remote}/iterations/001") == storage.list_names(f"{local}/iterations/001")
+    assert storage.read_json(f"{remote}/state.json") == {"iteration": 2, "stage": "finished"}
+    workers = run(tiny_config(remote))
+    assert (workers.generated, workers.trained, workers.evaluated) == ([], [], [])
+
+
+def test_a_run_behind_a_uri_resumes_with_what_is_missing(
+    finished: tuple[str, str], server: S3Server, another_machine: None
+) -> None:
+    local, remote = finished
+    for name in ("shards/00001.parquet", "checkpoint/digests.json", "metrics.json", "tournament.json"):
+        storage.remove_file(f"{remote}/iterations/002/{name}")  # the checkpoint as a kill in its upload leaves it
+    workers = run(tiny_config(remote))
+    assert len(workers.generated) == len(workers.trained) == 1 and len(workers.evaluated) == 2
+    assert_equal(local, remote)
+
+
+def test_training_goes_on_from_its_last_step_on_another_machine(
+    finished: tuple[str, str], uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, another_machine: None
+) -> None:
+    def die(metrics: dict[str, float]) -> None:
+        if metrics["step"] >= 4:
+            raise KeyboardInterrupt
+
+    config = tiny_config(uri)
+    learner = replace(config.learner, checkpoint_every_steps=2, log_every_steps=1, num_epochs=4)
+    shards = tuple(f"{finished[1]}/{name}" for name in SHARDS[:3])
+    task = TrainingTask(config.game, config.model, learner, shards, f"{uri}/checkpoint", None, seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        run_task(task, die)
+    assert not storage.is_published(task.out)
+    assert storage.list_names(partial_path(task.out)) == ["step-000000002"]
+    assert list((tmp_path / "elsewhere").iterdir()) == [], "nothing that another machine would need is here"
+    steps: list[float] = []
+    resumed = run_task(task, lambda metrics: steps.append(metrics["step"]))
+    assert steps[0] == 3 and not storage.exists(partial_path(task.out))
+    alone = run_task(replace(task, out=str(tmp_path / "alone")), lambda metrics: None)
+    assert resumed["loss"] == alone["loss"]
+    for name in (WEIGHTS_FILE, "training/optimizer.safetensors"):
+        assert bytes_of(f"{task.out}/{name}") == bytes_of(f"{tmp_path}/alone/{name}")
+    assert not list((tmp_path / "elsewhere").rglob("step-*")), "the copy of what it went on from is removed"
+
+
+def test_commands_take_uris(
+    finished: tuple[str, str],
+    uri: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    remote, small = finished[1], ("model.n_layer=1", "model.n_head=2", "model.n_embd=16", "learner.max_steps=2")
+    checkpoint = f"{remote}/iterations/001/checkpoint"
+    assert called(monkeypatch, "games.show", f"{remote}/{SHARDS[0]}", "--rows", "0:2") == 0
+    assert "row 1: game" in capsys.readouterr().out
+    learn = ("learner", f"data={remote}/iterations/000/shards", f"out={uri}/net", "learner.batch_size=8", *small)
+    for expected in (": finished", "already finished"):
+        assert called(monkeypatch, *learn) == 0
+        assert expected in capsys.readouterr().out
+    assert (find(f"{uri}/net") / WEIGHTS_FILE).is_file()
+    players = f"players=['argmax_val@{checkpoint}',imitation]"
+    played = ("search.tournament", players, f"checkpoint={uri}/net", "deals=1", f"out={uri}/result.json")
+    assert called(monkeypatch, *played) == 0
+    assert storage.read_json(f"{uri}/result.json")["players"] == [f"argmax_val@{checkpoint}", "imitation"]
+    assert called(monkeypatch, *played[:-1], f"out=s3://{BUCKET}-misspelt/result.json") == 2
+    assert f"error: s3://{BUCKET}-misspelt: cannot be written to (Bucket" in capsys.readouterr().err
+    values = ("search.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
+    assert called(monkeypatch, *values) == 0, capsys.readouterr().err
+
+
+def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    remote = finished[1]
+    assert verify.main([f"{remote}/"]) == 0
+    weights = bytearray(bytes_of(f"{remote}/{WEIGHTS[1]}"))
+    weights[-100] ^= 1
+    storage.write_bytes_atomic(f"{remote}/{WEIGHTS[1]}", bytes(weights))
+    capsys.readouterr()
+    assert verify.main([remote]) == 1
+    iteration = f"{remote}/iterations/001"
+    said = (
+        f"{iteration}/checkpoint: {WEIGHTS_FILE}: is damaged, its bytes are not those that digests.json was written for"
+    )
+    assert f"{said}; remove {iteration}/checkpoint {iteration}/metrics.json" in capsys.readouterr().out
+    storage.remove_directory(f"{iteration}/checkpoint")
+    storage.remove_file(f"{iteration}/metrics.json")
+    assert len(run(tiny_config(remote)).trained) == 1
+    assert_equal(*finished)

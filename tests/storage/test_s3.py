@@ -1,0 +1,128 @@
+"""Files and directories behind ``s3://``: whole or not at all, and one line where something is wrong."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster import storage
+from cluster.digests import DIGESTS_FILE, write_digests
+from cluster.errors import UserError
+from tests.storage.server import BUCKET, S3Server, environment_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def directory(path: Path, **files: str) -> Path:
+    path.mkdir()
+    for name, content in files.items():
+        (path / name).write_text(content)
+    write_digests(path)
+    return path
+
+
+def test_what_is_written_is_read_listed_replaced_and_removed(uri: str) -> None:
+    assert not storage.exists(uri) and storage.list_names(uri) == []
+    for value in ([1], [1, 2]):
+        storage.write_json_atomic(f"{uri}/deep/er/state.json", value)
+        assert storage.read_json(f"{uri}/deep/er/state.json") == value
+    assert storage.list_names(f"{uri}/deep") == ["er"] and storage.exists(f"{uri}/deep")
+    with pytest.raises(FileNotFoundError):
+        storage.read_text(f"{uri}/nothing")
+    for _ in range(2):
+        storage.remove_file(f"{uri}/deep/er/state.json")
+        assert not storage.exists(f"{uri}/deep/er/state.json")
+    for _ in range(2):
+        storage.remove_directory(uri)
+        assert not storage.exists(uri)
+
+
+def test_the_endpoint_may_stand_in_the_uri(
+    server: S3Server, tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    options = f"?scheme=http&endpoint_override={server.address}"
+    storage.publish_directory(directory(tmp_path / "new", model="w"), f"{uri}{options}/checkpoint")
+    assert storage.is_published(f"{uri}{options}/checkpoint")
+    assert (storage.local_copy(f"{uri}/checkpoint{options}") / "model").read_text() == "w"
+
+
+def test_a_published_directory_is_copied_once_and_anew_when_it_was_replaced(tmp_path: Path, uri: str) -> None:
+    checkpoint = f"{uri}/checkpoint"
+    for run in ("deleted", "anew"):
+        storage.remove_directory(checkpoint)
+        storage.publish_directory(directory(tmp_path / run, model=run), checkpoint)
+        copy = storage.local_copy(checkpoint)
+        assert (copy / "model").read_text() == run and storage.local_copy(checkpoint) == copy
+        assert list(copy.parent.iterdir()) == [copy]
+    storage.remove_directory(checkpoint)
+    assert not copy.exists()
+
+
+def test_a_kill_in_the_middle_of_an_upload_leaves_nothing_half(server: S3Server, tmp_path: Path, uri: str) -> None:
+    new = directory(tmp_path / "new", config="small")
+    with (new / "weights").open("wb") as file:
+        file.truncate(600 * 2**20)
+    write_digests(new)
+    target = f"{uri}/checkpoint"
+    upload = f"from cluster import storage; storage.publish_directory({str(new)!r}, {target!r})"
+    with subprocess.Popen([sys.executable, "-c", upload], cwd=ROOT, env=environment_of(server)) as killed:
+        while not server.uploading("weights"):
+            assert killed.poll() is None
+            time.sleep(0.01)
+        killed.send_signal(signal.SIGKILL)
+    assert storage.list_names(target) == ["config"] and not storage.is_published(target)
+    (new / "weights").write_text("less, to save time")
+    write_digests(new)
+    storage.publish_directory(new, target)
+    assert storage.is_published(target)
+    assert (storage.local_copy(target) / "weights").read_text() == "less, to save time"
+
+
+def test_what_says_that_a_directory_is_whole_comes_last(
+    server: S3Server, tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, copied = directory(tmp_path / "new", a="1", z="2"), []
+    real = storage.pyarrow.fs.copy_files
+    monkeypatch.setattr(
+        "pyarrow.fs.copy_files", lambda source, *rest, **more: (copied.append(source), real(source, *rest, **more))
+    )
+    storage.publish_directory(new, uri)
+    assert [Path(path).name for path in copied] == ["a", "z", DIGESTS_FILE]
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (storage.check_writable, "cannot be written to"),
+        (lambda path: storage.write_json_atomic(f"{path}/state.json", 1), "state.json: cannot be written"),
+        (lambda path: storage.write_directory_atomic(path, lambda new: write_digests(new)), "cannot be written"),
+        (storage.local_copy, "cannot be read"),
+    ],
+)
+def test_a_bucket_that_is_not_there_is_one_line(server: S3Server, use: object, message: str) -> None:
+    path = f"s3://{BUCKET}-misspelt/run"
+    with pytest.raises(UserError) as error:
+        use(path)  # type: ignore[operator]
+    assert str(error.value).startswith(path) and message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    server = S3Server(tmp_path / "log")
+    request.addfinalizer(server.stop)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    path = f"s3://{BUCKET}/run"
+    storage.write_json_atomic(f"{path}/state.json", 1)
+    server.ask_for_credentials(after=0)
+    for use in (storage.check_writable, storage.read_json, storage.list_names):
+        with pytest.raises(UserError, match=f"^{path}.*ACCESS_DENIED|^{path}.*INVALID_ACCESS_KEY_ID"):
+            use(f"{path}/state.json")
+    server.stop()
+    with pytest.raises(UserError, match=f"^{path}/state.json: cannot be read .*NETWORK_CONNECTION"):
+        storage.read_json(f"{path}/state.json")  # after seconds of trying again
