@@ -90,14 +90,14 @@ def train(
     first = group is None or group.first
     with blaming_input():
         settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
+        sizes = learner_config.batch_size, learner_config.min_rows
+        # First of all: a damaged shard is called one, and not another data set than training was begun with.
+        data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
         if first and (finished := find_finished(out)):
             return _finished(finished, settings, device, group)
     partial = find_partial(out) if first else None
     num_losses = 3 if learner_config.branch_weight else 2
     with blaming_input():
-        sizes = learner_config.batch_size, learner_config.min_rows
-        # First of all: a damaged shard is called one, and not another data set than training was begun with.
-        data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
         state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
         if partial:
             check_dropout(partial_path(out), arch, state.random_state.get("learners", 1), group.size if group else 1)
