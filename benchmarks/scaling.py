@@ -10,6 +10,9 @@ gives a second process bounds the others.
 
 ``sweep_of_8``: points a second of one command ``--multirun`` on two evaluators; "theirs" are the same points as eight
 commands one after the other.
+
+``learners_2``: training tokens of one network by two learners of one thread each, at the batch of the demo preset,
+against one learner. The last losses of both are printed; they differ by rounding.
 """
 
 import argparse
@@ -26,20 +29,22 @@ import ray
 
 from benchmarks.plain import network
 from benchmarks.report import Case, report
-from benchmarks.training import DEMO
+from benchmarks.training import DEMO, random_hands
 from cluster.config import ClusterConfig
 from cluster.connection import connect
 from cluster.pool import ActorPool
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig
+from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
+from learner.training.task import TrainingTask
 from search.config import ArgmaxValConfig, SearchConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.parts import Tournament
 from selfplay.config import InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
+from selfplay.workers import RayWorkers
 
 GAME = HeartsGame()
 POINTS = 8
@@ -147,6 +152,27 @@ def seconds(line: Sequence[str]) -> float:
     return time.perf_counter() - began
 
 
+def learners(shard: str, out: Path, count: int, steps: int) -> tuple[float, float]:
+    """Tokens a second of ``steps`` steps, behind as many to warm up, and the mean loss of these steps."""
+    cluster = ClusterConfig(learners=count, num_gpus=0)
+    config = LearnerConfig(
+        batch_size=64, max_steps=2 * steps, log_every_steps=steps, outcome_positions=8, num_threads=1, device="cpu"
+    )
+    task = TrainingTask(GameConfig("hearts"), DEMO, config, (shard,), str(out / f"learners-{count}"), None, 1)
+    unused = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), games_per_table=1)
+    with RayWorkers(cluster, unused) as workers:
+        metrics = workers.train(task, lambda so_far: None)
+    return metrics["tokens_per_second"], metrics["loss"]
+
+
+def learners_2(scratch: Path, steps: int) -> Case:
+    """Two against one."""
+    shard = random_hands(scratch / "hands.parquet", 2000)
+    (one, loss), (two, same) = (learners(shard, scratch, count, steps) for count in (1, 2))
+    print(f"loss at the end: {loss:.6f} of one learner, {same:.6f} of two")
+    return Case("scaling", "learners_2", two, one, "tokens/s")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -168,6 +194,7 @@ def main() -> None:
             ):
                 one, two = measure(cores[:1]), measure(cores)
                 cases.append(Case("scaling", name, two, one, unit))
+            cases.append(learners_2(scratch, 60 * scale))
         cases.append(Case("scaling", "sweep_of_8", *sweep_command(str(checkpoint), scratch, 10 * scale), "points/s"))
     report(cases)
 

@@ -52,6 +52,8 @@ class ClusterConfig:
     """Actors that play tournaments."""
     evaluator_cpus: float = 1.0
     evaluator_gpus: float = 0.0
+    learners: int = 1
+    """Actors that train one network together, each with a part of every batch."""
     learner_cpus: float = 1.0
     learner_gpus: float = 0.0
     max_attempts: int = 3
@@ -72,11 +74,20 @@ class ClusterConfig:
         require(bool(self.address) or not joins, "cluster", self, "address", given)
         for key in ("address", "working_dir"):
             require(joins or not getattr(self, key), "cluster", self, key, "empty unless cluster.mode=existing")
+        whole = self.learners == 1 or self.learner_gpus == 0 or self.learner_gpus >= 1
+        require(whole, "cluster", self, "learner_gpus", f"0 or at least 1 with cluster.learners={self.learners}")
         short = len(self.temp_dir) <= _MAX_TEMP_DIR
         require(short, "cluster", self, "temp_dir", f"at most {_MAX_TEMP_DIR} characters")
         free = 0 <= self.metrics_port < 65536 and not 10002 <= self.metrics_port <= 19999
         require(free, "cluster", self, "metrics_port", "0 or a port outside 10002 .. 19999")
-        low = {"num_gpus": -1, "object_store_mb": 80, "generators": 1, "evaluators": 1, "max_attempts": 1}
+        low = {
+            "num_gpus": -1,
+            "object_store_mb": 80,
+            "generators": 1,
+            "evaluators": 1,
+            "learners": 1,
+            "max_attempts": 1,
+        }
         for field in fields(self):
             if isinstance(getattr(self, field.name), int | float):
                 at_least("cluster", self, low.get(field.name, 0), field.name)

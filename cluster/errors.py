@@ -12,6 +12,10 @@ class UserError(ValueError):
     """
 
 
+class PeerLostError(RuntimeError):
+    """Another of those that work together has ended, or does not answer any more."""
+
+
 class WorkFailedError(RuntimeError):
     """A piece of work raised, or whoever did it kept dying: commands print the message, which names it, and end with
     exit code 1. The same command resumes."""

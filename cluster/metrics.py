@@ -66,6 +66,7 @@ class MetricsLogger:
         self._lines = AppendedText(path)
         self._tracker = tracker
         self._resting: set[str] = set()
+        self._writing = threading.Lock()  # two stages may log at the same time
         self._gauges: dict[str, Any] = {}
         self._shown: dict[str, float] = {**self.totals}
         """What Prometheus is shown."""
@@ -77,11 +78,12 @@ class MetricsLogger:
         now = time.time()
         numbers = {key: float(value) for key, value in values.items()}
         line = json.dumps({"step": step, "time": round(now, 3), "values": numbers})
-        self._attempt("metrics.jsonl", lambda: self._lines.add(line))
-        if (tracker := self._tracker) is not None:
-            self._attempt("the tracker", lambda: tracker.log(step, now, numbers))
-        self._shown.update(numbers)
-        self._attempt("Ray metrics", lambda: self._set_gauges(numbers))
+        with self._writing:
+            self._attempt("metrics.jsonl", lambda: self._lines.add(line))
+            if (tracker := self._tracker) is not None:
+                self._attempt("the tracker", lambda: tracker.log(step, now, numbers))
+            self._shown.update(numbers)
+            self._attempt("Ray metrics", lambda: self._set_gauges(numbers))
 
     def flush(self) -> None:
         """Make everything logged so far visible to readers."""

@@ -272,7 +272,9 @@ class ActorPool(Generic[T]):
                 ray.kill(worker.actor)
         if without_room and not _own_node_lives():
             raise WorkFailedError("Ray has died on this machine (its raylet); give the same command again")
-        if without_room and now - self._said >= _SAY_WAITING_SECONDS:
+        if not without_room:
+            self._said = now
+        elif now - self._said >= _SAY_WAITING_SECONDS:
             self._said = now
             log.warning("%d of %d actors wait for room in the cluster", without_room, len(self._workers))
 

@@ -1,6 +1,6 @@
 """How far a long piece of work is, in the terminal: one moving line, or plain lines where output goes to a file."""
 
-import sys
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +12,8 @@ from rich.progress import Progress as Bar
 OnProgress = Callable[[Mapping[str, float]], None]
 """Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
 
+_MOVING = threading.Lock()
+"""Held by the one piece of work that has a moving line; another that is under way beside it prints plain ones."""
 _PLAIN_SECONDS = 10.0
 """One plain line in so many seconds, whether or not anything has been finished, and one at the end."""
 
@@ -32,7 +34,7 @@ class Progress:
             console: where to print; standard error by default, so that results alone are on standard output.
         """
         self._title, self._total, self._unit = title, total, unit
-        self._console = console or Console(file=sys.stderr)
+        self._console = console or _stderr()
         self._done = self._before = done
         self._text = ""
         self._printed_done: float | None = None
@@ -42,6 +44,7 @@ class Progress:
         self._task = self._bar.add_task(title, total=total, completed=int(done), text="")
         self._printer = threading.Thread(target=self._print_lines, daemon=True)
         self._ended = threading.Event()
+        self._moves = False
         self._started = time.monotonic()
 
     def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
@@ -54,15 +57,17 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         self._started = time.monotonic()
-        if self._console.is_terminal:
+        self._moves = self._console.is_terminal and _MOVING.acquire(blocking=False)
+        if self._moves:
             self._bar.start()
         else:
             self._printer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._console.is_terminal:
+        if self._moves:
             self._bar.stop()
+            _MOVING.release()
             return
         self._ended.set()
         self._printer.join()
@@ -80,6 +85,12 @@ class Progress:
         amount = f"{self._done:g} of {self._total:g} {self._unit}" if self._unit else f"{self._done:.0%}"
         line = f"{self._title}: {amount}, {seconds:.0f} s  {self._text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@functools.cache
+def _stderr() -> Console:
+    """One for all: lines that one prints beside the moving line of another go above it."""
+    return Console(stderr=True)
 
 
 def _written(value: float | str) -> str:

@@ -5,25 +5,24 @@ the next; where they can, they stay and nothing is loaded twice.
 """
 
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import ray
 
-from cluster import logs, timeline
+from cluster import timeline
 from cluster.config import ClusterConfig
 from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
+from cluster.groups import WATCH, ActorGroup, keep_log
 from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
 from cluster.progress import OnProgress
 
 T = TypeVar("T")
-
-_WATCH = "watch"
-"""Name of the thread in which an actor answers how far it is, while another does its work."""
 
 
 @dataclass(frozen=True)
@@ -37,25 +36,32 @@ class Stage:
     add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
     arguments: tuple[Any, ...] = ()
     """What ``worker`` is made with."""
+    together: bool = False
+    """Whether all of them do one piece of work at a time together (``cluster.groups``), without ``arguments``."""
 
 
 class Stages:
     """Actors of a connected Ray, started when a stage first needs them; dead ones are replaced and their work done
     again."""
 
-    def __init__(self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "") -> None:
+    def __init__(
+        self, cluster: ClusterConfig, stages: Iterable[Stage], log_dir: str = "", at_once: Collection[str] = ()
+    ) -> None:
         """Start nothing yet.
 
         Args:
             log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
+            at_once: names of stages that work at the same time, each asked for by another thread.
         """
         self._cluster = cluster
+        self._at_once = at_once
         self._log_dir = log_dir
         self._tracks: dict[Any, str] = {}
         """Actor -> its name in log files and in the timeline."""
         self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
+        self._starting = threading.Lock()
         self._lost = 0
         self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
 
@@ -69,6 +75,10 @@ class Stages:
             return
         for stage in self._stages.values():
             preflight([stage.request], nodes())
+        try:
+            preflight([self._stages[name].request for name in self._at_once], nodes())
+        except UserError as error:
+            raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
         share = max(stage.request.gpus for stage in self._stages.values())
         if share and not ray.get(ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()):
             raise UserError(
@@ -100,8 +110,7 @@ class Stages:
                 so_far.update(answer)
             if so_far.pop("compiling", 0):
                 self._say_compiling()
-            if so_far:
-                on_progress(so_far)
+            on_progress(so_far)
 
         for item, result in pool.run(items, hand_out, add_up, label):
             timeline.end(tracks[id(item)], label(item))
@@ -110,14 +119,11 @@ class Stages:
     @property
     def lost_items(self) -> int:
         """Pieces of work done again because their actor died."""
-        return self._lost + sum(pool.lost_items for pool in self._pools.values())
+        return self._lost + sum(pool.lost_items for pool in [*self._pools.values()])
 
     def close(self) -> None:
         """End all actors."""
-        for pool in self._pools.values():
-            self._lost += pool.lost_items
-            pool.close()
-        self._pools.clear()
+        self._end([*self._pools])
 
     def __enter__(self) -> Self:
         return self
@@ -132,32 +138,40 @@ class Stages:
         self._said_compiling = True
 
     def _pool(self, name: str) -> ActorPool[Any]:
-        if name not in self._pools:
-            if not self._together:
-                self.close()
-            stage = self._stages[name]
-            self._pools[name] = ActorPool(
-                lambda index: self._start(stage, index),
-                stage.request.count,
-                self._cluster.max_attempts,
-                ask=lambda actor: actor.progress.options(concurrency_group=_WATCH).remote(),
-                item_timeout_s=self._cluster.item_timeout_s,
-            )
-        return self._pools[name]
+        with self._starting:
+            if name not in self._pools:
+                if not self._together:
+                    beside = self._at_once if name in self._at_once else ()
+                    self._end([other for other in self._pools if other not in beside])
+                stage = self._stages[name]
+                self._pools[name] = ActorPool(
+                    lambda index: self._start(stage, index),
+                    1 if stage.together else stage.request.count,
+                    self._cluster.max_attempts,
+                    ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
+                    item_timeout_s=self._cluster.item_timeout_s,
+                )
+            return self._pools[name]
+
+    def _end(self, names: Iterable[str]) -> None:
+        for name in names:
+            pool = self._pools.pop(name)
+            self._lost += pool.lost_items
+            pool.close()
 
     def _start(self, stage: Stage, index: int) -> Any:
-        request, kind = stage.request, ray.remote(concurrency_groups={_WATCH: 1})(stage.worker)
+        request = stage.request
         options = actor_options(request.cpus, request.gpus, request.memory_mb)
-        actor = kind.options(**options).remote(*stage.arguments)
+        kind = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
+        log = f"{self._log_dir}/{request.name}-{index}" if self._log_dir else ""
+        if stage.together:
+            actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, log)
+        else:
+            actor = kind.options(**options).remote(*stage.arguments)
         self._tracks[actor] = f"{request.name}-{index}"
-        if self._log_dir:
-            actor.__ray_call__.remote(_keep_log, f"{self._log_dir}/{request.name}-{index}.log")
+        if log:
+            actor.__ray_call__.remote(keep_log, f"{log}.log")
         return actor
-
-
-def _keep_log(actor: object, path: str) -> None:
-    """Have an actor's process log to a file; the first that it is given to do."""
-    logs.keep(path)
 
 
 def _fits(asked: list[Request]) -> bool:

@@ -133,7 +133,10 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    with connect(config.cluster), RayWorkers(config.cluster, _generator(config), run.logs) as workers:
+    with (
+        connect(config.cluster),
+        RayWorkers(config.cluster, _generator(config), run.logs, config.selfplay.overlap) as workers,
+    ):
         workers.check()
         run.begin(config)
         with (

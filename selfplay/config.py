@@ -77,6 +77,9 @@ class SelfplayConfig:
     replay_games: int = 0
     """Newest deals that the learner sees: the iteration's and, as far as this goes, those of earlier ones, whole
     shards at a time; 0 for the iteration's alone."""
+    overlap: bool = False
+    """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
+    older (``selfplay.overlap``)."""
     gate_deals: int = 0
     """Beyond the paper: a new network plays the best one so far on this many deals, and where it is not ahead the run
     goes on from the best one, which also plays the final tournaments; 0 to take every network."""

@@ -4,6 +4,7 @@ The loop looks at what lies in the run directory and does what is missing. So th
 it after any process was killed, and finds nothing to do when all is done.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
-from selfplay.plan import ShardPlan, check_shard, plan_shards, replayed
+from selfplay.overlap import StoppedError, at_once
+from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 
 _LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
@@ -29,7 +31,11 @@ _LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_
 
 
 class Workers(Protocol):
-    """Whoever does the work: actors on a cluster, or plain objects in this process."""
+    """Whoever does the work: actors on a cluster, or plain objects in this process.
+
+    ``on_progress`` is called now and then, with nothing if nothing is known. What it raises ends the stage. One stage
+    may be asked for while another thread waits for another stage.
+    """
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
@@ -57,16 +63,19 @@ class Loop:
         self._evaluation = Evaluation(config, run)
         self._totals: Counter[str] = Counter(metrics.totals)
         self._lost_before = metrics.totals["lost_items_total"]
+        self._ahead: dict[int, dict[str, float]] = {}  # iteration whose games were played early -> figures over them
+        self._stop = threading.Event()
 
     def run(self) -> None:
         """Do everything that is missing."""
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log(iteration, {"iteration": iteration})
             if not self._run.trained(iteration):
+                self._run.write_state(iteration, "generate")
                 path = self._run.metrics(iteration)
                 figures = dict(storage.read_json(path)) if storage.exists(path) else {}
-                figures |= self._generate(iteration)
-                figures |= self._train(iteration)
+                figures |= self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
+                figures |= self._train_and_play_ahead(iteration)
                 storage.write_json_atomic(path, figures)
             self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
@@ -78,7 +87,6 @@ class Loop:
 
     def _generate(self, iteration: int) -> dict[str, float]:
         """Play the shards that are missing; figures over those played now."""
-        self._run.write_state(iteration, "generate")
         plans = self._plans(iteration)
         missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
         total = sum(plan.num_games for plan, _ in plans)
@@ -88,6 +96,7 @@ class Loop:
         with span("generate", title), Progress(title, total, "games", done=before) as progress:
 
             def show(under_way: Mapping[str, float]) -> None:
+                self._go_on()
                 rate = _figures(reports, began, under_way.get("decisions", 0))["decisions_per_second"]
                 progress.update(before + sum(report.games for report in reports), {"decisions/s": rate})
 
@@ -109,21 +118,35 @@ class Loop:
 
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
-        config, accepted = self._config, self._evaluation.accepted(iteration)
+        config = self._config
+        accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
         seed, cooperative = config.run.seed, self._game.cooperative
         plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
         return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]
 
     # ---- training
 
-    def _train(self, iteration: int) -> dict[str, float]:
+    def _train_and_play_ahead(self, iteration: int) -> dict[str, float]:
+        """Train an iteration's network; with ``selfplay.overlap`` the next iteration's games are played meanwhile."""
         self._run.write_state(iteration, "train")
+        following = iteration + 1
+        if not self._config.selfplay.overlap or iteration == 0 or following > self._config.selfplay.iterations:
+            return self._train(iteration)
+        figures, self._ahead[following] = at_once(
+            lambda: self._train(iteration), lambda: self._generate(following), self._stop
+        )
+        return figures
+
+    def _train(self, iteration: int) -> dict[str, float]:
         before, logged = self._steps_before(iteration), 0
         title = f"iteration {iteration}: training"
         with span("train", title), Progress(title, 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
                 nonlocal logged
+                self._go_on()
+                if not metrics:
+                    return
                 learning = {name: metrics[name] for name in _LEARNING if name in metrics}
                 progress.update(metrics["step"] / metrics["num_steps"], {"step": metrics["step"], **learning})
                 if metrics["step"] > logged:  # the learner is asked more often than it has something new
@@ -136,6 +159,11 @@ class Loop:
         if held_out:
             self._metrics.log(before + int(metrics["step"]), held_out)
         return {f"train/{name}": value for name, value in metrics.items()}
+
+    def _go_on(self) -> None:
+        """``StoppedError`` where the stage beside this one has failed."""
+        if self._stop.is_set():
+            raise StoppedError
 
     def _task(self, iteration: int) -> TrainingTask:
         config = self._config

@@ -3,6 +3,8 @@
 Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later
 ones by one ArgmaxVal* seat with the newest network against imitations of uniformly drawn earlier iterations; in a
 cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3).
+
+With ``selfplay.overlap``, beyond the paper, the networks are one iteration older (``known_networks``).
 """
 
 from collections.abc import Callable, Sequence
@@ -76,6 +78,13 @@ def seating_of(iteration: int, cooperative: bool) -> Seating:
     if iteration == 1 or cooperative:
         return Seating.EVERYBODY
     return Seating.POPULATION
+
+
+def known_networks(iteration: int, overlap: bool) -> int:
+    """How many iterations, from the first, have a network (and the result of a gate) that the plan of this one may
+    know. Without ``overlap`` these are all before it. With it games are played while the network before trains; but
+    iteration 1 waits for the first."""
+    return max(iteration - 1, 1) if overlap and iteration else iteration
 
 
 def plan_shards(

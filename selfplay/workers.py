@@ -25,23 +25,28 @@ def generators(cluster: ClusterConfig, settings: GeneratorSettings) -> Stage:
 
 
 def learner(cluster: ClusterConfig) -> Stage:
-    """The actor that trains."""
-    return Stage(Request(LEARN, 1, cluster.learner_cpus, cluster.learner_gpus), Learner)
+    """The actor that trains, or those that train one network together."""
+    request = Request(LEARN, cluster.learners, cluster.learner_cpus, cluster.learner_gpus)
+    return Stage(request, Learner, together=cluster.learners > 1)
 
 
 class RayWorkers(Stages):
     """The actors of a whole run."""
 
-    def __init__(self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "") -> None:
-        """Start nothing yet. ``log_dir``: see ``Stages``."""
-        super().__init__(cluster, (generators(cluster, settings), learner(cluster), evaluators(cluster)), log_dir)
+    def __init__(
+        self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "", overlap: bool = False
+    ) -> None:
+        """Start nothing yet. ``log_dir``: see ``Stages``; ``overlap``: games are played while a network trains."""
+        stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
+        super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
         """Play shards, each to its path, in whatever order they are finished."""
         return play_shards(self, plans, on_progress)
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
-        """Train one network; a learner that dies is replaced and goes on from its last checkpoint."""
+        """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
+        checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
         ((_, metrics),) = self.run(
             LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out

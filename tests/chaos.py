@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
 from tests.selfplay.commands import TINY, Command, Process, actors, descendants
@@ -49,7 +51,7 @@ ROLES = {"generator": "Generator.generate", "learner": "Learner.train", "evaluat
 OWED = {
     **{"kill generator": 5, "kill learner": 4, "kill evaluator": 5},
     **{"stop generator": 2, "stop learner": 2, "stop evaluator": 2},
-    **{"kill driver": 10, "kill node": 2},
+    **{"kill driver": 8, "kill node": 2},
     **{"flip shard": 3, "truncate shard": 3, "flip checkpoint": 1, "truncate checkpoint": 1},
 }
 """How often each fault strikes; files are damaged while no command runs, so a driver dies before each."""
@@ -123,8 +125,9 @@ class Story:
                 command.kill()
                 return None
             if fault == "kill node":
-                for process in descendants(command.pid):  # as when the machine that its Ray runs on is lost
-                    process.kill()
+                for process in descendants(command.pid):  # all of Ray but its head, which is missed a minute later
+                    if "gcs_server" not in process.title:
+                        process.kill()
                 return command.wait()
             victim = self.random.choice(at_work[fault.split()[1]])
             if fault.startswith("stop"):
@@ -190,8 +193,11 @@ def damage(file: Path, flip: bool, drawn: random.Random) -> None:
     """One bit among the tokens of a shard or the weights of a network; or the last hundred bytes gone."""
     content = bytearray(file.read_bytes())
     if flip:
-        tokens = file.suffix == ".parquet"  # its first column; headers and footer are parsed, and have no checksum
-        first, last = (100, 100 + len(content) // 8) if tokens else (len(content) // 4, len(content))
+        first, last = len(content) // 4, len(content)
+        if file.suffix == ".parquet":  # the second half of the tokens' page; headers and footer have no checksum
+            tokens = pq.ParquetFile(file).metadata.row_group(0).column(0)
+            last = tokens.data_page_offset + tokens.total_compressed_size
+            first = last - tokens.total_compressed_size // 2
         content[drawn.randrange(first, last)] ^= 1 << drawn.randrange(8)
     else:
         del content[-100:]

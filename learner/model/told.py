@@ -58,7 +58,8 @@ class Rules:
 
     def encode(self, views: np.ndarray) -> np.ndarray:
         """``uint8[N, F]``: all features, one set behind the other."""
-        return np.concatenate([feature.encode(views).reshape(len(views), -1) for feature in self.features], axis=1)
+        parts = [feature.encode(views).reshape(len(views), feature.size) for feature in self.features]
+        return np.concatenate(parts, axis=1)
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -60,6 +60,8 @@ class Batch:
     can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
     leaves: Leaves | None = None
     """Branches of the sequences; None where they are not trained on."""
+    whole: tuple[int, int] | None = None
+    """Prefixes and leaves of the batch that this is one learner's part of; None where this is all of it."""
 
     @property
     def num_prefixes(self) -> int:
@@ -67,9 +69,9 @@ class Batch:
         return len(self.prefixes)
 
     @property
-    def num_tokens(self) -> int:
-        """Tokens that a step computes, without padding."""
-        return self.num_prefixes + (0 if self.leaves is None else len(self.leaves.real))
+    def counts(self) -> tuple[int, int]:
+        """Prefixes and leaves that a step computes, those of other learners included: what losses are means over."""
+        return self.whole or (self.num_prefixes, 0 if self.leaves is None else len(self.leaves.real))
 
 
 def load_data(
@@ -140,25 +142,41 @@ def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
 
 
 def make_batch(
-    data: TrainingData, rows: np.ndarray, rules: Rules | None = None, num_judged: int = 0, seed: int = 0
+    data: TrainingData,
+    rows: np.ndarray,
+    rules: Rules | None = None,
+    num_judged: int = 0,
+    seed: int = 0,
+    part: slice | None = None,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
     Args:
         rules: what the network is told; None for nothing.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
+        part: make a batch of these ``rows`` alone, one at least, as the whole batch has them; None for all.
     """
-    lengths, judged, told, leaves, views = data.lengths[rows], None, NOTHING, None, None
+    draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
+    whole = None
+    if part is not None:
+        whole = counts(data, rows)
+        rows, draws = rows[part], None if draws is None else draws[part]
+    lengths, told, leaves, views = data.lengths[rows], NOTHING, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
-    if num_judged:
-        judged = stratified_positions(np.random.default_rng(seed).random((len(rows), num_judged)), lengths)
+    judged = None if draws is None else stratified_positions(draws, lengths)
     if rules:
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
         told = tell(rules, views, real_prefixes(lengths, longest - 1), judged)
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
-    return assemble(tokens, lengths, data.outcome[index], judged, told, leaves)
+    return replace(assemble(tokens, lengths, data.outcome[index], judged, told, leaves), whole=whole)
+
+
+def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:
+    """Prefixes and leaves of the sequences ``rows``."""
+    leaves = int(np.diff(data.branches.starts)[rows].sum()) if data.branches else 0
+    return int((data.lengths[rows] - 1).sum()), leaves
 
 
 def assemble(

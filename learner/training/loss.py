@@ -1,7 +1,8 @@
 """The loss of paper 001, section 9.1: cross-entropy of the next token and of the outcome, padding masked.
 
 A sequence of ``n`` tokens (``eos`` included) has ``n - 1`` prefixes to learn from: each predicts the token behind it,
-up to and including ``eos``, and the outcome of the deal. Both means run over all prefixes of the batch.
+up to and including ``eos``, and the outcome of the deal. Both means run over all prefixes of the batch. Where a batch
+is one learner's part of a larger one, they are its share of the means over that: the parts' losses add up to it.
 
 With ``outcome_positions`` the outcome head runs at a few prefixes of each sequence, drawn so that the loss and its
 gradient stay unbiased (docs/learner.md). With masks both are over what can still come.
@@ -48,28 +49,30 @@ def losses(
         generator: where dropout draws from; None for no dropout.
     """
     width, told, leaves, branch = batch.tokens.shape[1] - 1, batch.told, batch.leaves, None
+    num_prefixes, num_leaves = batch.counts
     if leaves is None:
         hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, told).flatten(0, 1)
     else:
         tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], told)
         packed = net.hidden(tokens, dtype, generator, given, positions, seen)
         hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
-        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype)
+        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
     prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
-    observation = F.cross_entropy(net.next_token_logits(prefixes, dtype, told).float(), targets)
+    logits = net.next_token_logits(prefixes, dtype, told).float()
+    observation = F.cross_entropy(logits, targets, reduction="sum") / num_prefixes
     if batch.judged is None:
         outcomes = batch.outcome[batch.prefixes // width]
-        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes)
-        return Losses(observation, every, branch)
+        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes, reduction="sum")
+        return Losses(observation, every / num_prefixes, branch)
     count, k = batch.judged.shape
     first = torch.arange(count, device=hidden.device)[:, None] * width
     chosen = hidden.index_select(0, (first + batch.judged).flatten())
     labels = batch.outcome.repeat_interleave(k)
     each = F.cross_entropy(net.outcome_logits(chosen, dtype, told).float(), labels, reduction="none")
-    weights = (batch.lengths - 1).repeat_interleave(k) / (k * batch.num_prefixes)
+    weights = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
     return Losses(observation, (each * weights).sum(), branch)
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
     logits = net.outcome_logits(hidden_ZE, dtype, leaves.told).float()
-    return F.cross_entropy(logits, leaves.outcome, reduction="sum") / max(len(leaves.outcome), 1)
+    return F.cross_entropy(logits, leaves.outcome, reduction="sum")

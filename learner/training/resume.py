@@ -118,6 +118,15 @@ def load_optimizer(checkpoint: Path, net: PolicyValueNet, optimizer: torch.optim
         optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **moments}
 
 
+def moments(net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) -> list[torch.Tensor]:
+    """All moments of fused AdamW behind ``step`` steps; zeros where it has made none."""
+    for parameter in net.parameters():
+        if not optimizer.state[parameter]:
+            zeros = {moment: torch.zeros_like(parameter) for moment in _MOMENTS}
+            optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **zeros}
+    return [optimizer.state[parameter][moment] for parameter in net.parameters() for moment in _MOMENTS]
+
+
 def _write(
     directory: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
 ) -> None:

@@ -7,6 +7,7 @@ from cluster.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig
+from learner.training.parallel import Group
 from learner.training.train import Progress, train
 
 
@@ -32,12 +33,27 @@ class Learner:
 
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
+        self._group: Group | None = None
 
     @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` tells meanwhile how far it is."""
         self._progress = {}
-        return run_task(task, self._note)
+        return run_task(task, self._note, self._group)
+
+    def meet(self, host: str, size: int) -> str:
+        """Be the first of a group, on this machine's address; where the others find it."""
+        self._group = Group(host, size)
+        return self._group.address
+
+    def train_together(self, task: TrainingTask, host: str, size: int, rank: int, address: str) -> dict[str, float]:
+        """``train`` as one of a group, whose first has opened ``address`` by ``meet``; metrics from the first alone."""
+        self._group = group = self._group if rank == 0 and self._group else Group(host, size, rank, address)
+        try:
+            return self.train(task)
+        finally:
+            self._group = None
+            group.leave()
 
     def progress(self) -> Mapping[str, float]:
         """The latest metrics of the training under way; empty before the first."""
@@ -47,8 +63,8 @@ class Learner:
         self._progress = metrics
 
 
-def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
-    """Train, or go on where a killed learner stopped, or return at once if the checkpoint is there.
+def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
+    """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
     Returns the final metrics, and raises; see ``learner.training.train.train``.
     """
@@ -61,4 +77,5 @@ def run_task(task: TrainingTask, on_progress: Progress) -> dict[str, float]:
         init_from=task.init_from,
         seed=task.seed,
         on_progress=on_progress,
+        group=group,
     )

@@ -1,53 +1,47 @@
 """Training one network on one data set (paper 001, Table 6), without Ray: a plain function that can be killed.
 
 Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
-ends, on a CPU, in the same bytes as one that was left alone.
+ends, on a CPU, in the same bytes as one that was left alone. Several learners may train it together
+(``learner.training.parallel``): then each calls this function, and all go through the same steps.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
-from learner.model.architecture import Architecture, architecture
-from learner.model.checkpoint import checkpoint_id, game_record, load_weights
-from learner.model.network import (
-    PolicyValueNet,
-    device_of,
-    dtype_of,
-    initialise,
-    precision_of,
-)
-from learner.model.outcome_init import start_outcome_head
+from learner.model.architecture import architecture
+from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.told import Rules
-from learner.training.data import Batch, TrainingData, data_digest, epoch_order, load_data, make_batch
+from learner.training.data import TrainingData, counts, data_digest, epoch_order, load_data, make_batch
 from learner.training.loss import losses
+from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
     TrainingState,
     find_finished,
     find_partial,
     load_optimizer,
+    moments,
+    partial_path,
     read_state,
     save_finished,
     save_partial,
 )
 from learner.training.roofline import matmul_rate, training_flops
+from learner.training.start import check_dropout, first_network, training_settings
 
 Progress = Callable[[dict[str, float]], None]
 
-_FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
-"""Learner settings that a resumed run may change: they do not decide what is learned."""
 _LOSSES = ("observation_loss", "outcome_loss", "branch_loss")
 """Names of the losses, in the order of ``learner.training.loss.Losses``."""
-_FREE_AT_START = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
-"""Model settings in which a run may differ from the weights it starts from."""
 
 
 def train(
@@ -59,6 +53,7 @@ def train(
     init_from: str | Path | None = None,
     seed: int = 0,
     on_progress: Progress | None = None,
+    group: Group | None = None,
 ) -> dict[str, float]:
     """Train, publish the checkpoint ``out``, and return the final metrics.
 
@@ -77,35 +72,53 @@ def train(
             ``observation_loss``, ``outcome_loss`` and with branches ``branch_loss`` (nats) since the last call,
             ``learning_rate``, ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large
             matrix products that they make. What it raises ends the training, which can be resumed.
+        group: this learner's place among those that train the network together; None if it does so alone. The first
+            of them alone reads and writes ``out``.
 
     Returns:
         The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
-        ``validation_sequences`` and every loss as ``validation_loss`` and so on.
+        ``validation_sequences`` and every loss as ``validation_loss`` and so on. Nothing for a learner that is not the
+        first of its group.
 
     Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
-    ``init_from`` that do not fit the game or the model, too few sequences, no such device.
+    ``init_from`` that do not fit the game or the model, too few sequences, no such device. ``PeerLostError`` at any
+    time where another learner of the group has gone.
     """
     device = device_of(learner_config.device, "learner.device")
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
     arch = architecture(game, model_config)
+    first = group is None or group.first
     with blaming_input():
-        settings = _settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-        if finished := find_finished(out):
-            return read_state(finished, settings).metrics
-    partial = find_partial(out)
-    num_losses = 3 if learner_config.branch_weight else 2
-    with blaming_input():
+        settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
         sizes = learner_config.batch_size, learner_config.min_rows
         # First of all: a damaged shard is called one, and not another data set than training was begun with.
         data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+        if first and (finished := find_finished(out)):
+            return _finished(finished, settings, device, group)
+    partial = find_partial(out) if first else None
+    num_losses = 3 if learner_config.branch_weight else 2
+    with blaming_input():
         state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
-        net = _first_network(game, arch, partial or init_from, seed).to(device)
+        if partial:
+            check_dropout(partial_path(out), arch, state.random_state.get("learners", 1), group.size if group else 1)
+        net = first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
-    run = _Run(game, net, data, learner_config, state, seed, out)
+    run = _Run(game, net, data, learner_config, state, seed, out, group)
     if partial:
         load_optimizer(partial, net, run.optimizer, state.step)
+    if group and not run.start_together(group):
+        return {}
     return run.to_the_end(on_progress or (lambda metrics: None))
+
+
+def _finished(out: Path, settings: dict[str, Any], device: torch.device, group: Group | None) -> dict[str, float]:
+    """The metrics of a finished training; the group is told that there is nothing to do."""
+    state = read_state(out, settings)
+    if group:
+        group.join(device)
+        group.agree(FINISHED, settings)
+    return state.metrics
 
 
 class _Run:
@@ -120,9 +133,11 @@ class _Run:
         state: TrainingState,
         seed: int,
         out: str | Path,
+        group: Group | None,
     ) -> None:
         self.game, self.net, self.data, self.config, self.state = game, net, data, config, state
-        self.seed, self.out = seed, out
+        self.seed, self.out, self.group = seed, out, group
+        self.first = group is None or group.first
         self.device, self.dtype = data.tokens.device, dtype_of(config.precision)
         self.generator = torch.Generator(self.device)
         self.rules = Rules(game, net.arch)
@@ -135,12 +150,24 @@ class _Run:
         judged = min(length, config.outcome_positions or length)
         leaves = len(data.branches.place) / len(data.lengths) if data.branches else 0.0
         self.flops_per_token = training_flops(net.arch, length, (judged + leaves) / (length + leaves))
-        self.matmul_rate = matmul_rate(self.device, self.dtype)
+        self.matmul_rate = matmul_rate(self.device, self.dtype) * (group.size if group else 1)
 
     @property
     def batches_per_epoch(self) -> int:
         """The last batch of an epoch may be smaller."""
         return -(-len(self.data.training) // self.config.batch_size)
+
+    def start_together(self, group: Group) -> bool:
+        """Stand where the first learner of the group stands; whether there is anything left to train."""
+        group.join(self.device)
+        step = group.agree(self.state.step, self.state.settings)
+        if step == FINISHED:
+            return False
+        self.state.step = step
+        self.state.epoch, self.state.batch = divmod(step, self.batches_per_epoch)
+        start = list(self.net.parameters())
+        group.take_from_first(start + moments(self.net, self.optimizer, step) if step else start)
+        return True
 
     def to_the_end(self, on_progress: Progress) -> dict[str, float]:
         """Train the steps that are left and publish the checkpoint."""
@@ -157,10 +184,8 @@ class _Run:
         tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
         while state.step < self.num_steps:
             rows = order[state.batch * config.batch_size :][: config.batch_size]
-            seed = derive(self.seed, "positions", state.step)
-            batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed)
-            sums += self.step(batch)
-            tokens += batch.num_tokens
+            sums += self.step(rows)
+            tokens += sum(counts(self.data, rows))
             if state.epoch != (epoch := self.move_cursor()):
                 order = epoch_order(self.data, self.seed, epoch)
             if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
@@ -168,30 +193,49 @@ class _Run:
                 sums.zero_()
                 tokens, marked = 0, time.perf_counter()
                 on_progress(metrics)
-            if config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
+            if self.first and config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
                 state.pending = sums.tolist()
                 save_partial(self.out, self.net, self.optimizer, state, self.game)
+        if not self.first:
+            return {}
         metrics = {**metrics, **self.validate(), "train_seconds": time.perf_counter() - began}
         state.metrics = {**metrics, "sequences": len(self.data.training)}
         save_finished(self.out, self.net, self.optimizer, state, self.game)
         return state.metrics
 
-    def step(self, batch: Batch) -> torch.Tensor:
-        """One optimiser step; its losses, ``float32[2]`` or with branches ``float32[3]``, left on the device."""
+    def step(self, rows: np.ndarray) -> torch.Tensor:
+        """One optimiser step on the sequences ``rows``; its losses, ``float32[2]`` or with branches ``float32[3]``, on
+        the device."""
         config, state = self.config, self.state
         rate = learning_rate(config, state.step, self.num_steps)
         self.optimizer.param_groups[0]["lr"] = rate
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
-        self.generator.manual_seed(derive(self.seed, "step", state.step))
+        self.optimizer.zero_grad()
+        parts = self.backward(rows)
+        if self.group:
+            self.group.add_up([parts, *(p.grad for p in self.net.parameters() if p.grad is not None)])
+        if config.grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
+        self.optimizer.step()
+        return parts
+
+    def backward(self, rows: np.ndarray) -> torch.Tensor:
+        """The gradients of this learner's part of a batch, and its share of the losses."""
+        config, step, group = self.config, self.state.step, self.group
+        part = group.part(len(rows)) if group else None
+        if part and part.start == part.stop:
+            for parameter in self.net.parameters():
+                parameter.grad = torch.zeros_like(parameter)
+            return torch.zeros(len(self.state.pending), device=self.device)
+        seed = derive(self.seed, "positions", step)
+        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part)
+        own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
+        self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
         loss = config.observation_weight * parts.observation + config.outcome_weight * parts.outcome
         if parts.branch is not None:
             loss = loss + config.branch_weight * parts.branch
-        self.optimizer.zero_grad()
         loss.backward()
-        if config.grad_clip:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
-        self.optimizer.step()
         return parts.stacked()
 
     def move_cursor(self) -> int:
@@ -200,6 +244,8 @@ class _Run:
         state.step += 1
         state.epoch, state.batch = divmod(state.step, self.batches_per_epoch)
         state.random_state = {"seed": self.seed, "step": state.step}
+        if self.group:
+            state.random_state["learners"] = self.group.size
         return state.epoch
 
     def note(self, sums: torch.Tensor, tokens: int, seconds: float) -> dict[str, float]:
@@ -228,8 +274,8 @@ class _Run:
         sums, counts = torch.zeros(2, len(self.state.pending), dtype=torch.float64)
         for first in range(0, len(rows), size):
             batch = make_batch(self.data, rows[first : first + size], self.rules)
-            leaves = batch.num_tokens - batch.num_prefixes
-            share = torch.tensor([batch.num_prefixes, batch.num_prefixes, leaves][: len(sums)])
+            prefixes, leaves = batch.counts
+            share = torch.tensor([prefixes, prefixes, leaves][: len(sums)])
             sums += losses(self.net, batch, dtype=self.dtype).stacked().cpu().double() * share
             counts += share
         means = (sums / counts.clamp(min=1)).tolist()
@@ -250,41 +296,3 @@ def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
     if config.schedule == "constant":
         return config.learning_rate
     return config.learning_rate * (num_steps - step) / max(num_steps - config.warmup_steps, 1)
-
-
-def _settings(
-    game: Game, arch: Architecture, config: LearnerConfig, seed: int, init_from: str | Path | None, digest: str
-) -> dict[str, Any]:
-    """Everything the result depends on, by the name it has on the command line."""
-    learner = {f"learner.{key}": value for key, value in asdict(config).items() if key not in _FREE_TO_CHANGE}
-    if not config.branch_weight:
-        del learner["learner.branch_weight"]  # so that trainings begun before there was such a setting can go on
-    return {
-        **game_record(game),
-        **{f"model.{key}": value for key, value in arch.record().items()},
-        **learner,
-        "seed": seed,
-        "init_from": checkpoint_id(init_from) if init_from else None,
-        "data": digest,
-    }
-
-
-def _first_network(game: Game, arch: Architecture, start: str | Path | None, seed: int) -> PolicyValueNet:
-    """The network training starts or goes on from."""
-    net = PolicyValueNet(arch)
-    if start is None:
-        initialise(net, derive(seed, "weights"))
-        if arch.outcome_init == "points":
-            start_outcome_head(
-                net.val_head.weight, game.outcomes.points, arch.initializer_range, derive(seed, "outcome head")
-            )
-        return net
-    weights = load_weights(start, game)
-    for key in (field.name for field in fields(Architecture) if field.name not in _FREE_AT_START):
-        if getattr(weights.arch, key) != getattr(arch, key):
-            raise ValueError(
-                f"{start}: has {key}={getattr(weights.arch, key)}, but model.{key}={getattr(arch, key)} is asked for; "
-                "start from weights of the same shape"
-            )
-    net.load_state_dict(weights.state_dict())
-    return net

@@ -189,3 +189,17 @@ def test_progress_in_a_terminal_shows_a_bar() -> None:
     with Progress("iteration 3", 10, "games", console=Console(file=out, force_terminal=True, width=100)) as progress:
         progress.update(5)
     assert "50%" in out.getvalue()
+
+
+def test_of_two_side_by_side_one_has_a_bar_and_the_other_prints_lines_above_it() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100)
+    for _ in range(2):
+        with (
+            Progress("training", 1, "", console=console) as training,
+            Progress("playing", 10, "games", console=console) as playing,
+        ):
+            playing.update(7)
+            training.update(0.25)
+    assert out.getvalue().count("playing: 7 of 10 games, 0 s") == 2 and "training: " not in out.getvalue()
+    assert " 25%" in out.getvalue() and "70%" not in out.getvalue()

@@ -110,9 +110,11 @@ def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path
     assert net.lm_head.weight.grad is None
 
 
-def test_a_batch_without_a_branch_has_a_branch_loss_of_0(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
+    net = tiny_net(GAME, config=NETWORKS[name])
     data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, 4, 1, CPU, branch_weight=1.0)
-    found = losses(tiny_net(GAME), make_batch(data, np.arange(12, 16)))
+    found = losses(net, make_batch(data, np.arange(12, 16), Rules(GAME, net.arch)))
     assert found.branch == 0.0 and found.stacked().isfinite().all()
 
 

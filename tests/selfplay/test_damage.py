@@ -14,12 +14,12 @@ import pytest
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.progress import OnProgress
 from games.hearts.game import HeartsGame
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet
 from learner.training.task import TrainingTask, run_task
-from selfplay.evaluation import OnProgress
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 from tests.selfplay.test_loop import contents, run
@@ -46,10 +46,6 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
 
 
-def empty(file: Path) -> None:
-    file.write_bytes(b"")
-
-
 def half_written(file: Path) -> None:
     """Of a checkpoint, that one file is there and nothing else."""
     kept = file.read_bytes()
@@ -64,7 +60,6 @@ def half_written(file: Path) -> None:
         (flip, SHARD, False),
         (flip, SHARD, True),
         (cut, SHARD, False),
-        (empty, SHARD, False),
         (flip, WEIGHTS, False),
         (flip, WEIGHTS, True),
         (cut, WEIGHTS, False),
@@ -81,12 +76,9 @@ def test_a_damaged_file_is_named_and_made_again_once_it_is_removed(
         assert contents(root, pattern) == contents(finished, pattern)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_a_half_written_checkpoint_is_named_and_made_again_once_it_is_removed(
-    name: str, finished: Path, tmp_path: Path
-) -> None:
+def test_a_half_written_checkpoint_is_named_and_made_again_once_it_is_removed(finished: Path, tmp_path: Path) -> None:
     root = interrupted(finished, tmp_path, training=False)
-    half_written(root / "iterations/001/checkpoint" / name)
+    half_written(root / "iterations" / WEIGHTS)
     with pytest.raises(UserError, match="001/checkpoint/"):
         run(tiny_config(str(root)))
     shutil.rmtree(root / "iterations/001/checkpoint")
@@ -102,6 +94,15 @@ def test_a_damaged_record_is_named_and_made_again_once_it_is_removed(name: str, 
     remove_what_is_named(root, root / name)
     finish(root)
     assert (root / name).exists() and RunDirectory(str(root)).finished(2)
+
+
+def test_a_network_that_is_removed_from_a_finished_run_is_trained_again(finished: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(finished, tmp_path / "run"))
+    shutil.rmtree(root / "iterations/001/checkpoint")
+    assert not RunDirectory(str(root)).finished(2)
+    finish(root)
+    for pattern in WHOLE:
+        assert contents(root, pattern) == contents(finished, pattern)
 
 
 def interrupted(finished: Path, tmp_path: Path, training: bool) -> Path:

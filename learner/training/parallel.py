@@ -1,0 +1,137 @@
+"""Several learners that train one network together: each takes a part of every batch, and gradients are added up.
+
+All of them go through the same steps with the same weights. They agree on what they start from, on every gradient and
+on nothing else: the order of the rows follows from the seed. Only the first reads and writes checkpoints.
+
+gloo connects learners on CPUs, NCCL those with a GPU each.
+"""
+
+import hashlib
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed
+from torch.nn.utils import parameters_to_vector
+
+from cluster.errors import PeerLostError, UserError
+
+_c10d: Any = torch.distributed  # which exports none of its classes to type checkers
+
+_TIMEOUT = timedelta(minutes=5)
+"""How long a learner waits for another: for the slowest to read its data, for the first to write a checkpoint."""
+FINISHED = -1
+"""Step of a training that needs no more."""
+
+
+class Group:
+    """The place of one learner among ``size`` that train together.
+
+    The first waits for the others at ``address`` from the moment it is made; all of them then call ``join``. A group
+    serves one training.
+    """
+
+    def __init__(self, host: str, size: int, rank: int = 0, address: str = "", timeout: timedelta = _TIMEOUT) -> None:
+        """Open nothing but, for the first, a port to be found at.
+
+        Args:
+            host: this machine's IP address, as the other learners reach it; nothing listens on another.
+            rank: 0 for the first.
+            address: ``host:port`` of the first; its own is drawn.
+            timeout: how long to wait for the others, at any time.
+        """
+        self.rank, self.size = rank, size
+        self._host, self._timeout = host, timeout
+        self.address = address
+        self._device = torch.device("cpu")
+        self._store: Any = None
+        self._connected: Any = None
+        if self.first:
+            listening = socket.create_server((host, 0))
+            port = listening.getsockname()[1]
+            self.address = f"{host}:{port}"
+            self._store = _c10d.TCPStore(
+                host, port, None, True, timeout, wait_for_workers=False, master_listen_fd=listening.detach()
+            )
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the learner that reads and writes checkpoints."""
+        return self.rank == 0
+
+    def join(self, device: torch.device) -> None:
+        """Connect with the others, whose tensors are on devices of the same kind. ``PeerLostError`` if one does not
+        come."""
+        self._device = device
+        connect = self._connect_gpus if device.type == "cuda" else self._connect_cpus
+        self._connected = self._asking_peers(lambda: connect(self._meet()))
+
+    def leave(self) -> None:
+        """Close the connections: the others, if they still need this learner, are told at once."""
+        self._connected = self._store = None
+
+    def part(self, rows: int) -> slice:
+        """Which of a batch's rows are this learner's; none where there are fewer rows than learners."""
+        return slice(rows * self.rank // self.size, rows * (self.rank + 1) // self.size)
+
+    @torch.no_grad()
+    def add_up(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Give every learner the sum of all learners' tensors (float32), in their place."""
+        flat = parameters_to_vector(tensors)
+        self._asking_peers(lambda: self._connected.allreduce([flat]).wait())
+        _spread(flat, tensors)
+
+    @torch.no_grad()
+    def take_from_first(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Give every learner the first one's tensors (float32), in their place."""
+        flat = parameters_to_vector(tensors)
+        self._asking_peers(lambda: self._connected.broadcast([flat], _c10d.BroadcastOptions()).wait())
+        _spread(flat, tensors)
+
+    def agree(self, step: int, settings: Mapping[str, Any]) -> int:
+        """The step that the first learner stands at. ``UserError`` where another has other settings or data."""
+        digest = hashlib.blake2b(json.dumps(dict(settings), sort_keys=True).encode(), digest_size=7).digest()
+        mine = torch.tensor([step, int.from_bytes(digest)], device=self._device)
+        said = mine.clone()
+        self._asking_peers(lambda: self._connected.broadcast([said], _c10d.BroadcastOptions()).wait())
+        if said[0] != FINISHED and said[1] != mine[1]:
+            raise UserError(
+                f"learner {self.rank} of {self.size}: its shards, first weights, code or precision are not the first "
+                "learner's; all machines must read the same files and, with learner.precision=auto, be of one kind"
+            )
+        return int(said[0])
+
+    def _meet(self) -> Any:
+        if self._store is None:
+            host, _, port = self.address.rpartition(":")
+            self._store = _c10d.TCPStore(host, int(port), None, False, self._timeout, wait_for_workers=False)
+        return self._store
+
+    def _connect_cpus(self, store: Any) -> Any:
+        """gloo, on this host's address alone: ``init_process_group`` would look one up by the machine's name."""
+        kind = _c10d.ProcessGroupGloo
+        options = kind._Options()
+        options._timeout, options._devices = self._timeout, [kind.create_device(hostname=self._host)]
+        return kind(store, self.rank, self.size, options)
+
+    def _connect_gpus(self, store: Any) -> Any:
+        nccl = getattr(_c10d, "ProcessGroupNCCL", None)
+        if nccl is None:
+            raise UserError("cluster.learners: this torch has no NCCL; install one that does, or use one learner")
+        return nccl(store, self.rank, self.size, self._timeout)
+
+    def _asking_peers(self, ask: Callable[[], Any]) -> Any:
+        """``ask()``; torch and gloo say with a plain ``RuntimeError`` that somebody has gone or is silent."""
+        try:
+            return ask()
+        except RuntimeError as error:
+            raise PeerLostError(f"learner {self.rank} of {self.size} has lost another: {error}") from error
+
+
+def _spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
+    """Fill ``tensors`` from the vector they were put together in."""
+    for tensor, values in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.detach().copy_(values.view_as(tensor))

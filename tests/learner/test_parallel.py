@@ -1,0 +1,173 @@
+"""Two learners that train one network together do what one learner does, up to rounding; and neither waits for ever."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cluster.errors import PeerLostError, UserError
+from games.hearts.game import HeartsGame
+from learner.config import LearnerConfig, ModelConfig
+from learner.training.parallel import Group
+from learner.training.resume import partial_path
+from learner.training.train import Progress, train
+from tests.learner.material import branched_shard, shard_of
+from tests.learner.test_train import KilledError, killing_at, without_clocks
+
+GAME = HeartsGame()
+MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, token_types=True, features=["all"])
+LEARNER = LearnerConfig(
+    learning_rate=3e-3,
+    num_epochs=2,
+    max_steps=30,
+    batch_size=15,  # 256 sequences: the last batch of an epoch has one, so one of the learners has none
+    outcome_positions=2,
+    branch_weight=0.5,
+    device="cpu",
+    checkpoint_every_steps=5,
+    log_every_steps=5,
+)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Sequences with branches, of different lengths and numbers of them."""
+    return [branched_shard(GAME, tmp_path_factory.mktemp("shards"), 64)]
+
+
+def together(
+    shards: list[str],
+    out: Path,
+    size: int = 2,
+    model: ModelConfig = MODEL,
+    learner: LearnerConfig = LEARNER,
+    stopping: dict[int, Progress] | None = None,
+    others: dict[str, Any] | None = None,
+) -> list[Any]:
+    """What every learner of a group returns or raises: each in a thread, with connections of its own."""
+    first = Group("127.0.0.1", size)
+    places = [first, *(Group("127.0.0.1", size, rank, first.address) for rank in range(1, size))]
+
+    def one(group: Group) -> Any:
+        own = {} if group.first else others or {}
+        arguments = {"model_config": model, "learner_config": learner, "shards": shards, "seed": 7, **own}
+        try:
+            return train(GAME, out=out, group=group, on_progress=(stopping or {}).get(group.rank), **arguments)
+        except Exception as error:
+            group.leave()
+            return error
+
+    with ThreadPoolExecutor(size) as threads:
+        return list(threads.map(one, places))
+
+
+def history(out: Path) -> list[dict[str, float]]:
+    state = json.loads((out / "training/state.json").read_text())
+    return [{**line} for line in state["history"]]
+
+
+def assert_same_training(ours: Path, theirs: Path) -> None:
+    """The same losses and weights, but for rounding."""
+    for one, other in zip(history(ours), history(theirs), strict=True):
+        assert one == pytest.approx(other, rel=1e-5)
+    mine, wanted = (load_file(out / "model.safetensors") for out in (ours, theirs))
+    for name, weights in wanted.items():
+        torch.testing.assert_close(mine[name], weights, rtol=1e-3, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def alone(shards: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("alone") / "out"
+    train(GAME, MODEL, LEARNER, shards, out, seed=7)
+    return out
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], tmp_path: Path, size: int) -> None:
+    metrics, *nothing = together(shards, tmp_path / "out", size)
+    assert nothing == [{}] * (size - 1)
+    assert metrics["step"] == 30 and metrics["branch_loss"] > 0
+    assert_same_training(tmp_path / "out", alone)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (3, 2)])
+def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(
+    alone: Path, shards: list[str], tmp_path: Path, before: int, after: int
+) -> None:
+    out = tmp_path / "out"
+    if before == 1:
+        with pytest.raises(KilledError):
+            train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(15))
+    else:
+        together(shards, out, before, stopping={0: killing_at(15)})
+    assert [path.name for path in Path(partial_path(out)).iterdir()] == ["step-000000010"]
+    seen: list[float] = []
+    if after == 1:
+        train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=lambda line: seen.append(line["step"]))
+    else:
+        together(shards, out, after, stopping={0: lambda line: seen.append(line["step"])})
+    assert seen == [15, 20, 25, 30]
+    assert_same_training(out, alone)
+
+
+def test_a_group_that_was_killed_ends_in_the_same_bytes(shards: list[str], tmp_path: Path) -> None:
+    """Dropout too, which each learner draws for its own rows."""
+    model = replace(MODEL, embd_pdrop=0.1, resid_pdrop=0.1)
+    together(shards, tmp_path / "whole", model=model)
+    together(shards, tmp_path / "killed", model=model, stopping={0: killing_at(15)})
+    together(shards, tmp_path / "killed", model=model)
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "whole")
+
+
+def test_dropout_of_another_number_of_learners_is_refused(shards: list[str], tmp_path: Path) -> None:
+    model, out = replace(MODEL, resid_pdrop=0.1), tmp_path / "out"
+    together(shards, out, model=model, stopping={0: killing_at(15)})
+    message = r"out\.partial: was trained with cluster\.learners=2, and 1 draw other dropout; use 2 until"
+    with pytest.raises(UserError, match=message):
+        train(GAME, model, LEARNER, shards, out, seed=7)
+    together(shards, out, model=model)
+    assert train(GAME, model, LEARNER, shards, out, seed=7)["step"] == 30, "what is finished is anybody's"
+
+
+def test_a_finished_training_is_finished_for_all(alone: Path, shards: list[str]) -> None:
+    metrics, nothing = together(shards, alone)
+    assert metrics["step"] == 30 and nothing == {}
+
+
+def test_who_leaves_ends_the_others(shards: list[str], tmp_path: Path) -> None:
+    for rank in (0, 1):
+        ends = together(shards, tmp_path / str(rank), 3, stopping={rank: killing_at(15)})
+        assert isinstance(ends[rank], KilledError)
+        assert all(isinstance(error, PeerLostError) for error in ends[:rank] + ends[rank + 1 :])
+
+
+def test_who_does_not_come_or_hangs_is_not_waited_for_for_ever(shards: list[str], tmp_path: Path) -> None:
+    soon = timedelta(seconds=1)
+    with pytest.raises(PeerLostError, match="learner 0 of 2 has lost another"):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "a", group=Group("127.0.0.1", 2, timeout=soon))
+    first, hung = Group("127.0.0.1", 2, timeout=soon), threading.Event()
+    other = Group("127.0.0.1", 2, 1, first.address)
+    with ThreadPoolExecutor(1) as threads:
+        hanging = threads.submit(
+            train, GAME, MODEL, LEARNER, shards, "", on_progress=lambda line: hung.wait(60) and None, group=other
+        )
+        with pytest.raises(PeerLostError, match=r"(?i)timed out"):
+            train(GAME, MODEL, LEARNER, shards, tmp_path / "b", group=first)
+        first.leave()
+        hung.set()
+        assert isinstance(hanging.exception(60), PeerLostError)
+
+
+def test_learners_that_read_other_shards_are_told(shards: list[str], tmp_path: Path) -> None:
+    other = [shard_of(GAME, tmp_path, 64, seed=9)]
+    learner = replace(LEARNER, branch_weight=0.0)
+    ends = together(shards, tmp_path / "out", learner=learner, others={"shards": other})
+    assert isinstance(ends[0], PeerLostError)
+    assert "learner 1 of 2: its shards, first weights, code or precision are not the first" in str(ends[1])
