@@ -72,7 +72,7 @@ class Evaluation:
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
         match = MatchConfig([f"{player}@{network}" for network in networks], deals)
         self._run.write_state(iteration, "gate")
-        (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics)
+        (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = _ahead(result)
         metrics.log(iteration, {"gate/points_ahead": ahead})
         self._keep(self._run.gate(iteration), [result])
@@ -95,7 +95,7 @@ class Evaluation:
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
             self._run.write_state(self._last, "tournament")
-            played = self._play(missing, self._best, "tournament: ", evaluate, metrics)
+            played = self._play(missing, self._best, "tournament: ", evaluate, metrics, "/final")
             ahead = {f"final/{' against '.join(r.players)}": _ahead(r) for r in played}
             metrics.log(self._last, ahead)
             self._keep(self._run.result("tournament.json"), played)
@@ -133,9 +133,16 @@ class Evaluation:
     # ---- playing
 
     def _play(
-        self, matches: Sequence[MatchConfig], iteration: int, title: str, evaluate: Evaluate, metrics: MetricsLogger
+        self,
+        matches: Sequence[MatchConfig],
+        iteration: int,
+        title: str,
+        evaluate: Evaluate,
+        metrics: MetricsLogger,
+        role: str = "",
     ) -> list[TournamentResult]:
-        """Play tournaments side by side: their deals are shared among all workers."""
+        """Play tournaments side by side: their deals are shared among all workers. ``role`` is what tells the figures
+        about them from those of others at the same iteration."""
         tournaments = [self._tournament(match, iteration) for match in matches]
         figures: dict[str, float] = {}
         title += "tournaments"
@@ -146,7 +153,7 @@ class Evaluation:
                 figures.update(evaluator_decisions_per_second=shown["decisions/s"], evaluator_fill=shown["fill"])
 
             results = dict(play_tournaments(tournaments, evaluate, show))
-        metrics.log(iteration, figures)
+        metrics.log(iteration, {f"{name}{role}": value for name, value in figures.items()})
         return [results[index] for index in range(len(matches))]
 
     def _tournament(self, match: MatchConfig, iteration: int) -> Tournament:

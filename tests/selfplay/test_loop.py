@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,8 @@ def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
     seen = {name for line in lines for name in line["values"]}
     assert {name.partition("/")[0] for name in seen} >= METRICS.keys() - {"validation_loss"}  # too few deals for that
     assert {"points_ahead/random", "final/imitation against argmax_val"} <= seen
+    steps = Counter((name, line["step"]) for line in lines for name in line["values"])
+    assert set(steps.values()) == {1}, steps
 
 
 def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(finished: Path, tmp_path: Path) -> None:
