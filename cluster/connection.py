@@ -1,5 +1,6 @@
 """Connecting to Ray: a local one of our own, a cluster that runs already, or the cluster that runs this job."""
 
+import fcntl
 import logging
 import os
 import re
@@ -11,14 +12,17 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray._private.grpc_utils import init_grpc_channel
 from ray._private.ray_logging import stdout_deduplicator
 from ray._private.worker import BaseContext
+from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
+from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
 
 from cluster import threads
@@ -31,6 +35,11 @@ _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 
 _MB = 2**20
 _PROBE_SECONDS = 5.0
+_OWNER = ".owner"
+"""File in a temporary directory of ours that is locked while the command lives to which it belongs."""
+_ADDRESS_HINT = "give the head's host:port, 6379 by default"
+TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) as on the head"
+"""What to do where a cluster refuses the token."""
 
 
 @contextmanager
@@ -52,16 +61,20 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     if local:
         _draw_token()
     elif config.address:
-        _probe(config.address)
+        host, _, port = config.address.removeprefix("ray://").rpartition(":")
+        probe(host, port, f"cluster.address={config.address}", _ADDRESS_HINT)
+        if not config.address.startswith("ray://"):
+            _knock(config.address)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
         try:
             with _own_handler(signal.SIGTERM):
                 print("starting Ray" if local else "joining Ray", file=sys.stderr, flush=True)
                 context = ray.init(**_arguments(config, temp_dir))
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Ray raises its own, the standard ones, grpc's, and Exception itself
             wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place
-            raise UserError(f"cannot connect to Ray ({wanted}): {' '.join(str(error).split())}") from error
+            hint = "is the token that of the head, and this machine one of the cluster's?" if config.address else ""
+            raise UserError(f"cannot connect to Ray ({wanted}): {_reason(error)}{hint and f'; {hint}'}") from error
         try:
             yield context
         finally:
@@ -141,15 +154,36 @@ def _quieten() -> None:
         stdout_deduplicator.skip_re = re.compile("A worker died or was killed while executing")
 
 
-def _probe(address: str) -> None:
-    """Check that something answers there; Ray itself tries for minutes. Raises ``UserError``."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+def probe(host: str, port: str | int, what: str, hint: str) -> None:
+    """Check that something answers at this host and port within seconds; Ray itself tries for minutes.
+
+    Raises:
+        UserError: nothing does; ``what`` names the setting with its value, ``hint`` says what to do.
+    """
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"cluster.address={address}: nothing answers there ({error}); give the head's host:port, 6379 by default"
-        ) from error
+        raise UserError(f"{what}: nothing answers there ({error}); {hint}") from error
+
+
+def _knock(address: str) -> None:
+    """Ask a head for a sign of life: where it does not know our token Ray's own client tries for minutes.
+
+    Raises:
+        UserError: it refuses us, or is something else.
+    """
+    try:
+        head = NodeInfoGcsServiceStub(init_grpc_channel(address))
+        head.CheckAlive(CheckAliveRequest(), timeout=_PROBE_SECONDS)
+    except Exception as error:  # Ray's for a token that is missing here, else grpc's
+        hint = TOKEN_HINT if "token" in _reason(error) else _ADDRESS_HINT
+        raise UserError(f"cluster.address={address}: {_reason(error)}; {hint}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Why Ray did not let us in, in one line."""
+    details = getattr(error, "details", lambda: None)()  # those of grpc
+    return " ".join((details or str(error)).partition(". ")[0].split()) or type(error).__name__
 
 
 @contextmanager
@@ -200,13 +234,30 @@ def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
         yield config.temp_dir or None
         return
     parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
-    directory = tempfile.mkdtemp(prefix="kibitz-", dir=parent if parent.is_dir() else None)
-    try:
-        yield directory
-    except (UserError, KeyboardInterrupt, SystemExit):
+    parent = parent if parent.is_dir() else Path(tempfile.gettempdir())
+    _remove_abandoned(parent)
+    directory = Path(tempfile.mkdtemp(prefix="kibitz-", dir=parent))
+    with (directory / f"{_OWNER}.tmp").open("w") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        Path(owner.name).rename(directory / _OWNER)  # under its name it is locked, always
+        try:
+            yield str(directory)
+        except (UserError, KeyboardInterrupt, SystemExit):
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        except Exception as error:
+            (directory / _OWNER).unlink(missing_ok=True)  # nobody removes it but the user
+            error.add_note(f"Ray's log files: {directory}/session_latest/logs")
+            raise
         shutil.rmtree(directory, ignore_errors=True)
-        raise
-    except Exception as error:
-        error.add_note(f"Ray's log files: {directory}/session_latest/logs")
-        raise
-    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove what commands of this user left in ``parent`` that were killed. Their locks went with them, whatever
+    process has their number by now; a Ray that is still ending does without its files."""
+    for file in parent.glob(f"kibitz-*/{_OWNER}"):
+        with suppress(OSError):  # in use, or gone meanwhile
+            if file.stat().st_uid == os.getuid():
+                with file.open() as owner:
+                    fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(file.parent, ignore_errors=True)

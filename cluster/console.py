@@ -69,6 +69,13 @@ COMMANDS = {
         "hearts players=[hearts_rules]",
     ),
     "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
+    "doctor": Command(
+        "selfplay.doctor",
+        "check the machines, and the run asked for, before hours are spent",
+        "selfplay.config:DoctorConfig",
+        "cluster=existing cluster.address=HOST:6379 experiment=hearts_demo run.dir=DIR",
+    ),
+    "submit": Command("cluster.submit", "run a command as a job of a Ray cluster, and show what it prints"),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "verify": Command("selfplay.verify", "read a whole run and say what is damaged, and what to remove to mend it"),
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),

@@ -71,7 +71,8 @@ class MetricsLogger:
         self._shown: dict[str, float] = {**self.totals}
         """What Prometheus is shown."""
         self._ended = threading.Event()
-        threading.Thread(target=self._renew, daemon=True).start()
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
+        self._renewing.start()
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Record values at a step. Totals (names ending in ``_total``) are of the whole run, ``totals`` included."""
@@ -94,6 +95,7 @@ class MetricsLogger:
     def close(self, failed: bool = False) -> None:
         """Flush and release files; ``failed``: the run was ended by an exception."""
         self._ended.set()
+        self._renewing.join()
         self.flush()
         if (tracker := self._tracker) is not None:
             self._attempt("the tracker", lambda: tracker.close(failed))
@@ -116,7 +118,8 @@ class MetricsLogger:
     def _renew(self) -> None:
         """Set every gauge again and again, in a thread: hours may pass between two values."""
         while not self._ended.wait(_RENEW_SECONDS):
-            self._attempt("Ray metrics", lambda: self._set_gauges(dict(self._shown)))
+            with self._writing:
+                self._attempt("Ray metrics", lambda: self._set_gauges(self._shown))
 
     def _set_gauges(self, values: Mapping[str, float]) -> None:
         ray = sys.modules.get("ray")

@@ -1,72 +1,265 @@
-"""Submit a command as a Ray job, show its output, and end with its exit code.
+"""Submit a command as a Ray job, show its output while it runs, and end with its exit code.
 
 ::
 
-    python -m cluster.submit --address http://HEAD:8265 -- python -m selfplay experiment=hearts_paper run.dir=/shared/a
+    kibitz submit --address http://HEAD:8265 -- python -m selfplay cluster=job experiment=hearts_paper run.dir=/shared/a
 
-``ray job submit`` does the same but ends with 1 whatever the command's exit code was. The cluster asks for a token:
-set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN`` here as on the head.
+``ray job submit`` does the same but ends with 1 whatever the command's exit code was. A cluster that asks for a token
+wants ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN`` here as on the head.
 """
 
 import argparse
+import asyncio
+import json
+import logging
+import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from ray.job_submission import JobStatus, JobSubmissionClient
+import yaml
+from ray.exceptions import AuthenticationError
+from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
+from ray.runtime_env import RuntimeEnv
 
+from cluster.connection import TOKEN_HINT, probe
+from cluster.errors import UserError
+
+_LOCAL = "http://127.0.0.1:8265"
+_PORTS = {"http": 80, "https": 443}
 _POLL_SECONDS = 0.5
+_SAY_WAITING_SECONDS = 10.0
+_PATIENCE_SECONDS = 60.0
+"""How long the cluster may be out of reach before we stop waiting for the job's output."""
+_STOP_SECONDS = 20.0
+"""Time for a job to end that was told to; one that waits for room ends when it would begin."""
+_CHATTY = ("ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk", "ray._private.runtime_env.packaging")
+"""Loggers of Ray that tell of every step."""
+_LOG_TRIES = 3
+"""How often the output of a job that has ended is asked for; the machine that has it may be gone."""
 
 
-def submit(address: str, command: Sequence[str], working_dir: str = ".", job_id: str | None = None) -> int:
-    """Run ``command`` as a job, its output copied to standard output; returns its exit code.
+def connect(address: str) -> JobSubmissionClient:
+    """A client of the cluster whose dashboard is at ``address``, e.g. ``http://HEAD:8265``.
 
-    Ctrl-C stops the job. A job that died without an exit code (its machine was lost, say) returns 1.
+    Raises:
+        UserError: nothing answers there, it is no Ray dashboard, or it refuses the token.
+    """
+    hint = "give the URL of the cluster's dashboard, such as http://HEAD:8265"
+    url = urlsplit(address)
+    if url.scheme not in _PORTS or not url.hostname:
+        raise UserError(f"--address {address}: {hint}")
+    try:
+        port = url.port or _PORTS[url.scheme]
+    except ValueError as error:
+        raise UserError(f"--address {address}: {error}; {hint}") from error
+    probe(url.hostname, port, f"--address {address}", hint)
+    os.environ["RAY_API_SERVER_ADDRESS"] = address  # Ray's client prefers RAY_ADDRESS to what it is told
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with _explained(address):
+        return JobSubmissionClient(address)
+
+
+def runtime_env(file: str | None, working_dir: str | None) -> dict[str, Any]:
+    """The job's runtime environment: that of a YAML file if there is one, and the directory to copy to the cluster,
+    the current one unless either says otherwise.
+
+    Raises:
+        UserError: the file or the directory cannot be read, or the file has keys that Ray does not know.
+    """
+    found: Any = {}
+    if file is not None:
+        try:
+            found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise UserError(f"--runtime-env {file}: cannot be read ({_one_line(error)})") from error
+        if not isinstance(found, dict):
+            raise UserError(f"--runtime-env {file}: wants keys and values, such as env_vars: {{NAME: VALUE}}")
+        if unknown := found.keys() - RuntimeEnv.known_fields:
+            known = ", ".join(sorted(key for key in RuntimeEnv.known_fields if not key.startswith("_")))
+            raise UserError(f"--runtime-env {file}: unknown key {min(map(str, unknown))!r}; there are {known}")
+    directory = str(working_dir or found.get("working_dir", "."))
+    if "://" not in directory and not Path(directory).exists():
+        raise UserError(f"--working-dir {directory}: no such directory")
+    return {**found, "working_dir": directory}
+
+
+def submit(client: JobSubmissionClient, address: str, command: Sequence[str], **options: Any) -> str:
+    """Start ``command`` as a job; returns the job's id.
 
     Args:
-        address: the dashboard's URL, e.g. ``http://HEAD:8265``.
+        client: made by ``connect``.
+        address: what messages call the cluster.
         command: program and arguments.
-        working_dir: directory to copy to the cluster, without what ``.gitignore`` and ``.rayignore`` name; at most
-            100 MiB. It is the job's working directory.
-        job_id: name of the job; a second submission under the same name is refused. None for a new name.
+        options: keyword arguments of ``JobSubmissionClient.submit_job``.
+
+    Raises:
+        UserError: the cluster refuses it: another job has the id, or the working directory is too large.
     """
-    client = JobSubmissionClient(address)
-    job = client.submit_job(
-        entrypoint=shlex.join(command), runtime_env={"working_dir": working_dir}, submission_id=job_id
-    )
-    print(f"job {job}", file=sys.stderr)
-    shown = 0
-    status = JobStatus.PENDING
+    with _explained(address):
+        try:
+            return str(client.submit_job(entrypoint=shlex.join(command), **options))
+        except RuntimeError as error:
+            if "status code 413" in str(error):
+                raise UserError(
+                    f"--working-dir {options['runtime_env']['working_dir']}: more than the 100 MiB that the cluster "
+                    "takes; name large files and directories in .rayignore"
+                ) from error
+            if "already exists" in str(error):
+                raise UserError(
+                    f"--job-id {options['submission_id']}: the cluster has a job of this name; take another, or leave "
+                    "it out for a new one"
+                ) from error
+            raise
+
+
+def follow(client: JobSubmissionClient, job: str, patience_seconds: float = _PATIENCE_SECONDS) -> int:
+    """Copy a job's output to standard output until the job has ended; returns its exit code.
+
+    Ctrl-C stops the job (130). A job that was stopped by somebody else or died without an exit code (its machine was
+    lost, say) gives 1. So does a cluster that stays out of reach.
+    """
+    output = _Output(client, job, patience_seconds)
     try:
-        while not status.is_terminal():
-            time.sleep(_POLL_SECONDS)
-            status = client.get_job_status(job)
-            text = client.get_job_logs(job)
-            print(text[shown:], end="", flush=True)
-            shown = len(text)
+        ended = asyncio.run(output.show())
     except KeyboardInterrupt:
-        client.stop_job(job)
+        print(f"stopping job {job}", file=sys.stderr)
+        try:
+            client.stop_job(job)
+            asyncio.run(asyncio.wait_for(output.show(), _STOP_SECONDS))
+        except Exception as error:  # whatever Ray's client raises, the user is to know
+            why = _one_line(error) if str(error) else f"told to, and not ended within {_STOP_SECONDS:.0f} s"
+            print(f"job {job} may go on running ({why})", file=sys.stderr)
         return 130
-    ended = client.get_job_info(job)
-    if status != JobStatus.SUCCEEDED:
-        print(f"job {job} {status}: {ended.message}", file=sys.stderr)
-    return ended.driver_exit_code if ended.driver_exit_code is not None else int(status != JobStatus.SUCCEEDED)
+    except TimeoutError as error:
+        print(f"error: {error}; job {job} may go on running", file=sys.stderr)
+        return 1
+    if ended.status == JobStatus.SUCCEEDED:
+        return 0
+    reason = str(ended.message).partition(", last available logs")[0].partition("\n")[0]
+    print(f"job {job} {ended.status.value}: {reason}", file=sys.stderr)
+    code = ended.driver_exit_code or 1
+    return code if code > 0 else 128 - code
+
+
+class _Output:
+    """The output of a job, as far as it has been shown."""
+
+    def __init__(self, client: JobSubmissionClient, job: str, patience_seconds: float) -> None:
+        self._client, self._job, self._patience = client, job, patience_seconds
+        self._shown = 0
+
+    async def show(self) -> JobDetails:
+        """Show what is new until the job has ended. ``TimeoutError`` if the cluster stays out of reach."""
+        began, said = time.monotonic(), False
+        complete, tries = False, 0
+        while True:
+            job = await self._details()
+            ended = job.status.is_terminal()
+            if ended and (complete or tries >= _LOG_TRIES):
+                return job
+            if job.status != JobStatus.PENDING:
+                complete = await self._tail()
+                tries += ended
+            elif not said and time.monotonic() - began > _SAY_WAITING_SECONDS:
+                said = True
+                print(f"job {self._job} waits: {_one_line(job.message)}", file=sys.stderr)
+            if not complete:
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def _details(self) -> JobDetails:
+        """What the cluster knows of the job, asked until it answers."""
+        began = time.monotonic()
+        while True:
+            try:
+                return self._client.get_job_info(self._job)
+            except Exception as error:  # whatever Ray's client raises while the cluster is away
+                if time.monotonic() - began > self._patience:
+                    raise TimeoutError(f"the cluster has not answered for {self._patience:.0f} s") from error
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _tail(self) -> bool:
+        """Show what comes, until the job has ended or the stream breaks; whether this was all."""
+        position = 0  # a stream begins at the beginning, every time
+        with suppress(Exception):  # of whatever library: the next stream goes on where this one broke
+            async for text in self._client.tail_job_logs(self._job):
+                new = text[max(self._shown - position, 0) :]
+                position += len(text)
+                self._shown = max(self._shown, position)
+                print(new, end="", flush=True)
+            return True
+        return False
+
+
+@contextmanager
+def _explained(address: str) -> Iterator[None]:
+    """Turn what Ray's client raises into ``UserError``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except AuthenticationError as error:
+        raise UserError(f"{address} refuses us ({_one_line(error.message)}); {TOKEN_HINT}") from error
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{address}: {_one_line(error)}") from error
+
+
+def _one_line(message: object) -> str:
+    """The first paragraph of a message, in one line."""
+    return " ".join(str(message).strip().partition("\n\n")[0].split()) or type(message).__name__
+
+
+def _resources(text: str) -> dict[str, float]:
+    """Custom resources from JSON, for argparse."""
+    try:
+        return {str(name): float(amount) for name, amount in json.loads(text).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no JSON of names and amounts, such as '{{\"disk\": 1}}'"
+        ) from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    default = os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or _LOCAL
+    parser = argparse.ArgumentParser(prog="kibitz submit", description=__doc__.splitlines()[0])
+    parser.add_argument("--address", default=default, help="URL of the cluster's dashboard (%(default)s)")
+    parser.add_argument("--working-dir", help="directory to copy to the cluster (the current one), at most 100 MiB")
+    parser.add_argument("--runtime-env", metavar="FILE.yaml", help="Ray's runtime environment for the job")
+    parser.add_argument("--job-id", help="name of the job, one that the cluster has not seen")
+    parser.add_argument("--no-wait", action="store_true", help="print the job's id and do not wait for its end")
+    parser.add_argument("--entrypoint-num-cpus", type=float, metavar="N", help="CPUs reserved for the command itself")
+    parser.add_argument("--entrypoint-num-gpus", type=float, metavar="N", help="GPUs, likewise")
+    parser.add_argument("--entrypoint-memory", type=int, metavar="BYTES", help="memory, likewise")
+    parser.add_argument("--entrypoint-resources", type=_resources, metavar="JSON", help="custom resources, likewise")
+    parser.add_argument("command", nargs="+", help="after --: the command to run")
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.submit", description=__doc__.splitlines()[0])
-    parser.add_argument("--address", default="http://127.0.0.1:8265", help="URL of the cluster's dashboard")
-    parser.add_argument("--working-dir", default=".", help="directory to copy to the cluster")
-    parser.add_argument("--job-id", help="name of the job")
-    parser.add_argument("command", nargs="+", help="after --: the command to run")
-    chosen = parser.parse_args(arguments)
+    """The command line; returns the exit code: the job's own, 2 for bad input, 130 after Ctrl-C."""
+    chosen = _parser().parse_args(arguments)
+    given = {key: value for key, value in vars(chosen).items() if key.startswith("entrypoint_") and value is not None}
     try:
-        return submit(chosen.address, chosen.command, chosen.working_dir, chosen.job_id)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        environment = runtime_env(chosen.runtime_env, chosen.working_dir)
+        client = connect(chosen.address)
+        job = submit(
+            client, chosen.address, chosen.command, runtime_env=environment, submission_id=chosen.job_id, **given
+        )
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
+    if chosen.no_wait:
+        print(job)
+        print(f"its output: ray job logs --follow --address {chosen.address} {job}", file=sys.stderr)
+        return 0
+    print(f"job {job}", file=sys.stderr)
+    return follow(client, job)
 
 
 if __name__ == "__main__":

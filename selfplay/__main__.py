@@ -39,7 +39,7 @@ _ROW_BYTES, _BRANCH_BYTES = 120, 60
 def main(config: TrainConfig) -> float | None:
     """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
     its first last tournament, or else in the first of its curve; None where nothing is measured."""
-    memory = _check(config)
+    memory = check(config)
     run = RunDirectory(config.run.dir)
     with run_lock(run.root):
         run.check(config)
@@ -65,7 +65,7 @@ def compare(directory: str) -> None:
         print(f"comparison: {write_comparison(begun, directory.rstrip('/') + '/comparison.html')}")
 
 
-def _check(config: TrainConfig) -> list[str]:
+def check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
     check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
@@ -81,7 +81,7 @@ def _check(config: TrainConfig) -> list[str]:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
-        memory = _check_memory(config, game) + check_players(_generator(config), config.selfplay.initial, game)
+        memory = _check_memory(config, game) + check_players(generator_settings(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
             seatings(len(match.players), game.num_players)
@@ -119,7 +119,8 @@ def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     ]
 
 
-def _generator(config: TrainConfig) -> GeneratorSettings:
+def generator_settings(config: TrainConfig) -> GeneratorSettings:
+    """What the generators of a run are told."""
     return GeneratorSettings(
         game=config.game,
         search=config.search,
@@ -135,7 +136,7 @@ def _generator(config: TrainConfig) -> GeneratorSettings:
 def _work(config: TrainConfig, run: RunDirectory) -> None:
     with (
         connect(config.cluster),
-        RayWorkers(config.cluster, _generator(config), run.logs, config.selfplay.overlap) as workers,
+        RayWorkers(config.cluster, generator_settings(config), run.logs, config.selfplay.overlap) as workers,
     ):
         workers.check()
         run.begin(config)

@@ -142,6 +142,21 @@ class TrainConfig:
 
 
 @dataclass
+class DoctorRunConfig(RunConfig):
+    """A run that need not be named."""
+
+    dir: str = ""
+    """Run directory: a path or a URI such as ``s3://bucket/run``; empty to check the machines alone."""
+
+
+@dataclass
+class DoctorConfig(TrainConfig):
+    """Checks before a run: ``kibitz doctor``."""
+
+    run: DoctorRunConfig = field(default_factory=DoctorRunConfig)
+
+
+@dataclass
 class GenerateConfig:
     """Shards alone: ``python -m selfplay.generate``."""
 

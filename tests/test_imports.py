@@ -28,6 +28,7 @@ COMMANDS = (
     "search.tournament.__main__",
     "search.values.__main__",
     "selfplay.__main__",
+    "selfplay.doctor",
     "selfplay.generate",
     "selfplay.verify",
 )
@@ -61,7 +62,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "ray": ("cluster.*", "benchmarks.scaling"),
-    "torch": ("learner.*", "cluster.trackers", "cluster.stages", "selfplay.*", "benchmarks.*"),
+    "torch": ("learner.*", "cluster.inspector", "cluster.trackers", "cluster.stages", "selfplay.*", "benchmarks.*"),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
     "pyspiel": ("games.openspiel*", "benchmarks.*"),

@@ -18,6 +18,7 @@ from cluster import cli
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
 COMMANDS = {
+    "doctor": ("selfplay.config", "DoctorConfig", []),
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "play": ("search.play.config", "PlayConfig", []),

@@ -1,8 +1,10 @@
 """Connecting, and running as a job of the connected cluster."""
 
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from cluster.config import ClusterConfig
 from cluster.connection import connect, nodes
 from cluster.errors import UserError
 from cluster.submit import main
+from tests.selfplay.commands import descendants
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +44,18 @@ def test_a_local_ray_offers_what_was_asked_on_the_loopback_interface_only(ray_co
     assert ray_connection.dashboard_url.startswith("127.0.0.1:")
 
 
+def test_no_process_of_a_local_ray_listens_beyond_the_loopback_interface(ray_connection: BaseContext) -> None:
+    rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    listening = {row[9]: row[1].rpartition(":")[0] for row in rows if row[3] == "0A"}
+    found = set()
+    for process in descendants(os.getpid()):
+        for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                found.add(listening.get(str(descriptor.readlink()).removeprefix("socket:[").rstrip("]")))
+    mapped, ipv6 = "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"
+    assert "0100007F" in found and found <= {None, "0100007F", mapped, ipv6}
+
+
 def test_leaving_a_local_ray_leaves_nothing_behind(tmp_path: Path) -> None:
     script = """
 import os, ray
@@ -64,6 +79,38 @@ assert kept <= {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"}, k
     )
     assert quiet.returncode == 0, quiet.stderr
     assert quiet.stdout == "" and list(tmp_path.rglob("auth_token")) == []
+
+
+def test_what_a_killed_command_left_goes_at_the_next_start_and_nothing_else() -> None:
+    script = """
+import sys, time
+from cluster.config import ClusterConfig
+from cluster.connection import _temp_dir
+with _temp_dir(ClusterConfig()) as directory:
+    print(directory, flush=True)
+    if sys.argv[1] == "sleep":
+        time.sleep(60)
+    raise ValueError("keep the logs") if sys.argv[1] == "fail" else SystemExit
+"""
+
+    def start(how: str) -> tuple[subprocess.Popen[str], Path]:
+        command = [sys.executable, "-c", script, how]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
+
+    (killed, abandoned), (lives, in_use), (failed, with_logs) = start("sleep"), start("sleep"), start("fail")
+    try:
+        killed.kill()
+        assert killed.wait() and failed.wait() == 1
+        assert abandoned.is_dir()
+        last, its_own = start("end")
+        assert last.wait() == 0
+        assert not abandoned.exists() and not its_own.exists() and in_use.is_dir() and with_logs.is_dir()
+    finally:
+        lives.terminate()
+        for directory in (abandoned, in_use, with_logs):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "headless"])

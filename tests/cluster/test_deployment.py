@@ -1,11 +1,17 @@
 """Deployment files parse, and say what the code says."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+import ray
 import yaml
 
 from cluster.metrics import METRICS
@@ -52,16 +58,67 @@ def test_the_kubernetes_job_has_the_pinned_ray_and_keeps_actors_off_the_head() -
     assert read("launcher/aws.yaml")["available_node_types"]["head"]["resources"] == {"CPU": 0}
 
 
-def test_the_kubernetes_jobs_machines_hold_what_its_preset_asks() -> None:
+def test_the_kubernetes_jobs_machines_hold_what_it_asks() -> None:
     preset = yaml.safe_load((ROOT / "conf/cluster/job.yaml").read_text())
     spec = read("kuberay/rayjob.yaml")["spec"]
-    assert "cluster=job" in spec["entrypoint"] and "run.dir=/" in spec["entrypoint"]
+    words = spec["entrypoint"].split()
+    assert "cluster=job" in words and "run.dir=/" in spec["entrypoint"]
+    asked = preset | {key.removeprefix("cluster."): float(value) for key, _, value in map(_cut, words)
+                      if key.startswith("cluster.") and value.replace(".", "").isdigit()}  # fmt: skip
     groups = {group["groupName"]: group for group in spec["rayClusterSpec"]["workerGroupSpecs"]}
-    learner = groups["gpu-learner"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-    assert int(learner["cpu"]) >= preset["learner_cpus"]
-    assert int(learner["nvidia.com/gpu"]) >= preset["learner_gpus"]
-    workers = groups["gpu-selfplay"]
-    machine = workers["template"]["spec"]["containers"][0]["resources"]["requests"]
-    actors, share = preset["generators"] + preset["evaluators"], max(preset["generator_gpus"], preset["evaluator_gpus"])
-    assert int(machine["cpu"]) * workers["replicas"] >= actors
-    assert int(machine["nvidia.com/gpu"]) * workers["replicas"] >= actors * share > 0
+    for name, role, actors in (("gpu-learner", "learner", 1), ("gpu-selfplay", "generator", asked["generators"]),
+                               ("cpu-evaluators", "evaluator", asked["evaluators"])):  # fmt: skip
+        machine = groups[name]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        count = max(groups[name]["replicas"], 1)
+        assert int(machine["cpu"]) * count >= actors * asked.get(f"{role}_cpus", 1)
+        assert int(machine.get("nvidia.com/gpu", 0)) * count >= actors * asked[f"{role}_gpus"]
+
+
+def _cut(word: str) -> tuple[str, str, str]:
+    return word.partition("=")
+
+
+def test_the_kubernetes_job_scales_and_tolerates_what_its_machines_are_marked_with() -> None:
+    spec = read("kuberay/rayjob.yaml")["spec"]
+    cluster = spec["rayClusterSpec"]
+    assert cluster["enableInTreeAutoscaling"] is True and "cluster.check_resources=false" in spec["entrypoint"]
+    assert cluster["autoscalerOptions"].keys() <= {"idleTimeoutSeconds", "upscalingMode", "resources", "version"}
+    for group in cluster["workerGroupSpecs"]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+        pod = group["template"]["spec"]
+        tolerated = {toleration["key"] for toleration in pod["tolerations"]}
+        assert set(pod.get("nodeSelector", {})) <= tolerated
+        assert ("nvidia.com/gpu" in pod["containers"][0]["resources"]["limits"]) == ("nvidia.com/gpu" in tolerated)
+
+
+def test_the_launcher_file_fits_rays_schema() -> None:
+    schema = json.loads((Path(ray.__file__).parent / "autoscaler/ray-schema.json").read_text())
+    jsonschema.validate(read("launcher/aws.yaml"), schema)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("shellcheck", "slurm/kibitz.sbatch"),
+        ("hadolint", "Dockerfile"),
+        ("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml"),
+        ("promtool", "check", "config", "--syntax-only", "prometheus/prometheus.yml"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_formats_own_tool_finds_nothing(command: tuple[str, ...]) -> None:
+    tool = shutil.which(command[0], path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if tool is None and command[0] == "promtool":
+        pytest.skip("Prometheus is not installed")
+    assert tool is not None, "make install brings it"
+    done = subprocess.run([tool, *command[1:]], cwd=ROOT / "cluster", capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_slurm_script_is_given_a_place_by_slurm_and_starts_what_the_docs_say() -> None:
+    script = (ROOT / "cluster/slurm/kibitz.sbatch").read_text()
+    options = dict(re.findall(r"^#SBATCH --([\w-]+)=?(.*)$", script, re.MULTILINE))
+    preset = yaml.safe_load((ROOT / "conf/cluster/existing.yaml").read_text())
+    assert int(options["nodes"]) * int(options["gpus-per-node"]) >= 2
+    assert int(options["cpus-per-task"]) >= preset["generators"] + preset["evaluators"] + preset["learner_cpus"]
+    assert {"requeue", "exclusive"} <= options.keys() and options["signal"].startswith("B:TERM@")

@@ -1,0 +1,160 @@
+"""What one process sees of the machine that it runs on, for ``cluster.doctor``; works without Ray."""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.errors import UserError
+from cluster.provenance import installed_version
+from cluster.storage import resolve, write_bytes_atomic
+
+_CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
+_MARKS = ".kibitz-doctor"
+"""Directory below the storage asked about in which every machine leaves a file."""
+_CONNECT_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Software and room of one machine."""
+
+    versions: dict[str, str]
+    """Of Python and of packages; empty for one that is not there."""
+    code: str
+    """Digest of our modules as they are imported there."""
+    cpus: int
+    """That this process may use."""
+    memory_mb: int
+    """Free memory."""
+    disk_mb: int
+    """Free space where Ray keeps its files ..."""
+    disk_share: float
+    """... and the part of the disk that is in use, ``0 .. 1``."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """What torch sees in a process of one role."""
+
+    device: str
+    """Name of the GPU, or ``cpu``."""
+    memory_mb: int
+    """Of the GPU; 0 without one."""
+    threads: int
+
+
+class Inspector:
+    """Looks around from one machine, and leaves no file behind once told to ``clean``."""
+
+    def __init__(self) -> None:
+        self._made: Path | None = None
+
+    def machine(self, ray_dir: str = "/") -> Machine:
+        """Software and room; ``ray_dir`` is where Ray keeps its files."""
+        packages = ("ray", "torch", "numpy", "numba", "pyarrow")
+        versions = {"python": platform.python_version(), "kibitz": installed_version()}
+        disk = shutil.disk_usage(ray_dir)
+        return Machine(
+            versions | {name: _version(name) for name in packages},
+            code_digest(),
+            len(os.sched_getaffinity(0)),
+            _free_memory_mb(),
+            disk.free // 2**20,
+            disk.used / max(disk.used + disk.free, 1),
+        )
+
+    def unreachable(self, endpoints: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Those of these hosts and ports that take no connection from here."""
+        return [endpoint for endpoint in endpoints if not _answers(*endpoint)]
+
+    def mark(self, directory: str, name: str) -> str:
+        """Leave a file of this name in shared storage; what went wrong, empty if nothing did."""
+        try:
+            self._made = _topmost_missing(directory)
+            write_bytes_atomic(f"{directory}/{_MARKS}/{name}", name.encode())
+        except (OSError, UserError) as error:
+            return " ".join(str(error).split())
+        return ""
+
+    def unseen(self, directory: str, names: Sequence[str]) -> list[str]:
+        """Those of the files that ``mark`` has left from anywhere that cannot be read from here."""
+        return [name for name in names if not _reads(f"{directory}/{_MARKS}/{name}", name)]
+
+    def clean(self, directory: str) -> None:
+        """Remove the files of ``mark``, and directories that it made and that nobody has used since."""
+        filesystem, path = resolve(f"{directory}/{_MARKS}")
+        with suppress(OSError):  # another machine that shares the storage has been faster
+            filesystem.delete_dir(path)
+        if self._made is not None:
+            place = Path(path).parent
+            with suppress(OSError):  # not empty
+                while place.is_relative_to(self._made):
+                    place.rmdir()
+                    place = place.parent
+
+
+def compute() -> Compute:
+    """What torch sees in this process; on a GPU it computes something there."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return Compute("cpu", 0, torch.get_num_threads())
+    torch.ones(8, device="cuda").sum().item()
+    properties = torch.cuda.get_device_properties(0)
+    return Compute(properties.name, properties.total_memory // 2**20, torch.get_num_threads())
+
+
+def code_digest() -> str:
+    """Digest of our modules as this process imports them."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(path for package in _CODE for path in (root / package).rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    """Of an installed package, without loading it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _free_memory_mb() -> int:
+    """What the kernel says could be given to a process, in MB."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _reads(path: str, content: str) -> bool:
+    filesystem, name = resolve(path)
+    try:
+        with filesystem.open_input_stream(name) as stream:
+            return bytes(stream.read()) == content.encode()
+    except OSError:
+        return False
+
+
+def _topmost_missing(directory: str) -> Path | None:
+    """The highest directory that would have to be made for a local one; None if it is there, or behind a URI."""
+    if "://" in directory:
+        return None
+    path = Path(resolve(directory)[1])
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    return missing[-1] if missing else None

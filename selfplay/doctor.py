@@ -1,0 +1,115 @@
+"""Check the machines, and the run asked for, before hours are spent: ``kibitz doctor [KEY=VALUE ...]``.
+
+::
+
+    kibitz doctor cluster=existing cluster.address=10.0.0.1:6379 experiment=hearts_paper run.dir=/shared/run
+
+It takes what ``python -m selfplay`` takes, starts or joins Ray in the same way, and plays nothing. Without ``run.dir``
+the machines alone are checked. It ends with 1 if a check fails.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from cluster import cli
+from cluster.connection import connect, nodes
+from cluster.doctor import Finding, examine
+from cluster.errors import UserError
+from cluster.preflight import Node, Request, preflight
+from games.registry import make_game
+from learner.devices import on_lent_device
+from learner.inference.engine import MIB, slot_bytes
+from learner.model.architecture import architecture
+from search.tournament.workers import evaluators
+from selfplay.__main__ import check, generator_settings
+from selfplay.config import DoctorConfig
+from selfplay.workers import generators, learner
+
+_PROCESS_MB = 700
+"""Resident memory of a process that has loaded torch and compiled the kernels."""
+
+
+def main(config: DoctorConfig) -> None:
+    """Print findings as they come; ends the process with 1 if one of them failed."""
+    failed = 0
+    for finding in findings(config):
+        failed += finding.status == "fail"
+        where = f"{finding.where}: " if finding.where else ""
+        print(f"{finding.status:<5} {finding.check:<9} {where}{finding.found}", flush=True)
+        if finding.mend:
+            print(f"{'':<16}-> {finding.mend}", flush=True)
+    print(f"{failed} checks failed" if failed else "no check failed")
+    if failed:
+        sys.exit(1)
+
+
+def findings(config: DoctorConfig) -> Iterator[Finding]:
+    """Check everything that can be checked; what cannot be reached ends it."""
+    if config.run.dir:
+        yield _check_run(config)
+    stages = (
+        generators(config.cluster, generator_settings(config)),
+        learner(config.cluster),
+        evaluators(config.cluster),
+    )
+    asked = [stage.request for stage in stages]
+    try:
+        with connect(config.cluster) as context:
+            yield Finding("ok", "connect", "", f"{config.cluster.place}: {len(nodes())} machines")
+            yield from _check_room(asked, nodes(), config.cluster.check_resources)
+            if config.run.dir:
+                yield _check_memory(config, nodes())
+            yield from examine(asked, config.run.dir, context.dashboard_url or "")
+    except UserError as error:
+        yield Finding("fail", "connect", "", str(error))
+
+
+def _check_run(config: DoctorConfig) -> Finding:
+    """The settings, and the disk of the run directory, as the run itself checks them."""
+    try:
+        memory = check(config)
+    except UserError as error:
+        return Finding("fail", "run", "", str(error))
+    return Finding("ok", "run", config.run.dir, "; ".join(memory))
+
+
+def _check_room(asked: Sequence[Request], available: Sequence[Node], strict: bool) -> Iterator[Finding]:
+    """Whether every stage has room, and all stages together."""
+    for request in asked:
+        size = f"{request.count} with {request.cpus:g} CPUs and {request.gpus:g} GPUs each"
+        try:
+            preflight([request], available)
+        except UserError as error:
+            found = f"{size}: {str(error).partition(';')[0]}"
+            mend = "lower the counts or sizes in cluster.*, or add machines"
+            yield Finding("fail" if strict else "warn", "place", request.name, found, mend)
+        else:
+            yield Finding("ok", "place", request.name, size)
+
+
+def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
+    """An estimate of what all actors take together, against what Ray offers."""
+    game = make_game(config.game.name, config.game.options)
+    arch = architecture(game, config.model)
+    tables = {"generator": config.selfplay.games_per_table, "evaluator": config.evaluation.table_size}
+    counts = {"generator": config.cluster.generators, "evaluator": config.cluster.evaluators}
+    told, total = [], 0
+    for role, count in counts.items():
+        engine = on_lent_device(config.engine, getattr(config.cluster, f"{role}_gpus"))
+        cache = tables[role] * game.num_players * arch.n_positions * slot_bytes(arch, engine.device, engine.precision)
+        each = _PROCESS_MB + (cache // MIB if engine.device == "cpu" else 0)
+        told.append(f"{count} x {each:,} MB for {role}s")
+        total += count * each
+    sequences = max(config.selfplay.initial_games, config.selfplay.games_per_iteration, config.selfplay.replay_games)
+    training = 2 * _PROCESS_MB + sequences * game.num_players * arch.n_positions // MIB
+    total += training
+    offered = sum(node.memory_mb for node in available)
+    found = f"about {total:,} MB: {', '.join(told)}, {training:,} MB for the learner; the machines offer {offered:,} MB"
+    if total <= offered:
+        return Finding("ok", "memory", "", found)
+    mend = "lower selfplay.games_per_table, evaluation.table_size or the counts in cluster.*"
+    return Finding("warn", "memory", "", found, mend)
+
+
+if __name__ == "__main__":
+    cli.run("doctor", DoctorConfig, main)

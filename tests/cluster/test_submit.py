@@ -1,0 +1,256 @@
+"""Jobs on a head of ``ray start`` that asks for a token, submitted as people submit them."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from cluster.submit import main
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120
+
+
+@dataclass(frozen=True)
+class Head:
+    """A running head."""
+
+    url: str
+    env: dict[str, str]
+    """Environment of its clients."""
+    gcs: str
+    """Where drivers connect, ``host:port``."""
+
+    def submit(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """``kibitz submit`` to it, once it has ended."""
+        command = [sys.executable, "-m", "cluster.submit", "--address", self.url, *arguments]
+        env = {**self.env, **env}
+        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def hear_ctrl_c() -> None:
+    """As a terminal starts a command; one that is in the background there ignores it, and so do all below."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def free_ports(count: int) -> list[int]:
+    """Outside the range of Ray's workers, which ``ray start`` refuses to share."""
+    found: list[int] = []
+    for port in range(20100 + os.getpid() % 4000, 30000):
+        with socket.socket() as probe:
+            if len(found) < count and probe.connect_ex(("127.0.0.1", port)):
+                found.append(port)
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Head]:
+    gcs, dashboard, agent, metrics, client = free_ports(5)
+    env = {
+        **os.environ,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket on the loopback interface
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "PYTHONPATH": str(ROOT),
+    }
+    with TemporaryDirectory(prefix="kj-", dir="/tmp", ignore_cleanup_errors=True) as temp_dir:
+        command = [
+            *("ray", "start", "--head", "--block", f"--port={gcs}", f"--temp-dir={temp_dir}", "--num-cpus=2"),
+            *(f"--dashboard-port={dashboard}", f"--dashboard-agent-listen-port={agent}", "--disable-usage-stats"),
+            *(f"--metrics-export-port={metrics}", f"--ray-client-server-port={client}", "--num-gpus=0"),
+            *("--dashboard-host=127.0.0.1", "--object-store-memory=100000000"),
+        ]
+        path = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+        log = (Path(temp_dir) / "head.log").open("w")
+        ray = subprocess.Popen(command, env={**env, "PATH": path}, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for_jobs(dashboard, Path(log.name))
+            yield Head(f"http://127.0.0.1:{dashboard}", env, f"127.0.0.1:{gcs}")
+        finally:
+            ray.terminate()  # ray start --block ends its own processes, and nobody else's
+            ray.wait(60)
+
+
+def wait_for_jobs(port: int, log: Path) -> None:
+    """Until the dashboard answers."""
+    limit = time.monotonic() + PATIENCE
+    while True:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return
+        assert time.monotonic() < limit, log.read_text()
+        time.sleep(0.2)
+
+
+def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "hello.py").write_text("import os, sys\nfor i in range(40): print('line', i)\nprint(os.environ['WHO'])")
+    environment = tmp_path / "env.yaml"
+    environment.write_text("env_vars: {WHO: somebody}")
+    options = ["--runtime-env", str(environment), "--working-dir", str(tmp_path), "--entrypoint-num-cpus", "0.5"]
+    first = head.submit(*options, "--job-id", "hello", "--", "sh", "-c", "python hello.py; exit 7")
+    assert first.returncode == 7, first
+    assert [line for line in first.stdout.splitlines() if line.startswith("line")] == [f"line {i}" for i in range(40)]
+    assert "somebody" in first.stdout and first.stderr.splitlines() == [
+        "job hello",
+        "job hello FAILED: Job entrypoint command failed with exit code 7",
+    ]
+    again = head.submit("--working-dir", str(tmp_path), "--job-id", "hello", "--", "true")
+    assert again.returncode == 2 and again.stderr.count("\n") == 1 and "--job-id hello: the cluster has" in again.stderr
+
+
+@pytest.mark.chaos  # for its length
+def test_a_job_that_is_killed_ends_as_a_shell_would_say(head: Head, tmp_path: Path) -> None:
+    killed = head.submit("--working-dir", str(tmp_path), "--", "sh", "-c", "kill -9 $$")
+    assert killed.returncode == 128 + signal.SIGKILL, killed
+
+
+def test_no_wait_prints_the_id_and_ctrl_c_stops_the_job(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(300)")
+    started = head.submit("--no-wait", "--working-dir", str(tmp_path), "--", sys.executable, "-c", "print('later')")
+    assert started.returncode == 0 and started.stdout.startswith("raysubmit_") and started.stdout.count("\n") == 1
+    command = [sys.executable, "-m", "cluster.submit", "--address", head.url, "--working-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--", sys.executable, "slow.py"],
+        cwd=ROOT, env=head.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_ctrl_c,
+    ) as slow:  # fmt: skip
+        assert slow.stdout is not None
+        for line in slow.stdout:
+            if "begun" in line:
+                break
+        slow.send_signal(signal.SIGINT)
+        _, said = slow.communicate(timeout=PATIENCE)
+    assert slow.returncode == 130 and "stopping job" in said and "STOPPED" not in said and "go on" not in said
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [("wrong", "refuses us (Authentication failed"), ("", "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN")],
+)
+def test_a_wrong_token_is_one_line(head: Head, token: str, words: str, tmp_path: Path) -> None:
+    refused = head.submit("--working-dir", str(tmp_path), "--", "true", RAY_AUTH_TOKEN=token, HOME=str(tmp_path))
+    assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1
+    assert words in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "env", "words"),
+    [
+        ("gcs", {"RAY_AUTH_TOKEN": "wrong"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        ("gcs", {"RAY_AUTH_MODE": "disabled"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        ("dashboard", {}, "give the head's host:port"),
+    ],
+)
+def test_joining_without_the_right_token_or_port_is_one_line_at_once(
+    head: Head, address: str, env: dict[str, str], words: str
+) -> None:
+    where = head.gcs if address == "gcs" else head.url.removeprefix("http://")
+    script = f"from cluster.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
+    env = {**head.env, **env}
+    refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True)
+    *_, last = refused.stderr.splitlines()
+    assert refused.returncode == 1 and f"UserError: cluster.address={where}: " in last and words in last
+
+
+class Link:
+    """A way to the dashboard that can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._upstream = port
+        self._open: list[socket.socket] = []
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """End all connections; new ones are taken."""
+        for end in self._open:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._open.clear()
+
+    def _accept(self) -> None:
+        while True:
+            here, _ = self._server.accept()
+            there = socket.create_connection(("127.0.0.1", self._upstream))
+            self._open += [here, there]
+            for source, target in ((here, there), (there, here)):
+                threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.chaos
+def test_output_goes_on_where_a_cut_connection_broke_it_off(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "talk.py").write_text(
+        "import time\nfor i in range(20):\n    print('line', i, flush=True)\n    time.sleep(0.3)"
+    )
+    link = Link(int(head.url.rpartition(":")[2]))
+    command = [sys.executable, "-m", "cluster.submit", "--address", link.url, "--working-dir", str(tmp_path)]
+    with subprocess.Popen([*command, "--", sys.executable, "talk.py"], cwd=ROOT, env=head.env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as talk:  # fmt: skip
+        assert talk.stdout is not None
+        lines = []
+        for line in talk.stdout:
+            lines += [line.strip()] if line.startswith("line") else []
+            if line.strip() == "line 3":
+                link.cut()
+    assert talk.returncode == 0 and lines == [f"line {i}" for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--address", "head:8265"], "give the URL of the cluster's dashboard"),
+        (["--address", "http://127.0.0.1:9"], "nothing answers there"),
+        (["--address", "http://127.0.0.1:99999"], "Port out of range"),
+        (["--working-dir", "nowhere"], "--working-dir nowhere: no such directory"),
+        (["--runtime-env", "none.yaml"], "--runtime-env none.yaml: cannot be read"),
+        (["--runtime-env", "list.yaml"], "--runtime-env list.yaml: wants keys and values"),
+        (["--runtime-env", "misspelt.yaml"], "unknown key 'env_varz'; there are"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("misspelt.yaml").write_text("env_varz: {A: b}")
+    Path("list.yaml").write_text("[env_vars]")
+    assert main([*arguments, "--", "true"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1 and words in said
+
+
+def test_what_only_the_cluster_refuses_is_one_line_too(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text("env_vars: {A: 3}")
+    (tmp_path / "noise").write_bytes(secrets.token_bytes(110 * 2**20))
+    for arguments, words in (
+        (["--runtime-env", str(tmp_path / "wrong.yaml"), "--working-dir", str(ROOT)], "must be of type Dict[str, str]"),
+        (["--working-dir", str(tmp_path)], "more than the 100 MiB"),
+    ):
+        refused = head.submit(*arguments, "--", "true")
+        (error,) = (line for line in refused.stderr.splitlines() if "WARNING" not in line)
+        assert refused.returncode == 2 and words in error
