@@ -5,8 +5,15 @@ from collections.abc import Sequence
 from selfplay.report.contents import Logged
 
 STAGES = ("self-play", "training", "tournaments")
-_MARKS = {"games_total": "self-play", "decisions_per_second": "self-play", "loss": "training"}
+_MARKS = {
+    "games_total": "self-play",
+    "decisions_per_second": "self-play",
+    "loss": "training",
+    "validation_loss": "training",
+}
 """What only this stage logs; all other lines are of tournaments."""
+_OTHER_STEPS = {"games_total", "loss", "validation_loss"}
+"""What lines have whose step is not the iteration."""
 
 
 def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:
@@ -23,7 +30,7 @@ def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:
             iteration = int(line.values["iteration"])
         elif before is not None:
             stage = next((stage for key, stage in _MARKS.items() if key in line.values), "tournaments")
-            stages = spent.setdefault(iteration if stage == "training" else line.step, {})
+            stages = spent.setdefault(iteration if _OTHER_STEPS & line.values.keys() else line.step, {})
             stages[stage] = stages.get(stage, 0.0) + max(line.time - before, 0.0)
         before = line.time
     return spent

@@ -46,6 +46,7 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
         (["experiment=TYPO"], "experiment=TYPO: no such choice; there are hearts_demo, hearts_paper, hearts_small"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, small"),
+        (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
         (["+game.options.speed=3"], "speed"),
         (["search.go_mcts.utility=fun"], "fun"),

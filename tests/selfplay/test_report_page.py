@@ -91,14 +91,15 @@ def test_the_curve_has_points_intervals_and_iterations_of_the_tournaments(finish
 def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> None:
     log = [
         Logged(0, 100.0, {"iteration": 0}),
-        Logged(0, 103.0, {"games_total": 8, "decisions_total": 9}),
+        Logged(8, 103.0, {"games_total": 8, "decisions_total": 9}),  # its step is the games of the run
         Logged(0, 104.0, {"games_per_second": 2, "decisions_per_second": 3}),
         Logged(20, 110.0, {"loss": 2.0}),
         Logged(0, 5000.0, {"iteration": 0}),  # the run was resumed
         Logged(20, 5002.0, {"loss": 2.0}),
         Logged(0, 5003.0, {"evaluator_decisions_per_second": 7}),
         Logged(1, 5003.0, {"iteration": 1}),
-        Logged(40, 5007.0, {"loss": 1.0}),
+        Logged(40, 5006.0, {"loss": 1.0}),
+        Logged(40, 5007.0, {"validation_loss": 1.0}),
     ]
     assert seconds_by_stage(log) == {
         0: {"self-play": 4.0, "training": 8.0, "tournaments": 1.0},
