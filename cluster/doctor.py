@@ -180,8 +180,8 @@ def _check_role(request: Request, nodes: Sequence[Mapping[str, Any]]) -> Iterato
                       "add machines with GPUs, or set cluster.*_gpus to 0")  # fmt: skip
     for where, seen in _answers(looks).items():
         yield check_compute(where, request, seen)
-    for reference in looks.values():
-        ray.cancel(reference)
+        if isinstance(seen, GetTimeoutError):
+            ray.cancel(looks[where])
 
 
 def check_compute(where: str, request: Request, seen: Compute | Exception) -> Finding:
