@@ -11,8 +11,13 @@ from cluster.cli import build, register
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.preflight import Node, preflight
+from games.config import GameConfig
+from learner.config import EngineConfig
+from search.config import SearchConfig
+from search.tournament.workers import evaluators
 from selfplay.generate import GenerateConfig
-from selfplay.workers import EVALUATE, GENERATE, LEARN, requests
+from selfplay.generator import GeneratorSettings
+from selfplay.workers import generators, learner
 
 
 def preset(mode: str, *overrides: str) -> DictConfig:
@@ -32,12 +37,14 @@ def test_every_place_has_a_preset_that_gives_every_setting(name: str, mode: str)
 def test_the_presets_of_clusters_fit_two_gpus_at_once_and_one_in_turns(name: str) -> None:
     more = ["cluster.address=10.0.0.1:6379"] if name == "existing" else []
     config = build(preset(name, *more), ClusterConfig)
-    asked = requests(config)
+    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), games_per_table=1)
+    stages = (generators(config, settings), learner(config), evaluators(config))
+    asked = [stage.request for stage in stages]
     assert (config.generators, config.evaluators) == (16, 8)
-    assert all(asked[stage].gpus > 0 for stage in (GENERATE, LEARN, EVALUATE))
-    preflight(list(asked.values()), [Node("a", 32, 2, 64_000)])
-    for stage in asked.values():
-        preflight([stage], [Node("a", 32, 1, 64_000)])
+    assert all(request.gpus > 0 for request in asked)
+    preflight(asked, [Node("a", 32, 2, 64_000)])
+    for request in asked:
+        preflight([request], [Node("a", 32, 1, 64_000)])
 
 
 def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
