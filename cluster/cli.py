@@ -95,8 +95,8 @@ def run(
         after_sweep: called with the value of ``output_key`` when all points of a sweep have been tried.
     """
     let_threads_sleep()
-    signal.signal(signal.SIGTERM, _end_in_order)
     command = _Command(schema, work, sweep, output_key, output_ending)
+    signal.signal(signal.SIGTERM, command.end_in_order)
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
     sys.argv = [_free_names(argument, schema) for argument in sys.argv]
@@ -120,6 +120,9 @@ def run(
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             command.codes.append(130)
+        except SystemExit:
+            if not command.terminated:  # else it may be Ray's, which ends with 1 where a signal interrupts its waiting
+                raise
     sys.exit(max(command.codes, default=0))
 
 
@@ -139,6 +142,14 @@ class _Command(Generic[T]):
         self._show_traceback = os.environ.get(_FULL_ERROR) == "1"
         self.codes: list[int] = []
         """Exit codes of what has failed."""
+        self.terminated = False
+        """Whether a request to terminate has come."""
+
+    def end_in_order(self, number: int, frame: object) -> None:
+        """A request to terminate unwinds the stack, so that actors end and temporary directories go."""
+        self.terminated = True
+        self.codes.append(128 + number)
+        sys.exit(128 + number)
 
     def attempt(self, call: Callable[[], R], bad_input: tuple[type[Exception], ...] = (UserError,)) -> R | PointFailed:
         """What ``call`` returns; where it raises, that goes to stderr: ``bad_input`` by message, others with a
@@ -295,11 +306,6 @@ def _raised(result: R | Exception) -> R:
     if isinstance(result, Exception):
         raise result
     return result
-
-
-def _end_in_order(number: int, frame: object) -> None:
-    """A request to terminate unwinds the stack, so that actors end and temporary directories go."""
-    sys.exit(128 + number)
 
 
 def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:

@@ -221,12 +221,22 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)
 
 
-def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(tmp_path: Path) -> None:
-    command = Command(
-        "selfplay", *TINY, "selfplay.initial_games=2000000", f"run.dir={tmp_path}/run", log=tmp_path / "log"
-    )
+@pytest.mark.parametrize(
+    ("settings", "busy"),
+    [
+        (["selfplay.initial_games=2000000"], "Generator.generate"),
+        (
+            ["selfplay.initial_games=60", "initial_learner.num_epochs=9999", "initial_learner.max_steps=99999"],
+            "Learner",
+        ),
+    ],
+)
+def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
+    settings: list[str], busy: str, tmp_path: Path
+) -> None:
+    command = Command("selfplay", *TINY, *settings, f"run.dir={tmp_path}/run", log=tmp_path / "log")
     try:
-        command.until(lambda: actors(command.pid, "Generator.generate"))
+        command.until(lambda: actors(command.pid, busy))
         below = descendants(command.pid)
         os.kill(command.pid, signal.SIGTERM)
         assert command.wait() == 143, command.output

@@ -20,9 +20,9 @@ from tests.storage.server import S3Server, environment_of
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
-from cluster import cli, locks
+from cluster import locks
 locks.RENEW_SECONDS, locks.STALE_SECONDS = 0.2, 2.0
-locks.signal.signal(locks.signal.SIGTERM, cli._end_in_order)
+locks.signal.signal(locks.signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # as commands do
 try:
     with locks.run_lock(sys.argv[1]):
         print("held", flush=True)
