@@ -91,7 +91,9 @@ def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_
 def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], tmp_path: Path) -> None:
     done = sweep(tmp_path, *GRID, "cluster=local", "cluster.evaluators=2", "cluster.num_gpus=0")
     assert done.returncode == 0, done.stderr
-    for path in swept[0].glob("*.json"):
+    paths = list(tmp_path.glob("*.json"))
+    assert len(paths) == 4
+    for path in paths:
         alone, shared = (json.loads((directory / path.name).read_text()) for directory in (swept[0], tmp_path))
         assert alone["by_deal"] == shared["by_deal"] and alone["columns"] == shared["columns"]
 

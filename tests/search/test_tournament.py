@@ -261,4 +261,8 @@ def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
     evaluator = Evaluator()
     evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", first=0, count=2, seed=1))
-    assert evaluator.progress() == {"deals": 0, "decisions": 0}  # else its last task is counted twice
+    assert evaluator.progress() == {
+        "deals": 0,
+        "decisions": 0,
+        "compiling": False,
+    }  # else its last task is counted twice

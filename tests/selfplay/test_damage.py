@@ -14,6 +14,7 @@ import pytest
 
 from cluster import storage
 from cluster.errors import UserError
+from cluster.locks import run_lock
 from cluster.progress import OnProgress
 from games.hearts.game import HeartsGame
 from learner.model.architecture import architecture
@@ -181,7 +182,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         message = r"disk/run cannot be written \(Read-only file system\); make it writable"
-        with pytest.raises(UserError, match=message), storage.run_lock(disk / "run"):
+        with pytest.raises(UserError, match=message), run_lock(disk / "run"):
             pass
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
 

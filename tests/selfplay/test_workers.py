@@ -26,7 +26,7 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     with tournament_workers(cluster) as evaluate:
         for _, matches in evaluate(tasks, lambda so_far: seen.append((len(done), dict(so_far)))):
             done.append(matches)
-    early = [so_far for finished, so_far in seen if finished == 0 and so_far["decisions"] > 0]
+    early = [so_far for finished, so_far in seen if finished == 0 and so_far.get("decisions", 0) > 0]
     assert early, "nothing was heard of the first task before it was done"
     assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
     hearts = HeartsGame()
