@@ -100,6 +100,7 @@ def run(
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
     sys.argv = [_free_names(argument, schema) for argument in sys.argv]
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
     _offer_games(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
     with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir:

@@ -181,7 +181,7 @@ def test_a_disk_that_fills_up_is_named_and_the_run_goes_on_once_there_is_room(fi
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        message = r"disk/run cannot be written \(Read-only file system\); make it writable"
+        message = r"disk/run: .+ cannot be written to; change its permissions"
         with pytest.raises(UserError, match=message), run_lock(disk / "run"):
             pass
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
