@@ -177,7 +177,6 @@ class _Command(Generic[T]):
 
     def point(self, composed: DictConfig) -> Point[T] | PointFailed:
         """A composed configuration, checked."""
-
         for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
             handler.setLevel(logging.WARNING)
 
@@ -197,8 +196,6 @@ class _Command(Generic[T]):
 
     def job(self, composed: DictConfig) -> float | None:
         """Hydra's task function: one configuration, or one point of a sweep, perhaps in a process of its own."""
-        for handler in logging.getLogger().handlers:  # Hydra's, on standard output, which is for results
-            handler.setLevel(logging.WARNING)
         found = self.point(composed)
         if isinstance(found, PointFailed):
             result: float | PointFailed | None = found

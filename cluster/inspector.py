@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cluster.errors import UserError
 from cluster.provenance import installed_version
-from cluster.storage import resolve, write_bytes_atomic
+from cluster.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
 _MARKS = ".kibitz-doctor"
@@ -89,11 +89,10 @@ class Inspector:
 
     def clean(self, directory: str) -> None:
         """Remove the files of ``mark``, and directories that it made and that nobody has used since."""
-        filesystem, path = resolve(f"{directory}/{_MARKS}")
-        with suppress(OSError):  # another machine that shares the storage has been faster
-            filesystem.delete_dir(path)
+        with suppress(OSError, UserError):  # another machine that shares the storage has been faster
+            remove_directory(f"{directory}/{_MARKS}")
         if self._made is not None:
-            place = Path(path).parent
+            place = Path(resolve(directory)[1])
             with suppress(OSError):  # not empty
                 while place.is_relative_to(self._made):
                     place.rmdir()
@@ -143,17 +142,15 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _reads(path: str, content: str) -> bool:
-    filesystem, name = resolve(path)
     try:
-        with filesystem.open_input_stream(name) as stream:
-            return bytes(stream.read()) == content.encode()
-    except OSError:
+        return read_text(path) == content
+    except (OSError, UserError):
         return False
 
 
 def _topmost_missing(directory: str) -> Path | None:
     """The highest directory that would have to be made for a local one; None if it is there, or behind a URI."""
-    if "://" in directory:
+    if is_remote(directory):
         return None
     path = Path(resolve(directory)[1])
     missing = [place for place in (path, *path.parents) if not place.exists()]

@@ -110,6 +110,10 @@ class LearnerConfig:
         one_of("learner", self, DEVICES, "device")
 
 
+FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
+"""Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
+
+
 @dataclass
 class EngineConfig:
     """Where and how networks answer queries."""

@@ -21,7 +21,7 @@ from learner.devices import on_lent_device
 from learner.inference.engine import MIB, slot_bytes
 from learner.model.architecture import architecture
 from search.tournament.workers import evaluators
-from selfplay.__main__ import check, generator_settings
+from selfplay.checks import check, generator_settings
 from selfplay.config import DoctorConfig
 from selfplay.workers import generators, learner
 

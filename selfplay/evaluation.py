@@ -22,7 +22,7 @@ from learner.devices import on_lent_device
 from search.players.spec import labels
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
-from search.tournament.result import TournamentResult, from_record
+from search.tournament.result import TournamentResult, from_record, lead
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -54,7 +54,7 @@ class Evaluation:
         first has nobody to play against, and without a gate all are."""
         for iteration in range(before):
             if iteration not in self._passed and (result := self.gate(iteration)):
-                self._passed[iteration] = _ahead(result) > 0
+                self._passed[iteration] = result.advantage > 0
         return [iteration for iteration in range(before) if self._passed.get(iteration, True)]
 
     def complete(self) -> bool:
@@ -73,7 +73,7 @@ class Evaluation:
         match = MatchConfig([f"{player}@{network}" for network in networks], deals)
         self._run.write_state(iteration, "gate")
         (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
-        ahead = _ahead(result)
+        ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
         self._keep(self._run.gate(iteration), [result])
         if ahead <= 0:
@@ -86,7 +86,7 @@ class Evaluation:
         if missing:
             self._run.write_state(iteration, "evaluate")
             played = self._play(missing, iteration, f"iteration {iteration}: ", evaluate, metrics)
-            ahead = {f"points_ahead/{r.players[1]}": r.columns[-1].comparisons[0].advantage for r in played}
+            ahead = {f"points_ahead/{r.players[1]}": lead(r)[0] for r in played}
             metrics.log(iteration, ahead)
             self._keep(self._run.tournament(iteration), played)
 
@@ -96,7 +96,7 @@ class Evaluation:
         if missing:
             self._run.write_state(self._last, "tournament")
             played = self._play(missing, self._best, "tournament: ", evaluate, metrics, "/final")
-            ahead = {f"final/{' against '.join(r.players)}": _ahead(r) for r in played}
+            ahead = {f"final/{' against '.join(r.players)}": r.advantage for r in played}
             metrics.log(self._last, ahead)
             self._keep(self._run.result("tournament.json"), played)
 
@@ -175,11 +175,6 @@ class Evaluation:
 
     def _settings(self, iteration: int) -> dict[str, Any]:
         return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
-
-
-def _ahead(result: TournamentResult) -> float:
-    """Points over all seatings that the first player is ahead of the second."""
-    return result.columns[0].comparisons[0].advantage
 
 
 def stored(path: str) -> list[TournamentResult]:

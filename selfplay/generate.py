@@ -15,12 +15,12 @@ from cluster.errors import UserError, blaming_input
 from cluster.progress import Progress
 from cluster.stages import Stages
 from games.registry import make_game
+from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
 from selfplay.recorded import (
-    FREE_ENGINE_KEYS,
     SETTINGS_FILE,
     first_difference,
     plain,

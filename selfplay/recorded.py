@@ -14,8 +14,6 @@ from cluster.errors import UserError
 T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
-FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
-"""Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
 
 
 def plain(config: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 from cluster import storage
 from cluster.errors import UserError
 from cluster.provenance import Provenance, provenance
+from learner.config import FREE_ENGINE_KEYS
 from selfplay.config import TrainConfig
 from selfplay.recorded import (
-    FREE_ENGINE_KEYS,
     SETTINGS_FILE,
     first_difference,
     plain,

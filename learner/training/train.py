@@ -57,8 +57,8 @@ def train(
 ) -> dict[str, float]:
     """Train, publish the checkpoint ``out``, and return the final metrics.
 
-    Called again it returns the metrics at once where ``out`` is finished, and goes on from ``<out>.partial`` where it
-    was killed.
+    Called again it reads the data, which must be the same, returns the metrics where ``out`` is finished, and goes on
+    from ``<out>.partial`` where it was killed.
 
     Args:
         game: whose sequences these are.

@@ -6,12 +6,13 @@ from typing import Any
 from cluster import storage
 from cluster.errors import UserError
 from cluster.fields import flat
+from learner.config import FREE_ENGINE_KEYS
 from search.players.spec import labels
 from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
 
-_WHERE = ("engine", "table_size", "deals_per_task", "overrides")
-"""Settings on record that decide where and how fast a tournament is played, and its points up to rounding only."""
+_FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
+"""Settings on record that decide where and in what batches a tournament is played, and its points up to rounding."""
 
 
 def check_out(out: str) -> None:
@@ -43,7 +44,7 @@ def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
     mine = flat({**tournament.record, **_asked(tournament)})
     for key in sorted(mine.keys() | theirs.keys()):
         before, now = theirs.get(key), mine.get(key)
-        if before != now and not key.startswith(_WHERE):
+        if before != now and key not in _FREE and not key.startswith("overrides"):  # they are among the others
             raise UserError(
                 f"{path}: holds a tournament with {key}={before}, and this one has {key}={now}; remove it, or give "
                 "another out"

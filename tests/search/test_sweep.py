@@ -5,14 +5,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from cluster.errors import UserError
 from cluster.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig
@@ -22,6 +24,7 @@ from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
+from search.tournament.stored import stored_result, write_result
 from search.tournament.sweep import HEAT_MAP, behind, read_points
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -153,3 +156,21 @@ def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:
     results = dict(play_tournaments([one, two], backwards))
     assert order == [1, 0, 0, 0]
     assert results[0].by_deal["hearts_rules"][:2] == results[1].by_deal["hearts_rules"]
+
+
+@pytest.mark.parametrize(("setting", "refused"), [({"mask_outcomes": True}, True), ({"max_batch": 64}, False)])
+def test_a_result_counts_for_a_tournament_only_if_its_engine_answers_alike(
+    tmp_path: Path, setting: dict[str, Any], refused: bool
+) -> None:
+    engine = EngineConfig(device="cpu")
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), engine, table_size=28)
+    one = Tournament(
+        settings, ("hearts_rules", "random"), "", deals=1, seed=1, deals_per_task=0, record={"engine": asdict(engine)}
+    )
+    write_result(path := str(tmp_path / "result.json"), dict(play_tournaments([one], Evaluator().evaluate))[0])
+    other = replace(one, record={"engine": asdict(replace(engine, **setting))})
+    if refused:
+        with pytest.raises(UserError, match=r"result\.json: holds a tournament with engine\.mask_outcomes=False"):
+            stored_result(path, other)
+    else:
+        assert stored_result(path, other) is not None

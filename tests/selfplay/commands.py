@@ -1,6 +1,7 @@
 """Commands in processes of their own, and the processes below them, found through ``/proc``."""
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -160,3 +163,13 @@ def gone(processes: list[Process], seconds: float = 60) -> bool:
             return False
         time.sleep(_POLL_SECONDS)
     return True
+
+
+def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
+    """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
+    monkeypatch.setattr("sys.argv", [module, *arguments])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")  # the command sets it and leaves it
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert isinstance(ended.value.code, int)
+    return ended.value.code

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from cluster.metrics import MetricsLogger
 from cluster.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
@@ -10,7 +11,9 @@ from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
+from selfplay.loop import Loop
 from selfplay.plan import ShardPlan
+from selfplay.run_directory import RunDirectory
 
 
 def tiny_config(directory: str) -> TrainConfig:
@@ -72,3 +75,14 @@ class InProcess:
         for task in tasks:
             self.evaluated.append(task)
             yield from self._evaluator.evaluate([task], on_progress)
+
+
+def run(config: TrainConfig, kind: type[InProcess] = InProcess) -> InProcess:
+    """A whole run, or what is missing of one, in this process."""
+    directory = RunDirectory(config.run.dir)
+    directory.check(config)
+    directory.begin(config)
+    workers = kind(config)
+    with MetricsLogger(directory.root, config.game.name) as metrics:
+        Loop(config, directory, workers, metrics).run()
+    return workers

@@ -1,7 +1,6 @@
 """``python -m selfplay`` and ``python -m selfplay.generate`` as a user meets them."""
 
 import os
-import runpy
 import signal
 from pathlib import Path
 
@@ -14,21 +13,11 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
 from selfplay.config import TrainConfig
-from tests.selfplay.commands import TINY, Command, actors, descendants, gone
+from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
 from tests.selfplay.material import tiny_config
 from tests.test_repository import build_command
 
 GAME = HeartsGame()
-
-
-def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
-    """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
-    monkeypatch.setattr("sys.argv", [module, *arguments])
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")  # the command sets it and leaves it
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module(module, run_name="__main__")
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 @pytest.mark.parametrize(

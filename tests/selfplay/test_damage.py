@@ -22,8 +22,8 @@ from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet
 from learner.training.task import TrainingTask, run_task
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, tiny_config
-from tests.selfplay.test_loop import contents, run
+from tests.selfplay.material import InProcess, run, tiny_config
+from tests.selfplay.test_loop import contents
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="file systems are mounted by root alone")
 SHARD, WEIGHTS = "002/shards/00001.parquet", "001/checkpoint/model.safetensors"

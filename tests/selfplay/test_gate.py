@@ -10,8 +10,7 @@ from games.shards import shard_info
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import tiny_config
-from tests.selfplay.test_loop import run
+from tests.selfplay.material import run, tiny_config
 
 
 def gated(directory: Path, iterations: int) -> TrainConfig:

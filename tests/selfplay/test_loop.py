@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from cluster.errors import UserError
-from cluster.metrics import METRICS, MetricsLogger
+from cluster.metrics import METRICS
 from cluster.progress import OnProgress
 from cluster.provenance import Provenance
 from learner.training.task import TrainingTask
@@ -20,21 +20,10 @@ from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.loop import Loop
 from selfplay.recorded import first_difference
 from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, tiny_config
-
-
-def run(config: TrainConfig, kind: type[InProcess] = InProcess) -> InProcess:
-    directory = RunDirectory(config.run.dir)
-    directory.check(config)
-    directory.begin(config)
-    workers = kind(config)
-    with MetricsLogger(directory.root, config.game.name) as metrics:
-        Loop(config, directory, workers, metrics).run()
-    return workers
+from tests.selfplay.material import InProcess, run, tiny_config
 
 
 def contents(root: Path, pattern: str) -> dict[str, bytes]:

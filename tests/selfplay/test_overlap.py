@@ -16,9 +16,9 @@ from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once
 from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, tiny_config
+from tests.selfplay.material import InProcess, run, tiny_config
 from tests.selfplay.test_gate import decide
-from tests.selfplay.test_loop import contents, run
+from tests.selfplay.test_loop import contents
 
 
 def overlapping(root: Path, iterations: int = 3, gate_deals: int = 0) -> TrainConfig:

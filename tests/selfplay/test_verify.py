@@ -7,31 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from cluster.metrics import MetricsLogger
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
 from learner.model.checkpoint import WEIGHTS_FILE
-from selfplay.config import GenerateConfig, TrainConfig
+from selfplay.config import GenerateConfig
 from selfplay.generate import planned
 from selfplay.generator import Generator, GeneratorSettings
-from selfplay.loop import Loop
 from selfplay.recorded import record_settings
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main
 from tests.learner.material import random_games
-from tests.selfplay.material import InProcess, tiny_config
+from tests.selfplay.material import run, tiny_config
 
 GAME = HeartsGame()
-
-
-def run(config: TrainConfig) -> InProcess:
-    directory = RunDirectory(config.run.dir)
-    directory.check(config)
-    directory.begin(config)
-    workers = InProcess(config)
-    with MetricsLogger(directory.root, config.game.name) as metrics:
-        Loop(config, directory, workers, metrics).run()
-    return workers
 
 
 @pytest.fixture(scope="module")

@@ -1,36 +1,22 @@
 """Whole runs behind ``s3://``: every stage, resuming on another machine, and the commands that read what was made."""
 
-import runpy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cluster import storage
-from cluster.metrics import MetricsLogger
 from learner.model.checkpoint import WEIGHTS_FILE, find
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
 from selfplay import verify
-from selfplay.config import TrainConfig
-from selfplay.loop import Loop
-from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, tiny_config
+from tests.selfplay.commands import call
+from tests.selfplay.material import run, tiny_config
 from tests.storage.server import BUCKET, S3Server
 
 SHARDS = [f"iterations/{iteration:03d}/shards/{shard:05d}.parquet" for iteration in range(3) for shard in range(3)]
 WEIGHTS = [f"iterations/{iteration:03d}/checkpoint/{WEIGHTS_FILE}" for iteration in range(3)]
 TOURNAMENTS = [*(f"iterations/{iteration:03d}/tournament.json" for iteration in range(3)), "results/tournament.json"]
-
-
-def run(config: TrainConfig) -> InProcess:
-    directory = RunDirectory(config.run.dir)
-    directory.check(config)
-    directory.begin(config)
-    workers = InProcess(config)
-    with MetricsLogger(directory.root, config.game.name) as metrics:
-        Loop(config, directory, workers, metrics).run()
-    return workers
 
 
 def bytes_of(path: str) -> bytes:
@@ -55,16 +41,6 @@ def finished(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> tupl
     for root in (local, remote):
         run(tiny_config(root))
     return local, remote
-
-
-def called(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
-    """Exit code of ``python -m MODULE ARGUMENTS``, run in this process to save the start of another."""
-    monkeypatch.setattr("sys.argv", [module, *arguments])
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")  # the command sets it and leaves it
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module(module, run_name="__main__")
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def test_a_run_behind_a_uri_equals_one_on_a_local_disk(finished: tuple[str, str]) -> None:
@@ -122,21 +98,21 @@ def test_commands_take_uris(
 ) -> None:
     remote, small = finished[1], ("model.n_layer=1", "model.n_head=2", "model.n_embd=16", "learner.max_steps=2")
     checkpoint = f"{remote}/iterations/001/checkpoint"
-    assert called(monkeypatch, "games.show", f"{remote}/{SHARDS[0]}", "--rows", "0:2") == 0
+    assert call(monkeypatch, "games.show", f"{remote}/{SHARDS[0]}", "--rows", "0:2") == 0
     assert "row 1: game" in capsys.readouterr().out
     learn = ("learner", f"data={remote}/iterations/000/shards", f"out={uri}/net", "learner.batch_size=8", *small)
     for expected in (": finished", "already finished"):
-        assert called(monkeypatch, *learn) == 0
+        assert call(monkeypatch, *learn) == 0
         assert expected in capsys.readouterr().out
     assert (find(f"{uri}/net") / WEIGHTS_FILE).is_file()
     players = f"players=['argmax_val@{checkpoint}',imitation]"
     played = ("search.tournament", players, f"checkpoint={uri}/net", "deals=1", f"out={uri}/result.json")
-    assert called(monkeypatch, *played) == 0
+    assert call(monkeypatch, *played) == 0
     assert storage.read_json(f"{uri}/result.json")["players"] == [f"argmax_val@{checkpoint}", "imitation"]
-    assert called(monkeypatch, *played[:-1], f"out=s3://{BUCKET}-misspelt/result.json") == 2
+    assert call(monkeypatch, *played[:-1], f"out=s3://{BUCKET}-misspelt/result.json") == 2
     assert f"error: s3://{BUCKET}-misspelt: cannot be written to (Bucket" in capsys.readouterr().err
     values = ("search.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
-    assert called(monkeypatch, *values) == 0, capsys.readouterr().err
+    assert call(monkeypatch, *values) == 0, capsys.readouterr().err
 
 
 def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
