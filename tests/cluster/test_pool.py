@@ -207,13 +207,13 @@ def test_a_slow_item_that_makes_progress_is_left_alone(tmp_path: Path) -> None:
 
     def on_answers(now: list[Any]) -> None:
         answers.extend(now)
-        if time.monotonic() - began > 4:
+        if time.monotonic() - began > 4 and len(set(answers)) > 2:
             item.unlink(missing_ok=True)
 
     with hanging(item_timeout_s=2) as workers:
         list(workers.run(["/nowhere"] * 3, work))
         list(workers.run([str(item)], work, on_answers))
-        assert workers.lost_items == 0 and len(set(answers)) > 2
+        assert workers.lost_items == 0
 
 
 def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
