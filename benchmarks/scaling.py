@@ -30,9 +30,9 @@ import ray
 from benchmarks.plain import network
 from benchmarks.report import Case, report
 from benchmarks.training import DEMO, random_hands
+from cluster.actors.connection import connect
+from cluster.actors.pool import ActorPool
 from cluster.config import ClusterConfig
-from cluster.connection import connect
-from cluster.pool import ActorPool
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig

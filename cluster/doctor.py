@@ -15,10 +15,10 @@ from ray._private.authentication.authentication_utils import is_token_auth_enabl
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cluster.connection import actor_options
+from cluster.actors.connection import actor_options
+from cluster.files.storage import is_remote
 from cluster.inspector import Compute, Inspector, Machine, compute
 from cluster.preflight import Request
-from cluster.storage import is_remote
 
 _ANSWER_SECONDS = 60.0
 """Time for all machines together to start a process each, load torch and answer."""

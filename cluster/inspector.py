@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.errors import UserError
+from cluster.files.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
 from cluster.provenance import installed_version
-from cluster.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
 _MARKS = ".kibitz-doctor"

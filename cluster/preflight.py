@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.errors import UserError
-from cluster.storage import check_writable, is_remote, resolve
+from cluster.files.storage import check_writable, is_remote, resolve
 
 _TINY = 1e-6
 _Row = tuple[str, int, float, float, int]

@@ -27,7 +27,7 @@ from ray.exceptions import AuthenticationError
 from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 from ray.runtime_env import RuntimeEnv
 
-from cluster.connection import TOKEN_HINT, probe
+from cluster.actors.connection import TOKEN_HINT, probe
 from cluster.errors import UserError
 
 _LOCAL = "http://127.0.0.1:8265"

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from cluster import storage
+from cluster.files import storage
 from games.branches import Branches
 from games.game import Game
 

@@ -1,8 +1,9 @@
 """Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
 
-from cluster import cli, storage
+from cluster import cli
 from cluster.errors import UserError
-from cluster.progress import Progress
+from cluster.files import storage
+from cluster.watching.progress import Progress
 from games.shards import find_shards
 from learner.config import LearnConfig
 

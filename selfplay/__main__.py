@@ -7,11 +7,13 @@ import sys
 
 from rich.console import Console
 
-from cluster import cli, logs, storage, timeline
-from cluster.connection import connect
-from cluster.locks import run_lock
-from cluster.metrics import MetricsLogger
-from cluster.trackers import open_tracker
+from cluster import cli
+from cluster.actors.connection import connect
+from cluster.files import storage
+from cluster.files.locks import run_lock
+from cluster.watching import logs, timeline
+from cluster.watching.metrics import MetricsLogger
+from cluster.watching.trackers import open_tracker
 from selfplay.checks import check, generator_settings
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation

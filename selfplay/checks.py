@@ -2,7 +2,7 @@
 
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_directory
-from cluster.trackers import check_tracker
+from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
-from cluster.trackers import TRACKERS
 from cluster.validation import at_least, one_of, require, within
+from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from search.config import SearchConfig

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from cluster import cli
-from cluster.connection import connect, nodes
+from cluster.actors.connection import connect, nodes
 from cluster.doctor import Finding, examine
 from cluster.errors import UserError
 from cluster.preflight import Node, Request, preflight

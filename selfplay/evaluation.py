@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cluster import storage
 from cluster.errors import UserError
-from cluster.metrics import MetricsLogger
-from cluster.progress import Progress
-from cluster.timeline import span
+from cluster.files import storage
+from cluster.watching.metrics import MetricsLogger
+from cluster.watching.progress import Progress
+from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device

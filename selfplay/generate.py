@@ -8,12 +8,13 @@ command again plays the shards that are missing.
 import sys
 from collections.abc import Mapping
 
-from cluster import cli, storage
+from cluster import cli
+from cluster.actors.connection import connect
+from cluster.actors.stages import Stages
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 from cluster.errors import UserError, blaming_input
-from cluster.progress import Progress
-from cluster.stages import Stages
+from cluster.files import storage
+from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device

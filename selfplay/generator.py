@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cluster.logs import logged
+from cluster.watching.logs import logged
 from games.branches import Branches
 from games.compiling import compiling
 from games.config import GameConfig

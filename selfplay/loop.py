@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from cluster import storage
-from cluster.metrics import MetricsLogger
-from cluster.progress import OnProgress, Progress
-from cluster.timeline import span
+from cluster.files import storage
+from cluster.watching.metrics import MetricsLogger
+from cluster.watching.progress import OnProgress, Progress
+from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask

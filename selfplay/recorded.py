@@ -8,8 +8,8 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 
 T = TypeVar("T")
 

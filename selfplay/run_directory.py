@@ -6,8 +6,8 @@ docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` kn
 from datetime import UTC, datetime
 from typing import Any
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 from cluster.provenance import Provenance, provenance
 from learner.config import FREE_ENGINE_KEYS
 from selfplay.config import TrainConfig

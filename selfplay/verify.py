@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 
 from omegaconf import OmegaConf
 
-from cluster import cli, storage
-from cluster.digests import check_digests
+from cluster import cli
 from cluster.errors import UserError
-from cluster.progress import Progress
+from cluster.files import storage
+from cluster.files.digests import check_digests
+from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive

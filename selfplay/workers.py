@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
 from cluster.preflight import Request
-from cluster.progress import OnProgress
-from cluster.stages import Stage, Stages
+from cluster.watching.progress import OnProgress
 from learner.devices import on_lent_device
 from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask

@@ -62,11 +62,18 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "ray": ("cluster.*", "benchmarks.scaling"),
-    "torch": ("learner.*", "cluster.inspector", "cluster.trackers", "cluster.stages", "selfplay.*", "benchmarks.*"),
+    "torch": (
+        "learner.*",
+        "cluster.inspector",
+        "cluster.watching.trackers",
+        "cluster.actors.stages",
+        "selfplay.*",
+        "benchmarks.*",
+    ),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
     "pyspiel": ("games.openspiel*", "benchmarks.*"),
-    "pyarrow": ("games.shards", "games.show", "cluster.storage", "benchmarks.*"),
+    "pyarrow": ("games.shards", "games.show", "cluster.files.storage", "benchmarks.*"),
     "learner": (
         "learner.*",
         "selfplay.*",
@@ -80,9 +87,9 @@ ONLY_IN = {
     "jinja2": ("selfplay.report.page",),
     "matplotlib": ("selfplay.report.terminal", "search.tournament.sweep", "benchmarks.*"),
     "plotly": ("selfplay.report.charts", "selfplay.report.page"),
-    "tensorboard": ("cluster.trackers",),
-    "mlflow": ("cluster.trackers",),
-    "wandb": ("cluster.trackers",),
+    "tensorboard": ("cluster.watching.trackers",),
+    "mlflow": ("cluster.watching.trackers",),
+    "wandb": ("cluster.watching.trackers",),
     "textual": ("search.play.app", "search.play.widgets"),
     "pickle": (),
     "cloudpickle": (),
@@ -188,7 +195,7 @@ def test_games_need_nothing_but_numpy_and_numba() -> None:
 
 def test_shards_use_the_one_module_of_storage_and_nothing_that_needs_ray_or_torch() -> None:
     used = {item.module for item in imports(ast.parse(source_of("games.shards")), "games.shards")}
-    assert {module for module in used if module.startswith("cluster")} == {"cluster.storage"}
+    assert {module for module in used if module.startswith("cluster")} == {"cluster.files.storage"}
     loads = "import sys, games.shards; sys.exit(bool({'ray', 'torch', 'hydra'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", loads], cwd=ROOT).returncode == 0
 
@@ -207,7 +214,7 @@ def test_shards_use_the_one_module_of_storage_and_nothing_that_needs_ray_or_torc
         ("search.go_mcts", "from cluster import cli"),
         ("search.table", "from games.hearts.rules import _deal"),
         ("search.table", "from games._private import deal"),
-        ("cluster.pool", "from games import rng"),
+        ("cluster.actors.pool", "from games import rng"),
         ("learner.inference.engine", "from transformers import GPT2Model"),
         ("learner.inference.engine", "from learner.inference.cpu.trunk import CpuTrunk"),
         ("learner.inference.engine", "import pickle"),
@@ -227,8 +234,8 @@ def test_a_broken_rule_is_found(importer: str, source: str) -> None:
     ("importer", "source"),
     [
         ("games.hearts.state", "from .rules import _deal\nfrom games.rng import mix"),
-        ("cluster.stages", "import ray\nfrom cluster.pool import ActorPool"),
-        ("selfplay.loop", "from cluster.pool import ActorPool\nfrom search.table import Table"),
+        ("cluster.actors.stages", "import ray\nfrom cluster.actors.pool import ActorPool"),
+        ("selfplay.loop", "from cluster.actors.pool import ActorPool\nfrom search.table import Table"),
         ("selfplay.__main__", "from cluster import cli"),
         ("games.shards", "import pyarrow.parquet as pq"),
     ],

@@ -13,8 +13,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from cluster import storage
-from cluster.digests import check_digests, digest_of, write_digests
+from cluster.files import storage
+from cluster.files.digests import check_digests, digest_of, write_digests
 from games.game import Game
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix

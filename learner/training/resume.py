@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from cluster import storage
-from cluster.digests import check_digests, write_digests
+from cluster.files import storage
+from cluster.files.digests import check_digests, write_digests
 from games.game import Game
 from learner.model.checkpoint import read_tensors, write_model
 from learner.model.network import PolicyValueNet

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster.logs import logged
+from cluster.watching.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig

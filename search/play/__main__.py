@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster import cli, storage
+from cluster import cli
 from cluster.errors import UserError, blaming_input
+from cluster.files import storage
 from games.game import Game
 from games.registry import make_game
 from games.shards import read_shard, shard_info

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input
-from cluster.progress import Progress
 from cluster.sweeps import Point
+from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.registry import check_entrants, checkpoint_record

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cluster.logs import logged
-from cluster.progress import OnProgress
+from cluster.watching.logs import logged
+from cluster.watching.progress import OnProgress
 from games.compiling import compiling
 from games.config import GameConfig
 from games.registry import make_game

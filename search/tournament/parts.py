@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from cluster.progress import OnProgress
+from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
 from search.players.spec import labels

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from cluster import storage
 from cluster.errors import UserError
 from cluster.fields import flat
+from cluster.files import storage
 from learner.config import FREE_ENGINE_KEYS
 from search.players.spec import labels
 from search.tournament.parts import Tournament

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 from search.tournament.report import interval, signed
 from search.tournament.result import TournamentResult, lead
 from search.tournament.statistics import mean_interval

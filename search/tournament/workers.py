@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from cluster.config import ClusterConfig
 from cluster.preflight import Request
-from cluster.progress import OnProgress
+from cluster.watching.progress import OnProgress
 from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
 from search.tournament.parts import Evaluate
 
 if TYPE_CHECKING:
-    from cluster.stages import Stage, Stages
+    from cluster.actors.stages import Stage, Stages
 
 EVALUATE = "evaluators"
 
@@ -27,8 +27,8 @@ def tournament_workers(cluster: ClusterConfig) -> Iterator[Evaluate]:
     if cluster.place == "process":
         yield Evaluator().evaluate
         return
-    from cluster.connection import connect
-    from cluster.stages import Stages
+    from cluster.actors.connection import connect
+    from cluster.actors.stages import Stages
 
     with connect(cluster), Stages(cluster, [evaluators(cluster)]) as stages:
         stages.check()
@@ -37,7 +37,7 @@ def tournament_workers(cluster: ClusterConfig) -> Iterator[Evaluate]:
 
 def evaluators(cluster: ClusterConfig) -> "Stage":
     """The actors that play tournaments."""
-    from cluster.stages import Stage
+    from cluster.actors.stages import Stage
 
     return Stage(Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus), Evaluator)
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from cluster import cli
 from cluster.errors import blaming_input
-from cluster.progress import Progress
-from cluster.storage import write_json_atomic
+from cluster.files.storage import write_json_atomic
+from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel

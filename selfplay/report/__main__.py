@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from cluster import storage
 from cluster.errors import UserError, blaming_input
+from cluster.files import storage
 from selfplay.report.contents import read_run
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.serve import HOST, LivePage, server

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from omegaconf import MISSING
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 from learner.model.checkpoint import WEIGHTS_FILE
 from search.tournament.report import interval, signed
 from search.tournament.result import TournamentResult, lead

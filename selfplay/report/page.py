@@ -8,9 +8,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from cluster import storage
 from cluster.errors import UserError
 from cluster.fields import flat
+from cluster.files import storage
 from cluster.provenance import installed_version
 from search.tournament.report import sections, signed, times, title
 from search.tournament.result import TournamentResult, lead

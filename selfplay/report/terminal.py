@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from cluster import storage
+from cluster.files import storage
 from search.tournament.report import render
 from search.tournament.result import Comparison, TournamentResult
 from selfplay.config import TrainConfig

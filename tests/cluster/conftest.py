@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from ray._private.worker import BaseContext
 
+from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 
 
 @pytest.fixture(scope="package")

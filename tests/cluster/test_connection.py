@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from ray._private.worker import BaseContext
 
+from cluster.actors.connection import connect, nodes
 from cluster.config import ClusterConfig
-from cluster.connection import connect, nodes
 from cluster.errors import UserError
 from cluster.submit import main
 from tests.selfplay.commands import descendants
@@ -22,7 +22,7 @@ JOB = """
 import os, sys
 import ray
 from cluster.config import ClusterConfig
-from cluster.connection import actor_options, connect
+from cluster.actors.connection import actor_options, connect
 
 @ray.remote
 class Actor:
@@ -60,7 +60,7 @@ def test_leaving_a_local_ray_leaves_nothing_behind(tmp_path: Path) -> None:
     script = """
 import os, ray
 from cluster.config import ClusterConfig
-from cluster.connection import connect
+from cluster.actors.connection import connect
 before = dict(os.environ)
 with connect(ClusterConfig(num_cpus=1, num_gpus=0, object_store_mb=80)):
     directory = ray._private.worker.global_worker.node.get_session_dir_path()
@@ -85,7 +85,7 @@ def test_what_a_killed_command_left_goes_at_the_next_start_and_nothing_else() ->
     script = """
 import sys, time
 from cluster.config import ClusterConfig
-from cluster.connection import _temp_dir
+from cluster.actors.connection import _temp_dir
 with _temp_dir(ClusterConfig()) as directory:
     print(directory, flush=True)
     if sys.argv[1] == "sleep":

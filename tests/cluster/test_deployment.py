@@ -14,7 +14,7 @@ import pytest
 import ray
 import yaml
 
-from cluster.metrics import METRICS
+from cluster.watching.metrics import METRICS
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for ending in ("yaml", "yml") for path in (ROOT / "cluster").rglob(f"*.{ending}"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import logs
 from cluster.errors import UserError
+from cluster.watching import logs
 
 log = logging.getLogger("somewhere")
 
@@ -39,7 +39,7 @@ def test_a_log_is_appended_to_and_says_how_commands_ended(tmp_path: Path) -> Non
     with logs.kept(str(path)):
         pass
     log.warning("after the end")
-    ends = [line.partition("cluster.logs: ")[2] for line in path.read_text().splitlines()]
+    ends = [line.partition("cluster.watching.logs: ")[2] for line in path.read_text().splitlines()]
     assert ends[1::2] == ["error: no room", "ended by SystemExit", "done"] and len(ends) == 6
 
 

@@ -24,9 +24,9 @@ from ray._private.worker import BaseContext
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cluster.metrics import METRICS, MetricsLogger
-from cluster.progress import Progress
-from cluster.trackers import open_tracker
+from cluster.watching.metrics import METRICS, MetricsLogger
+from cluster.watching.progress import Progress
+from cluster.watching.trackers import open_tracker
 
 FILES = Path(__file__).parents[2] / "cluster"
 
@@ -68,7 +68,7 @@ def test_totals_go_on_where_an_earlier_command_stopped_though_its_last_line_was_
 def test_gauges_and_zeros_are_served_as_long_as_the_run_lives(
     ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cluster.metrics._RENEW_SECONDS", 0.5)
+    monkeypatch.setattr("cluster.watching.metrics._RENEW_SECONDS", 0.5)
     with MetricsLogger(tmp_path / "demo", "hearts") as metrics:
         metrics.log(1, {"games_total": 100, "iteration": 4, "points_ahead/random": 2.5, "not_exported": 1})
         metrics.log(2, {"games_total": 250})
@@ -106,7 +106,7 @@ def _until(condition: Callable[[], object], seconds: float = 40) -> None:
 def test_prometheus_answers_every_query_of_the_dashboard(
     ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cluster.metrics._RENEW_SECONDS", 0.5)
+    monkeypatch.setattr("cluster.watching.metrics._RENEW_SECONDS", 0.5)
     dashboard = json.loads((FILES / "grafana/dashboards/kibitz.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     wanted = {query.replace("$game", "hearts").replace("$run", "demo|other") for query in queries}
@@ -174,7 +174,7 @@ def test_progress_of_a_whole_is_a_percentage() -> None:
 
 
 def test_lines_keep_coming_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cluster.progress._PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr("cluster.watching.progress._PLAIN_SECONDS", 0.01)
     out = io.StringIO()
     with Progress("tournaments", 10, "deals", console=Console(file=out)) as progress:
         progress.update(0, {"decisions": 12345})

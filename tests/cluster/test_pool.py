@@ -11,10 +11,10 @@ import pytest
 import ray
 from ray._private.worker import BaseContext
 
-from cluster import pool as pool_module
-from cluster.connection import actor_options
+from cluster.actors import pool as pool_module
+from cluster.actors.connection import actor_options
+from cluster.actors.pool import ActorPool
 from cluster.errors import UserError, WorkFailedError
-from cluster.pool import ActorPool
 
 pytestmark = pytest.mark.usefixtures("ray_connection")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from cluster import storage
-from cluster.digests import write_digests
 from cluster.errors import UserError
-from cluster.locks import run_lock
+from cluster.files import storage
+from cluster.files.digests import write_digests
+from cluster.files.locks import run_lock
 
 
 def test_what_is_written_is_read_and_replaced_with_no_temporary_left(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_unknown_scheme_is_the_users_to_mend() -> None:
 
 def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_path: Path) -> None:
     hold = (
-        "import time; from cluster.locks import run_lock\n"
+        "import time; from cluster.files.locks import run_lock\n"
         f"with run_lock({str(tmp_path)!r}): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as first:

@@ -158,7 +158,7 @@ def test_joining_without_the_right_token_or_port_is_one_line_at_once(
     head: Head, address: str, env: dict[str, str], words: str
 ) -> None:
     where = head.gcs if address == "gcs" else head.url.removeprefix("http://")
-    script = f"from cluster.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
+    script = f"from cluster.actors.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
     env = {**head.env, **env}
     refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True)
     *_, last = refused.stderr.splitlines()

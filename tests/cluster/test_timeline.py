@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cluster import timeline
-from cluster.timeline import Timeline, recorded, span
+from cluster.watching import timeline
+from cluster.watching.timeline import Timeline, recorded, span
 
 
 def checked(path: Path) -> list[dict[str, Any]]:

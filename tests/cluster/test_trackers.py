@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cluster.errors import UserError
-from cluster.metrics import MetricsLogger
-from cluster.trackers import TRACKERS, check_tracker, open_tracker
+from cluster.watching.metrics import MetricsLogger
+from cluster.watching.trackers import TRACKERS, check_tracker, open_tracker
 
 SETTINGS = {"model": {"n_layer": 2}, "selfplay": {"initial": {"players": {"hearts_rules:explore=0.08": 1.0}}}}
 CLIENTS = ("mlflow", "wandb")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from cluster import storage
 from cluster.errors import UserError
+from cluster.files import storage
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.checkpoint import checkpoint_id, load_weights

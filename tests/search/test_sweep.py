@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from cluster.errors import UserError
-from cluster.progress import OnProgress
+from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cluster.storage import write_json_atomic
+from cluster.files.storage import write_json_atomic
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from cluster.metrics import MetricsLogger
-from cluster.progress import OnProgress
+from cluster.watching.metrics import MetricsLogger
+from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import Learner, TrainingTask

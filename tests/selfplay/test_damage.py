@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster import storage
 from cluster.errors import UserError
-from cluster.locks import run_lock
-from cluster.progress import OnProgress
+from cluster.files import storage
+from cluster.files.locks import run_lock
+from cluster.watching.progress import OnProgress
 from games.hearts.game import HeartsGame
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ray._private.worker import BaseContext
 
+from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 from cluster.submit import main
 from tests.selfplay.commands import ROOT, TINY
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame

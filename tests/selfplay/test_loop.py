@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from cluster.errors import UserError
-from cluster.metrics import METRICS
-from cluster.progress import OnProgress
 from cluster.provenance import Provenance
+from cluster.watching.metrics import METRICS
+from cluster.watching.progress import OnProgress
 from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches

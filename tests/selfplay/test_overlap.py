@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.progress import OnProgress
+from cluster.watching.progress import OnProgress
 from games.shards import shard_info
 from learner.training.task import TrainingTask
 from selfplay.config import TrainConfig

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.metrics import MetricsLogger
+from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from selfplay.config import InitialConfig, TrainConfig
 from selfplay.loop import Loop

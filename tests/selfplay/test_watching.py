@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster import timeline
+from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
-from cluster.connection import connect
 from cluster.errors import UserError
+from cluster.watching import timeline
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import storage
-from cluster.locks import run_lock
+from cluster.files import storage
+from cluster.files.locks import run_lock
 from selfplay.verify import main as verify
 from tests.selfplay.commands import TINY, Command
 from tests.storage.server import S3Server

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster import locks, storage
 from cluster.errors import UserError
-from cluster.locks import run_lock
+from cluster.files import locks, storage
+from cluster.files.locks import run_lock
 from tests.storage.server import S3Server, environment_of
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
-from cluster import locks
+from cluster.files import locks
 locks.RENEW_SECONDS, locks.STALE_SECONDS = 0.2, 2.0
 locks.signal.signal(locks.signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # as commands do
 try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import storage
+from cluster.files import storage
 from learner.model.checkpoint import WEIGHTS_FILE, find
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster import storage
-from cluster.digests import DIGESTS_FILE, write_digests
 from cluster.errors import UserError
+from cluster.files import storage
+from cluster.files.digests import DIGESTS_FILE, write_digests
 from tests.storage.server import BUCKET, S3Server, environment_of
 
 ROOT = Path(__file__).parents[2]

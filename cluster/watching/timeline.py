@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cluster import storage
+from cluster.files import storage
 
 _END = b"\n]\n"
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cluster import storage
-from cluster.appended import AppendedText
-from cluster.trackers import Tracker, run_name
+from cluster.files import storage
+from cluster.files.appended import AppendedText
+from cluster.watching.trackers import Tracker, run_name
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from cluster import logs
 from cluster.errors import PeerLostError, UserError
+from cluster.watching import logs
 
 WATCH = "watch"
 """Name of the thread in which an actor answers how far it is, while another does its work."""

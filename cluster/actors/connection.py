@@ -99,7 +99,7 @@ def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[st
     """Arguments of ``Actor.options`` for an actor of this size.
 
     An actor without a GPU sees none: Ray would show it all of them. It is not restarted by Ray, which would lose its
-    work; ``cluster.pool`` replaces it.
+    work; ``cluster.actors.pool`` replaces it.
     """
     options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
     if memory_mb:

@@ -13,14 +13,14 @@ from typing import Any, Self, TypeVar
 
 import ray
 
-from cluster import timeline
+from cluster.actors.connection import actor_options, nodes
+from cluster.actors.groups import WATCH, ActorGroup, keep_log
+from cluster.actors.pool import ActorPool
 from cluster.config import ClusterConfig
-from cluster.connection import actor_options, nodes
 from cluster.errors import UserError
-from cluster.groups import WATCH, ActorGroup, keep_log
-from cluster.pool import ActorPool
 from cluster.preflight import Request, preflight
-from cluster.progress import OnProgress
+from cluster.watching import timeline
+from cluster.watching.progress import OnProgress
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Stage:
     arguments: tuple[Any, ...] = ()
     """What ``worker`` is made with."""
     together: bool = False
-    """Whether all of them do one piece of work at a time together (``cluster.groups``), without ``arguments``."""
+    """Whether all of them do one piece of work at a time together (``actors.groups``), without ``arguments``."""
 
 
 class Stages:

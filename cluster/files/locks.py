@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cluster import storage
 from cluster.errors import UserError, writing
+from cluster.files import storage
 
 STALE_SECONDS = 120.0
 """A claim that has not been renewed for so long, by the storage's own clock, is its driver's no more."""

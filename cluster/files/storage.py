@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow
 import pyarrow.fs
 
-from cluster.digests import DIGESTS_FILE
 from cluster.errors import UserError, writing
+from cluster.files.digests import DIGESTS_FILE
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from cluster import storage
 from cluster.errors import UserError
 from cluster.fields import flat
+from cluster.files import storage
 
 TRACKERS = ("none", "tensorboard", "mlflow", "wandb")
 PROJECT = "kibitz"

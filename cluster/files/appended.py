@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cluster import storage
+from cluster.files import storage
 
 
 class AppendedText:

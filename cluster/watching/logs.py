@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from cluster.appended import AppendedText
 from cluster.errors import UserError
+from cluster.files.appended import AppendedText
 
 P = ParamSpec("P")
 R = TypeVar("R")
