@@ -120,6 +120,7 @@ from ray.cluster_utils import Cluster
 from cluster.doctor import examine
 from cluster.preflight import Request
 temp_dir, storage = sys.argv[1:]
+os.makedirs("/tmp/ray", exist_ok=True)  # where Cluster notes the head's address, whatever temp_dir is
 small = {"num_cpus": 1, "object_store_memory": 80_000_000}
 cluster = Cluster(initialize_head=True, head_node_args=small | {"temp_dir": temp_dir, "include_dashboard": False})
 cluster.add_node(**small)

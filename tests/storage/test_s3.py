@@ -68,7 +68,7 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_nothing_half(server: S3Server,
         file.truncate(600 * 2**20)
     write_digests(new)
     target = f"{uri}/checkpoint"
-    upload = f"from cluster import storage; storage.publish_directory({str(new)!r}, {target!r})"
+    upload = f"from cluster.files import storage; storage.publish_directory({str(new)!r}, {target!r})"
     with subprocess.Popen([sys.executable, "-c", upload], cwd=ROOT, env=environment_of(server)) as killed:
         while not server.uploading("weights"):
             assert killed.poll() is None
