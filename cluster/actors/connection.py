@@ -37,6 +37,8 @@ _MB = 2**20
 _PROBE_SECONDS = 5.0
 _OWNER = ".owner"
 """File in a temporary directory of ours that is locked while the command lives to which it belongs."""
+_JOB_ADDRESS = "RAY_ADDRESS"
+"""Environment variable in which a Ray job finds its cluster."""
 _ADDRESS_HINT = "give the head's host:port, 6379 by default"
 TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) as on the head"
 """What to do where a cluster refuses the token."""
@@ -60,11 +62,8 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     local = config.place == "local"
     if local:
         _draw_token()
-    elif config.address:
-        host, _, port = config.address.removeprefix("ray://").rpartition(":")
-        probe(host, port, f"cluster.address={config.address}", _ADDRESS_HINT)
-        if not config.address.startswith("ray://"):
-            _knock(config.address)
+    else:
+        _check_head(config)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
         try:
@@ -72,9 +71,8 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
                 print("starting Ray" if local else "joining Ray", file=sys.stderr, flush=True)
                 context = ray.init(**_arguments(config, temp_dir))
         except Exception as error:  # Ray raises its own, the standard ones, grpc's, and Exception itself
-            wanted = config.address or os.environ.get("RAY_ADDRESS", "") or config.place
-            hint = "is the token that of the head, and this machine one of the cluster's?" if config.address else ""
-            raise UserError(f"cannot connect to Ray ({wanted}): {_reason(error)}{hint and f'; {hint}'}") from error
+            hint = "" if local else "; is the token that of the head, and this machine one of the cluster's?"
+            raise UserError(f"cannot connect to Ray ({_address(config)}): {_reason(error)}{hint}") from error
         try:
             yield context
         finally:
@@ -132,8 +130,31 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         runtime_env["env_vars"] = forwarded
     if config.working_dir:
         runtime_env["working_dir"] = config.working_dir
-    address = config.address if config.place == "existing" else os.environ.get("RAY_ADDRESS", "auto")
-    return arguments | {"address": address, "runtime_env": runtime_env or None}
+    return arguments | {"address": _address(config), "runtime_env": runtime_env or None}
+
+
+def _address(config: ClusterConfig) -> str:
+    """Of the cluster to join; "local" for one of our own, empty for a job's cluster outside of a job."""
+    return {"local": "local", "existing": config.address}.get(config.place) or os.environ.get(_JOB_ADDRESS, "")
+
+
+def _check_head(config: ClusterConfig) -> None:
+    """Check that a head answers where it should be, and knows our token; Ray itself tries for minutes.
+
+    Raises:
+        UserError: it does not, or this process should be a Ray job and is none.
+    """
+    address = _address(config)
+    if not address:
+        raise UserError(
+            f"cluster=job: this is no Ray job ({_JOB_ADDRESS} is not set); submit the command with kibitz submit, or "
+            "take cluster=local or cluster=existing"
+        )
+    what = f"{'cluster.address' if config.place == 'existing' else _JOB_ADDRESS}={address}"
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    probe(host, port, what, _ADDRESS_HINT)
+    if not address.startswith("ray://"):
+        _knock(address, what)
 
 
 class _PathsOfOurs(list[str]):
@@ -166,8 +187,8 @@ def probe(host: str, port: str | int, what: str, hint: str) -> None:
         raise UserError(f"{what}: nothing answers there ({error}); {hint}") from error
 
 
-def _knock(address: str) -> None:
-    """Ask a head for a sign of life: where it does not know our token Ray's own client tries for minutes.
+def _knock(address: str, what: str) -> None:
+    """Ask a head for a sign of life.
 
     Raises:
         UserError: it refuses us, or is something else.
@@ -177,7 +198,7 @@ def _knock(address: str) -> None:
         head.CheckAlive(CheckAliveRequest(), timeout=_PROBE_SECONDS)
     except Exception as error:  # Ray's for a token that is missing here, else grpc's
         hint = TOKEN_HINT if "token" in _reason(error) else _ADDRESS_HINT
-        raise UserError(f"cluster.address={address}: {_reason(error)}; {hint}") from error
+        raise UserError(f"{what}: {_reason(error)}; {hint}") from error
 
 
 def _reason(error: Exception) -> str:

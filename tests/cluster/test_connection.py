@@ -122,6 +122,20 @@ def test_a_cluster_that_does_not_answer_is_the_users_to_mend(address: str) -> No
         pass
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [(None, "cluster=job: this is no Ray job"), ("127.0.0.1:9", "RAY_ADDRESS=127.0.0.1:9: nothing answers there")],
+)
+def test_outside_of_a_job_no_cluster_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, message: str
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if address:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(UserError, match=message), connect(ClusterConfig(mode="job")):
+        pass
+
+
 def test_a_command_runs_as_a_job_with_its_code_output_and_exit_code(
     ray_connection: BaseContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
