@@ -28,7 +28,7 @@ from selfplay.workers import RayWorkers
 def main(config: TrainConfig) -> float | None:
     """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
     its first last tournament, or else in the first of its curve; None where nothing is measured."""
-    memory = check(config)
+    notes = check(config)
     run = RunDirectory(config.run.dir)
     with run_lock(run.root):
         run.check(config)
@@ -36,7 +36,7 @@ def main(config: TrainConfig) -> float | None:
         if complete:
             Console().print(f"{run.root}: finished")
         else:
-            print(*memory, sep="\n", file=sys.stderr)
+            print(*notes, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
         page = run.result("report.html")

@@ -1,5 +1,7 @@
 """What can be known of a run before any of its work: whatever would fail later fails now."""
 
+from dataclasses import asdict
+
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_directory
 from cluster.watching.trackers import check_tracker
@@ -13,13 +15,14 @@ from search.players.registry import check_names, own_checkpoints
 from search.tournament.matches import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings, check_players
+from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
 
 
 def check(config: TrainConfig) -> list[str]:
-    """Whatever can be known to fail later fails now. Returns what the tables will take in memory."""
+    """Whatever can be known to fail later fails now. Returns lines that a user should know of."""
     check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
@@ -46,17 +49,35 @@ def check(config: TrainConfig) -> list[str]:
     row_bytes = _ROW_BYTES + _BRANCH_BYTES * config.selfplay.branches
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
-    return memory
+    return memory + _first_learner(config)
+
+
+def _first_learner(config: TrainConfig) -> list[str]:
+    """How iteration 0 is trained unlike the others, as a preset may set what ``learner`` on the command line does not
+    reach."""
+    if config.initial_learner is None:
+        return []
+    first, later = asdict(config.initial_learner), asdict(config.learner)
+    others = [f"{key}={value}" for key, value in first.items() if value != later[key]]
+    return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if others else []
 
 
 def _check_rows(config: TrainConfig, game: Game) -> None:
-    """``ValueError`` for more sequences than the games of an iteration can ever give."""
-    selfplay, first = config.selfplay, config.initial_learner or config.learner
-    later = max(selfplay.games_per_iteration, selfplay.replay_games) if selfplay.iterations else selfplay.initial_games
-    for key, learner, games in (("initial_learner", first, selfplay.initial_games), ("learner", config.learner, later)):
-        if learner.min_rows > games * game.num_players:
+    """``ValueError`` for an iteration whose games give fewer sequences than its learner wants."""
+
+    def plans(iteration: int) -> list[ShardPlan]:
+        return plan_shards(config.selfplay, iteration, config.run.seed, game.cooperative, str)
+
+    for iteration in range(config.selfplay.iterations + 1):
+        first = config.initial_learner if iteration == 0 else None
+        key, learner = ("initial_learner", first) if first else ("learner", config.learner)
+        if learner.min_rows == 1:  # the default: any game will do
+            continue
+        rows = sum(num_kept(plan, game.num_players) for plan in replayed(config.selfplay, iteration, plans))
+        if learner.min_rows > rows:
             raise ValueError(
-                f"{key}.min_rows={learner.min_rows}: {games} games give at most {games * game.num_players} sequences"
+                f"{key}.min_rows={learner.min_rows}: the network of iteration {iteration} has {rows} sequences to "
+                "learn from (selfplay.initial_games, games_per_iteration, replay_games); ask for fewer, or play more"
             )
 
 

@@ -67,10 +67,10 @@ def findings(config: DoctorConfig) -> Iterator[Finding]:
 def _check_run(config: DoctorConfig) -> Finding:
     """The settings, and the disk of the run directory, as the run itself checks them."""
     try:
-        memory = check(config)
+        notes = check(config)
     except UserError as error:
         return Finding("fail", "run", "", str(error))
-    return Finding("ok", "run", config.run.dir, "; ".join(memory))
+    return Finding("ok", "run", config.run.dir, "; ".join(notes))
 
 
 def _check_room(asked: Sequence[Request], available: Sequence[Node], strict: bool) -> Iterator[Finding]:

@@ -130,6 +130,15 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
     return newest_first[::-1]
 
 
+def num_kept(plan: ShardPlan, num_players: int) -> int:
+    """Sequences that a shard will hold."""
+    if plan.seating is Seating.POPULATION:
+        return plan.num_games
+    if plan.seating is Seating.EVERYBODY or not plan.initial.keep:
+        return plan.num_games * num_players
+    return int(seats(plan, plan.seat_bits(num_players))[1].sum())
+
+
 def check_shard(plan: ShardPlan, path: str) -> None:
     """``UserError`` naming a file that is damaged or holds another shard than this one."""
     try:

@@ -38,6 +38,8 @@ _STUCK_ITEMS = 10
 """Longest time without progress: so many times the slowest item so far, and no less than the seconds above."""
 _FEW_ITEMS = 3
 """Fewer items than this say nothing of how long one takes."""
+_NEVER_SECONDS = 3600.0
+"""Time without progress that is too long whatever the item."""
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +105,15 @@ class _Worker(Generic[T]):
         self.question = ask(self.actor)
 
 
+@dataclass
+class Pace:
+    """How long items have taken so far. It may outlive a pool, as stages that take turns end theirs."""
+
+    items_done: int = 0
+    slowest: float = 0.0
+    """Seconds."""
+
+
 class ActorPool(Generic[T]):
     """``size`` actors that share work; a dead one is replaced and its work handed out again.
 
@@ -116,6 +127,7 @@ class ActorPool(Generic[T]):
         max_attempts: int = 3,
         ask: Ask | None = None,
         item_timeout_s: float = 0.0,
+        pace: Pace | None = None,
     ) -> None:
         """Start the actors.
 
@@ -128,15 +140,15 @@ class ActorPool(Generic[T]):
                 Without it a hang inside an item goes unnoticed.
             item_timeout_s: seconds without an answer after which an actor counts as hung; 0 for two minutes. One that
                 answers counts as hung when nothing has changed for ten times the slowest item so far, and for no less
-                than these seconds (0: ten minutes).
+                than these seconds (0: ten minutes); before three items are done, for an hour.
+            pace: of earlier items of the same kind, if there were any.
         """
         self._factory = factory
         self._max_attempts = max_attempts
         self._ask = ask
         self._silent_limit = item_timeout_s or _SILENT_SECONDS
         self._still_limit = item_timeout_s or _STUCK_SECONDS
-        self._items_done = 0
-        self._slowest = 0.0
+        self._pace = pace or Pace()
         self._watched = self._said = time.monotonic()
         self.lost_items = 0
         """Items done again so far because their actor died."""
@@ -228,8 +240,8 @@ class ActorPool(Generic[T]):
         if item is None:
             return []
         worker.deaths = 0
-        self._items_done += 1
-        self._slowest = max(self._slowest, seconds)
+        self._pace.items_done += 1
+        self._pace.slowest = max(self._pace.slowest, seconds)
         return [(item.value, result)]
 
     def _note_death(self, item: _Item[T], name: str, reason: str) -> None:
@@ -285,8 +297,11 @@ class ActorPool(Generic[T]):
         if not worker.started:
             limit = max(self._still_limit, _STUCK_SECONDS)
             return f"not started after {worker.still:.0f} s" if worker.still > limit else ""
-        if self._items_done >= _FEW_ITEMS and worker.still > max(self._still_limit, _STUCK_ITEMS * self._slowest):
-            return f"no progress for {worker.still:.0f} s; the slowest item before took {self._slowest:.0f} s"
+        if self._pace.items_done < _FEW_ITEMS:
+            never = max(self._still_limit, _NEVER_SECONDS)
+            return f"no progress for {worker.still:.0f} s" if worker.still > never else ""
+        if worker.still > max(self._still_limit, _STUCK_ITEMS * self._pace.slowest):
+            return f"no progress for {worker.still:.0f} s; the slowest item before took {self._pace.slowest:.0f} s"
         return ""
 
 

@@ -4,6 +4,7 @@ Stages take turns, so where the machines cannot hold all of them at once the act
 the next; where they can, they stay and nothing is loaded twice.
 """
 
+import logging
 import sys
 import threading
 from collections import Counter
@@ -15,7 +16,7 @@ import ray
 
 from cluster.actors.connection import actor_options, nodes
 from cluster.actors.groups import WATCH, ActorGroup, keep_log
-from cluster.actors.pool import ActorPool
+from cluster.actors.pool import ActorPool, Pace
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.preflight import Request, preflight
@@ -23,6 +24,11 @@ from cluster.watching import timeline
 from cluster.watching.progress import OnProgress
 
 T = TypeVar("T")
+
+_GPU_SECONDS = 30
+"""How long a free GPU is waited for that torch may look at."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class Stages:
         self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
+        self._paces: dict[str, Pace] = {}
         self._starting = threading.Lock()
         self._lost = 0
         self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
@@ -80,7 +87,7 @@ class Stages:
         except UserError as error:
             raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
         share = max(stage.request.gpus for stage in self._stages.values())
-        if share and not ray.get(ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()):
+        if share and not _gpu_is_seen(share):
             raise UserError(
                 "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
                 "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
@@ -150,6 +157,7 @@ class Stages:
                     self._cluster.max_attempts,
                     ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
                     item_timeout_s=self._cluster.item_timeout_s,
+                    pace=self._paces.setdefault(name, Pace()),
                 )
             return self._pools[name]
 
@@ -163,14 +171,14 @@ class Stages:
         request = stage.request
         options = actor_options(request.cpus, request.gpus, request.memory_mb)
         kind = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
-        log = f"{self._log_dir}/{request.name}-{index}" if self._log_dir else ""
+        file = f"{self._log_dir}/{request.name}-{index}" if self._log_dir else ""
         if stage.together:
-            actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, log)
+            actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, file)
         else:
             actor = kind.options(**options).remote(*stage.arguments)
         self._tracks[actor] = f"{request.name}-{index}"
-        if log:
-            actor.__ray_call__.remote(keep_log, f"{log}.log")
+        if file:
+            actor.__ray_call__.remote(keep_log, f"{file}.log")
         return actor
 
 
@@ -181,6 +189,16 @@ def _fits(asked: list[Request]) -> bool:
     except UserError:
         return False
     return True
+
+
+def _gpu_is_seen(share: float) -> bool:
+    """Whether torch finds the GPU that Ray lends; taken for granted where others use them all."""
+    answer = ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()
+    if not ray.wait([answer], timeout=_GPU_SECONDS)[0]:
+        log.warning("no GPU is free within %d s; this command waits for others to end", _GPU_SECONDS)
+        ray.cancel(answer)
+        return True
+    return bool(ray.get(answer))
 
 
 def _sees_gpu() -> bool:

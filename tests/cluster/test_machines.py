@@ -1,5 +1,6 @@
 """Machines that are lost in the middle of a run: killed, and cut off from the network. Part of ``make chaos``."""
 
+import json
 import os
 import secrets
 import shutil
@@ -39,6 +40,8 @@ SETTINGS = (
     "selfplay.games_per_iteration=400",
     "selfplay.games_per_shard=20",
     "learner.max_steps=20",
+    "evaluation.final=[{players: [argmax_val, random], deals: 20}]",
+    "evaluation.deals_per_task=2",
 )
 HOSTS = {"kibitz-a": "10.99.0.1", "kibitz-b": "10.99.0.2"}
 needs_namespaces = pytest.mark.skipif(
@@ -57,6 +60,16 @@ def undisturbed(tmp_path: Path) -> Path:
 
 def shards(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.glob("iterations/001/shards/*.parquet")}
+
+
+def made(run: Path) -> dict[str, Any]:
+    """What a run has made: shards, networks, the points of its last tournament."""
+    (played,) = json.loads((run / "results/tournament.json").read_text())
+    networks = {
+        str(path.relative_to(run)): path.read_bytes() for path in run.glob("iterations/*/checkpoint/*.safetensors")
+    }
+    assert len(networks) == 2
+    return {**shards(run), **networks, "tournament": played["columns"]}
 
 
 def lose(command: Command, run: Path, strike: Callable[[], None]) -> None:
@@ -87,7 +100,7 @@ def test_a_run_goes_on_without_a_machine_that_was_killed(
         lose(command, run, lambda: cluster.remove_node(lost, allow_graceful=False))
     finally:
         cluster.shutdown()
-    assert shards(run) == shards(undisturbed)
+    assert made(run) == made(undisturbed)
 
 
 def ip(*arguments: str) -> None:
@@ -149,4 +162,4 @@ def test_a_run_goes_on_without_a_host_whose_cable_was_cut(tmp_path: Path, undist
             lose(command, run, lambda: ip("-n", worker, "link", "set", f"{worker}0", "down"))
     finally:
         shutil.rmtree(temp_dir, ignore_errors=True)
-    assert shards(run) == shards(undisturbed)
+    assert made(run) == made(undisturbed)

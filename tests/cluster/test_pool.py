@@ -13,7 +13,7 @@ from ray._private.worker import BaseContext
 
 from cluster.actors import pool as pool_module
 from cluster.actors.connection import actor_options
-from cluster.actors.pool import ActorPool
+from cluster.actors.pool import ActorPool, Pace
 from cluster.errors import UserError, WorkFailedError
 
 pytestmark = pytest.mark.usefixtures("ray_connection")
@@ -199,6 +199,24 @@ def test_an_actor_that_answers_and_makes_no_progress_is_replaced_once_items_have
         list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
         assert workers.lost_items == 1
     assert "no progress for " in caplog.text and "the slowest item before took 0 s" in caplog.text
+
+
+def test_an_actor_that_never_makes_progress_is_replaced_at_its_first_item_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_NEVER_SECONDS", 3.0)
+    (item := tmp_path / "item").touch()
+    with hanging(moves=False, item_timeout_s=2) as workers:
+        list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
+        assert workers.lost_items == 1
+
+
+def test_a_pool_goes_by_the_pace_of_the_one_before_it(tmp_path: Path) -> None:
+    pace = Pace(items_done=3, slowest=0.1)
+    (item := tmp_path / "item").touch()
+    with hanging(moves=False, item_timeout_s=2, pace=pace) as workers:
+        list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
+        assert workers.lost_items == 1 and pace.items_done == 4
 
 
 def test_a_slow_item_that_makes_progress_is_left_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from games.shards import find_shards, read_shard, shard_info
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
+from selfplay.checks import check
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
 from tests.selfplay.material import tiny_config
@@ -50,7 +51,11 @@ GAME = HeartsGame()
             "selfplay.branches=2: no network learns from them",
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
-        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: 8000 games give at most 32000"),
+        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 32000"),
+        (
+            ["learner.min_rows=3000", "selfplay.games_per_iteration=1000", "selfplay.replay_games=0"],
+            "learner.min_rows=3000: the network of iteration 2 has 1000 sequences",
+        ),
         (["run.dir="], "run.dir must be given"),
         (["run.dir=s3:/bucket/run"], "s3:/bucket/run: a URI has two slashes"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
@@ -88,6 +93,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     assert first is not None and (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
     assert (first.learning_rate, first.warmup_steps) == (2e-3, 100)
     assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
+    assert check(config)[-1] == "iteration 0 trains with initial_learner: learning_rate=0.002, warmup_steps=100"
 
 
 def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path: Path) -> None:
