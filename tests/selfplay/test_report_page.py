@@ -247,9 +247,10 @@ class Shown(HTMLParser):
             self.steps[-1] += data
 
 
-def dom(url: str) -> str:
-    """The elements of a page after its scripts have run."""
+def dom(url: str, width: int = 1200) -> str:
+    """The elements of a page after its scripts have run in a window so wide (pixels)."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
+    options.append(f"--window-size={width},900")
     done = subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return without_plotly(done.stdout)
@@ -269,6 +270,17 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
     assert step.value is not None and f"V(h) {step.value:+.3f}" in words
     assert f'<output id="where">step 5 of {len(sampled.deals[1].steps)}</output>' in text
     assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+@pytest.mark.parametrize("width", [500, 1200])
+def test_nothing_of_a_page_lies_beside_the_window(finished: Path, width: int) -> None:
+    path = finished / "wide.html"
+    measure = "<script>onload = () => { document.title = document.documentElement.scrollWidth }</script>"
+    run = read_run(str(finished))
+    path.write_text(page(run, sample(run, 1, 0)) + measure, encoding="utf-8")
+    found = re.search(r"<title>(\d+)</title>", dom(f"file://{path}", width))
+    assert found is not None and int(found[1]) <= width
 
 
 # ---- live
