@@ -16,7 +16,6 @@ from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
-from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
 from search.players.spec import labels
@@ -33,7 +32,6 @@ class Evaluation:
     def __init__(self, config: TrainConfig, run: RunDirectory) -> None:
         self._config = config
         self._run = run
-        self._game = make_game(config.game.name, config.game.options)
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     def curve(self, iteration: int) -> list[TournamentResult | None]:

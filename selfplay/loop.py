@@ -68,8 +68,10 @@ class Loop:
 
     def run(self) -> None:
         """Do everything that is missing."""
+        reached = max(self._metrics.last_step("iteration"), 0)
+        self._metrics.log(reached, {"iteration": reached})  # report/timing.py asks where a command took up the run
         for iteration in range(self._config.selfplay.iterations + 1):
-            self._metrics.log(iteration, {"iteration": iteration})
+            self._metrics.log_new(iteration, {"iteration": iteration})
             if not self._run.trained(iteration):
                 self._run.write_state(iteration, "generate")
                 path = self._run.metrics(iteration)
@@ -138,26 +140,23 @@ class Loop:
         return figures
 
     def _train(self, iteration: int) -> dict[str, float]:
-        before, logged = self._steps_before(iteration), 0
+        before = self._steps_before(iteration)
         title = f"iteration {iteration}: training"
         with span("train", title), Progress(title, 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
-                nonlocal logged
                 self._go_on()
                 if not metrics:
                     return
                 learning = {name: metrics[name] for name in _LEARNING if name in metrics}
                 progress.update(metrics["step"] / metrics["num_steps"], {"step": metrics["step"], **learning})
-                if metrics["step"] > logged:  # the learner is asked more often than it has something new
-                    logged = int(metrics["step"])
-                    self._metrics.log(before + logged, learning)
+                self._metrics.log_new(before + int(metrics["step"]), learning)
 
             metrics = dict(self._workers.train(self._task(iteration), show))
             show({"num_steps": metrics["step"], **metrics})  # a short training ends before it was ever asked
         held_out = {name: value for name, value in metrics.items() if name.startswith("validation_")}
         if held_out:
-            self._metrics.log(before + int(metrics["step"]), held_out)
+            self._metrics.log_new(before + int(metrics["step"]), held_out)
         return {f"train/{name}": value for name, value in metrics.items()}
 
     def _go_on(self) -> None:

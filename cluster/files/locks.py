@@ -4,7 +4,8 @@ On a local disk the operating system keeps the lock and releases it when its hol
 lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, a file of its own in ``.claims/``, and
 lists the claims after that. Lists of S3, Google's and Azure's storage hold whatever was written before. So of two
 drivers that do this at the same time at least one sees the other, and whoever sees another withdraws. A claim is
-renewed while its driver lives; one that was not for ``STALE_SECONDS`` is removed by the next driver.
+renewed while its driver lives; one that was not for ``STALE_SECONDS`` is removed by the next driver. A driver that
+slept so long may write its claim once more; it ends when it sees a claim that was taken after its own.
 """
 
 import fcntl
@@ -90,13 +91,17 @@ class _Claim:
         self._directory = directory
         self._name = secrets.token_hex(8)
         self._home = f"{directory.rstrip('/')}/.claims"
+        self._taken = 0.0
+        """When the lock was taken, by the storage's own clock; 0 before."""
 
     def take(self) -> None:
         """Write it, unless another one is alive. ``UserError`` naming its holder."""
         for attempt in range(_ATTEMPTS):
             self._write()
-            holder = self._alive()
+            holder = next(self._others(), None)
             if holder is None:
+                self._taken = storage.times(self._home).get(self._name, 0.0)
+                self._write()
                 return
             self.remove()
             if attempt < _ATTEMPTS - 1:
@@ -114,11 +119,10 @@ class _Claim:
         said = False
         while not ended.wait(RENEW_SECONDS):
             try:
-                if self._name not in storage.list_names(self._home):
+                if self._lost():
                     print(f"error: {self._directory}: another command has taken over, this one ends", file=sys.stderr)
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
-                self._write()
             except UserError as error:
                 if not said:
                     print(f"warning: {error}; trying to keep the lock again and again", file=sys.stderr)
@@ -129,11 +133,22 @@ class _Claim:
         storage.remove_file(f"{self._home}/{self._name}")
 
     def _write(self) -> None:
-        record = {"pid": os.getpid(), "host": socket.gethostname(), "machine": _machine()}
+        record = {"pid": os.getpid(), "host": socket.gethostname(), "machine": _machine(), "taken": self._taken}
         storage.write_json_atomic(f"{self._home}/{self._name}", record)
 
-    def _alive(self) -> dict[str, Any] | None:
-        """What another driver's claim says, if one is there; those of dead ones are removed."""
+    def _lost(self) -> bool:
+        """Renew it; whether another driver has taken over.
+
+        This process may sleep for long between looking and writing, so it looks again afterwards. Drivers that have
+        only asked for the lock will withdraw, and one that took it before this one did is about to end.
+        """
+        if self._name not in storage.list_names(self._home):
+            return True
+        self._write()
+        return any(other.get("taken", 0.0) > self._taken for other in self._others())
+
+    def _others(self) -> Iterator[dict[str, Any]]:
+        """What the claims of other drivers say that are alive; those of dead ones are removed."""
         written = storage.times(self._home)
         if self._name not in written:
             raise UserError(f"{self._home}: a file just written is not listed; this storage cannot keep a lock")
@@ -142,9 +157,9 @@ class _Claim:
             with suppress(FileNotFoundError):  # withdrawn meanwhile
                 holder = dict(storage.read_json(claim))
                 if written[self._name] - written[name] < STALE_SECONDS and not _known_dead(holder):
-                    return holder
-                storage.remove_file(claim)
-        return None
+                    yield holder
+                else:
+                    storage.remove_file(claim)
 
 
 def _machine() -> str:

@@ -13,7 +13,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ import pyarrow.fs
 
 from cluster.errors import UserError, writing
 from cluster.files.digests import DIGESTS_FILE
+
+_UNFINISHED_SECONDS = 6 * 3600.0
+"""What is half on this machine for so long belongs to a process that is gone."""
+_UNUSED_SECONDS = 7 * 86400.0
+"""A copy that nobody has asked for in so long goes when another one is made."""
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
@@ -179,7 +185,9 @@ def write_directory_atomic(path: str | Path, write: Callable[[Path], None]) -> N
     """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
     with _named(path, "cannot be written"), writing(path):
         if is_remote(path):
-            with tempfile.TemporaryDirectory(prefix="kibitz-upload-") as new:
+            prefix = f"kibitz-upload-{os.getuid()}-"
+            _remove_idle(Path(tempfile.gettempdir()).glob(f"{prefix}*"), _UNFINISHED_SECONDS)
+            with tempfile.TemporaryDirectory(prefix=prefix) as new:
                 write(Path(new))
                 publish_directory(new, path)
             return
@@ -272,11 +280,14 @@ def local_copy(source: str | Path) -> Path:
     if not is_remote(source):
         return Path(resolve(source)[1])
     home, (filesystem, name) = _home_of_copies(source), resolve(source)
-    partial = home / f"{os.getpid()}.tmp"
+    partial = home / f"{secrets.token_hex(4)}.tmp"
     try:
         copy = home / _content_key(filesystem, name)
         if copy.exists():
+            os.utime(home)
             return copy
+        _remove_idle(home.parent.glob("*/*.tmp"), _UNFINISHED_SECONDS)
+        _remove_idle(home.parent.glob("*"), _UNUSED_SECONDS)
         for outdated in home.glob("*"):
             if outdated.suffix != ".tmp":  # what another process is copying just now
                 shutil.rmtree(outdated, ignore_errors=True)
@@ -290,6 +301,16 @@ def local_copy(source: str | Path) -> Path:
     except OSError:  # another process was faster, and its copy is as good
         shutil.rmtree(partial)
     return copy
+
+
+def _remove_idle(directories: Iterable[Path], seconds: float) -> None:
+    """Remove those that are this user's and were not used for so long: by their time, which ``local_copy`` sets, and
+    the times of what lies in them."""
+    for directory in directories:
+        with suppress(OSError):  # gone meanwhile
+            used = max(path.stat().st_mtime for path in (directory, *directory.rglob("*")))
+            if directory.stat().st_uid == os.getuid() and time.time() - used > seconds:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def fetch(source: str | Path, target: Path) -> None:

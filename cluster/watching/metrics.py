@@ -60,7 +60,7 @@ class MetricsLogger:
         Behind a URI ``metrics.jsonl`` is written anew at every call of ``flush``.
         """
         path = f"{str(directory).rstrip('/')}/metrics.jsonl"
-        self.totals = _totals(path)
+        self.totals, self._steps = _earlier(path)
         """Of every total the last value that earlier commands on the directory have logged, else 0."""
         self._labels = {"game": game, "run": run_name(directory)}
         self._lines = AppendedText(path)
@@ -80,11 +80,24 @@ class MetricsLogger:
         numbers = {key: float(value) for key, value in values.items()}
         line = json.dumps({"step": step, "time": round(now, 3), "values": numbers})
         with self._writing:
+            self._steps |= {key: max(step, self._steps.get(key, step)) for key in numbers}
             self._attempt("metrics.jsonl", lambda: self._lines.add(line))
             if (tracker := self._tracker) is not None:
                 self._attempt("the tracker", lambda: tracker.log(step, now, numbers))
             self._shown.update(numbers)
             self._attempt("Ray metrics", lambda: self._set_gauges(numbers))
+
+    def log_new(self, step: int, values: Mapping[str, float]) -> None:
+        """Record values at a step, unless the run has one of them at this step or a later one.
+
+        A command that goes on from a checkpoint repeats steps that the command before it has logged.
+        """
+        if all(step > self.last_step(key) for key in values):
+            self.log(step, values)
+
+    def last_step(self, key: str) -> int:
+        """The highest step at which this or an earlier command on the directory has logged a key; -1 without."""
+        return self._steps.get(key, -1)
 
     def flush(self) -> None:
         """Make everything logged so far visible to readers."""
@@ -137,13 +150,17 @@ class MetricsLogger:
             self._gauges[name].set(value, tags={"role": role or "driver", **self._labels})
 
 
-def _totals(path: str) -> dict[str, int]:
-    """The last value of every total in a ``metrics.jsonl``, 0 without; lines that are not whole are passed over."""
+def _earlier(path: str) -> tuple[dict[str, int], dict[str, int]]:
+    """The last value of every total in a ``metrics.jsonl``, 0 without, and the highest step of every key; lines that
+    are not whole are passed over."""
     totals = {name: 0 for name in METRICS if name.endswith("_total")}
+    steps: dict[str, int] = {}
     for line in storage.read_text(path).splitlines() if storage.exists(path) else []:
         try:
-            values = json.loads(line)["values"]
+            entry = json.loads(line)
+            step, values = int(entry["step"]), dict(entry["values"])
         except (ValueError, KeyError, TypeError):
             continue
         totals |= {key: int(value) for key, value in values.items() if key.endswith("_total")}
-    return totals
+        steps |= {key: max(step, steps.get(key, step)) for key in values}
+    return totals, steps

@@ -6,6 +6,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,14 +149,14 @@ class _WandB:
         import wandb
 
         remote = storage.is_remote(directory)
-        home = tempfile.mkdtemp(prefix="kibitz-wandb-") if remote else storage.resolve(directory)[1]
+        self._scratch = tempfile.mkdtemp(prefix="kibitz-wandb-") if remote else ""
         before = _stored_id(directory, "wandb")
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=name,
             id=before or None,
             resume="allow" if before else None,
-            dir=home,
+            dir=self._scratch or storage.resolve(directory)[1],
             config=dict(settings),
             settings=wandb.Settings(console="off", quiet=True),
         )
@@ -172,6 +173,8 @@ class _WandB:
 
     def close(self, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))
+        if self._scratch and not self._run.offline:  # else nothing but these files has the values
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _stored_id(directory: str, tracker: str) -> str:

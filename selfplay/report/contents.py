@@ -17,8 +17,8 @@ from learner.model.checkpoint import WEIGHTS_FILE
 from search.tournament.report import interval, signed
 from search.tournament.result import TournamentResult, lead
 from selfplay.config import TrainConfig
-from selfplay.evaluation import stored
-from selfplay.recorded import SETTINGS_FILE, recorded_settings
+from selfplay.evaluation import Evaluation, stored
+from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed
 from selfplay.run_directory import RunDirectory
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ class Run:
     gates: Mapping[int, TournamentResult]
     """Iteration -> its network (A) against the best one before it (B)."""
     final: Sequence[TournamentResult]
+    """Those that are asked for, of the best network; what an earlier command played with another one is left out."""
     figures: Mapping[int, Mapping[str, float]]
     """Iteration -> ``metrics.json``: ``generate/...`` and ``train/...``; of finished iterations only."""
     log: Sequence[Logged]
@@ -107,7 +108,7 @@ def read_run(root: str) -> Run:
         state=attempt(f"{run.root}/state.json", _mapping) or {},
         curve={i: results for i, results in curve.items() if results},
         gates={i: results[0] for i, results in gates.items() if results},
-        final=attempt(run.result("tournament.json"), stored) or [],
+        final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
         figures={i: found for i, found in figures.items() if found},
         log=log,
         commands=attempt(f"{run.root}/provenance.json", _commands) or [],
@@ -124,6 +125,10 @@ def _settings(run: RunDirectory) -> Mapping[str, Any]:
             f"{SETTINGS_FILE} and iterations/"
         )
     return settings
+
+
+def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentResult]:
+    return [result for result in Evaluation(typed(settings, TrainConfig), run).final() if result is not None]
 
 
 def _mapping(path: str) -> Mapping[str, Any]:

@@ -20,8 +20,8 @@ def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:
     """Iteration -> stage -> seconds of wall time.
 
     What lies between two lines counts for the stage of the second. The loop writes a line with ``iteration`` where an
-    iteration begins or a command takes up the run again; what lies before that line, such as the time until a killed
-    run was resumed, counts for nothing.
+    iteration begins for the first time, and one where a command takes up the run again; what lies before such a line,
+    such as the time until a killed run was resumed, counts for nothing.
     """
     spent: dict[int, dict[str, float]] = {}
     iteration, before = 0, None

@@ -4,14 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from ray._private.grpc_utils import grpc
+from ray._private.worker import BaseContext
+from ray.core.generated.gcs_service_pb2 import CheckAliveReply
+from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceServicer, add_NodeInfoGcsServiceServicer_to_server
 from ray.exceptions import GetTimeoutError
 
-from cluster.doctor import check_compute, check_room, check_versions
+from cluster.doctor import check_compute, check_room, check_token, check_versions
 from cluster.inspector import Compute, Inspector, Machine
 from cluster.preflight import Request
 
@@ -60,6 +65,30 @@ def test_a_disk_that_ray_will_not_write_to_fails_and_a_small_one_warns() -> None
 def test_what_torch_sees_is_judged_by_what_the_role_is_lent(seen: Compute | Exception, status: str, words: str) -> None:
     finding = check_compute("learner", Request("learner", 1, 4, 1), seen)
     assert finding.status == status and words in finding.found
+
+
+class Open(NodeInfoGcsServiceServicer):
+    """A head that lets everybody in."""
+
+    def CheckAlive(self, request: object, context: grpc.ServicerContext) -> CheckAliveReply:  # noqa: N802
+        return CheckAliveReply()
+
+
+def test_without_a_dashboard_the_head_is_asked_whatever_this_client_has_been_told(
+    ray_connection: BaseContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    finding = check_token("", ray_connection.address_info["gcs_address"])
+    assert (finding.status, finding.found) == ("ok", "the cluster lets nobody in without it")
+    server = grpc.server(ThreadPoolExecutor(1))
+    add_NodeInfoGcsServiceServicer_to_server(Open(), server)
+    head = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    finding = check_token("", head)
+    assert finding.status == "warn" and "asks for none" in finding.found
+    server.stop(None).wait()
+    finding = check_token("", head)
+    assert finding.status == "warn" and "cannot be told" in finding.found
 
 
 def test_marks_leave_nothing_behind_and_name_what_is_in_the_way(tmp_path: Path) -> None:

@@ -65,6 +65,17 @@ def test_totals_go_on_where_an_earlier_command_stopped_though_its_last_line_was_
     assert json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])["step"] == 30
 
 
+def test_a_step_that_the_run_has_logged_is_not_logged_again(tmp_path: Path) -> None:
+    for steps in ((10, 20, 20), (10, 20, 30)):  # the second command goes on from a checkpoint at step 0
+        with MetricsLogger(tmp_path, "hearts") as metrics:
+            for step in steps:
+                metrics.log_new(step, {"loss": 1.0})
+            metrics.log_new(10, {"validation_loss": 1.0})
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line["values"]] == [10, 20, 30]
+    assert [line["step"] for line in lines if "validation_loss" in line["values"]] == [10]
+
+
 def test_gauges_and_zeros_are_served_as_long_as_the_run_lives(
     ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pyarrow.fs
@@ -121,6 +122,46 @@ def test_a_directory_replaced_behind_its_uri_is_copied_anew(
         copy = storage.local_copy("mock://run/checkpoint")
         assert (copy / "model").read_text() == run[:1] * size
         assert list(copy.parent.iterdir()) == [copy], "what nobody can ask for any more is removed"
+
+
+def aged(path: Path, seconds: float) -> Path:
+    """This directory as if nobody had touched it or its files for so long."""
+    for each in (*path.rglob("*"), path):
+        os.utime(each, (time.time() - seconds,) * 2)
+    return path
+
+
+def test_unfinished_halves_and_copies_that_nobody_uses_go_when_another_is_made(
+    tmp_path: Path, bucket: pyarrow.fs.FileSystem
+) -> None:
+    old, used, other = ("mock://run/old", "mock://run/used", "mock://run/other")
+    for path in (old, used, other):
+        storage.write_json_atomic(f"{path}/model", [1])
+    copies = [storage.local_copy(path) for path in (old, used)]
+    halves = [copies[1].parent / "killed.tmp", copies[1].parent / f"{os.getpid()}.tmp"]
+    upload = tmp_path / f"temporary/kibitz-upload-{os.getuid()}-killed"
+    for half in (*halves, upload):
+        (half / "model").mkdir(parents=True)
+    for path in (halves[0], upload):
+        aged(path, 7 * 3600)
+    for copy in copies:
+        aged(copy.parent, 8 * 86400)
+    aged(halves[1], 60)
+    assert storage.local_copy(used) == copies[1]
+    storage.local_copy(other)
+    assert not copies[0].parent.exists() and copies[1].exists(), "the one that was asked for is kept"
+    assert [half.exists() for half in halves] == [False, True], "the one that is being made is kept"
+    storage.write_directory_atomic("mock://run/new", lambda new: (new / "model").touch())
+    assert not upload.exists()
+
+
+def test_an_earlier_process_with_the_same_number_is_not_in_the_way(
+    tmp_path: Path, bucket: pyarrow.fs.FileSystem
+) -> None:
+    storage.write_json_atomic("mock://run/checkpoint/model", [1])
+    copy = storage.local_copy("mock://run/checkpoint")
+    copy.rename(copy.with_name(f"{os.getpid()}.tmp"))
+    assert storage.local_copy("mock://run/checkpoint") == copy
 
 
 def test_an_unknown_scheme_is_the_users_to_mend() -> None:

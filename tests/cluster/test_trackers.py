@@ -1,12 +1,15 @@
 """Trackers through their own clients, into their own files."""
 
 import sys
+import tempfile
 import time
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from cluster.errors import UserError
+from cluster.watching import trackers
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.trackers import TRACKERS, check_tracker, open_tracker
 
@@ -72,6 +75,21 @@ def test_wandb_offline_goes_on_under_the_same_name(tmp_path: Path) -> None:
     while not all(b"final/go_mcts:num_runs=40" in path.read_bytes() for path in written):
         assert time.monotonic() < limit, "its own process has not written the values"
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_files_of_wandb_beside_a_remote_run_go_at_its_end_unless_they_are_all_there_is(
+    offline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wandb = MagicMock()
+    wandb.init.return_value = MagicMock(id="one", offline=offline)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(trackers, "_stored_id", lambda *_: "one")
+    tracker = open_tracker("wandb", "s3://bucket/run", SETTINGS)
+    assert tracker is not None and len(list(tmp_path.glob("kibitz-wandb-*"))) == 1
+    tracker.close(failed=False)
+    assert len(list(tmp_path.glob("kibitz-wandb-*"))) == offline
 
 
 @pytest.mark.parametrize("tracker", CLIENTS)

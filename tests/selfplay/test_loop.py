@@ -21,6 +21,7 @@ from search.tournament.matches import Matches
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.recorded import first_difference
+from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, run, tiny_config
@@ -59,17 +60,22 @@ def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
     assert set(steps.values()) == {1}, steps
 
 
-def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(finished: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(finished: Path, tmp_path: Path, known: bool) -> None:
     root = tmp_path / "resumed"
     shutil.copytree(finished, root)
     (root / "iterations/002/metrics.json").unlink()
     (root / "iterations/002/shards/00001.parquet").unlink()
     shutil.rmtree(root / "iterations/002/checkpoint")
+    before = (root / "metrics.jsonl").read_text().splitlines(keepends=True)
+    losses = [line for line in before if '"loss"' in line]
+    (root / "metrics.jsonl").write_text("".join(line for line in before if known or line != losses[-1]))
     run(tiny_config(str(root)), Chatty)
     lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
-    before = len((finished / "metrics.jsonl").read_text().splitlines())
-    steps = [line["step"] for line in lines[before:] if "loss" in line["values"]]
-    assert len(steps) == len(set(steps)) == 1
+    steps = [line["step"] for line in lines if "loss" in line["values"]]
+    assert steps == [json.loads(line)["step"] for line in losses], "also of what is trained again"
+    taken_up = [line["step"] for line in lines if "iteration" in line["values"]]
+    assert taken_up == [0, 1, 2, 2], "where an iteration began, and where the second command took up the run"
     assert [line["values"]["games_total"] for line in lines if "games_total" in line["values"]] == [
         *(8, 16, 24, 32, 40, 44, 52, 60, 64),  # the first command
         72,
@@ -294,6 +300,8 @@ def test_a_finished_run_can_be_made_longer_but_not_shorter(again: TrainConfig, f
     assert contents(Path(again.run.dir), "iterations/00[012]/**/*") == contents(finished, "iterations/00[012]/**/*")
     (last,) = Evaluation(longer, RunDirectory(longer.run.dir)).final()
     assert last is not None and last.settings["iteration"] == 3
+    assert len(json.loads((Path(again.run.dir) / "results/tournament.json").read_text())) == 2
+    assert read_run(again.run.dir).final == [last], "the page has what the terminal has"
 
 
 class Seeing(InProcess):

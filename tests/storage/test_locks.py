@@ -33,9 +33,9 @@ except locks.UserError as error:
 
 
 @contextmanager
-def driver(server: S3Server, uri: str) -> Iterator[subprocess.Popen]:
+def driver(server: S3Server, uri: str, program: str = HOLD) -> Iterator[subprocess.Popen]:
     """Another process that tries to take the lock and, if it can, holds it."""
-    command, output = [sys.executable, "-c", HOLD, uri], subprocess.PIPE
+    command, output = [sys.executable, "-c", program, uri], subprocess.PIPE
     with subprocess.Popen(
         command, cwd=ROOT, env=environment_of(server), stdout=output, stderr=output, text=True
     ) as process:
@@ -96,6 +96,35 @@ def test_a_driver_that_was_stopped_until_another_took_over_ends_when_it_goes_on(
             first.send_signal(signal.SIGCONT)
             assert first.wait(20) == 128 + signal.SIGTERM
             assert first.stderr is not None and "another command has taken over" in first.stderr.read()
+
+
+STOP_AFTER_LOOKING = """
+import os, signal
+from cluster.files import storage
+listing = storage.list_names
+def stop(directory):
+    names = listing(directory)
+    storage.list_names = listing
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return names
+storage.list_names = stop
+"""
+
+
+def test_a_driver_that_slept_between_looking_and_renewing_ends_and_the_one_that_took_over_goes_on(
+    server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_known_dead", lambda holder: False)
+    with driver(server, uri, STOP_AFTER_LOOKING + HOLD) as first:
+        assert said(first) == "held\n"
+        time.sleep(4.5)  # it stops at its first renewal
+        with run_lock(uri):
+            [own] = storage.list_names(f"{uri}/.claims")
+            first.send_signal(signal.SIGCONT)
+            assert first.wait(20) == 128 + signal.SIGTERM
+            assert first.stderr is not None and "another command has taken over" in first.stderr.read()
+            time.sleep(1)
+            assert storage.list_names(f"{uri}/.claims") == [own]
 
 
 def test_of_two_drivers_that_start_together_one_gets_the_lock(server: S3Server, uri: str) -> None:
