@@ -36,7 +36,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from cluster.errors import UserError, WorkFailedError
+from cluster.errors import UserError, WorkFailedError, raised
 from cluster.sweeps import (
     Point,
     PointFailed,
@@ -69,7 +69,7 @@ def run(
     output_key: str = "run.dir",
     output_ending: str = "",
     sweep: Work[T] | None = None,
-    after_sweep: Callable[[str], None] = lambda output: None,
+    after_sweep: Callable[[str, Sequence[str]], None] = lambda output, points: None,
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
@@ -92,7 +92,8 @@ def run(
         output_ending: ending of a point's output, such as ``.json``; empty for directories.
         sweep: works on all points of a sweep together, unless the user chooses another launcher than ours; None for one
             after the other with ``work``.
-        after_sweep: called with the value of ``output_key`` when all points of a sweep have been tried.
+        after_sweep: called when all points of a sweep have been tried, with the value of ``output_key`` and the outputs
+            of the points that were tried in this process, failed or not.
     """
     let_threads_sleep()
     command = _Command(schema, work, sweep, output_key, output_ending)
@@ -114,7 +115,7 @@ def run(
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
             command.through(with_hydra(command.job))
             if output:
-                command.attempt(partial(after_sweep, output))
+                command.attempt(partial(after_sweep, output, command.outputs))
 
         try:
             command.attempt(whole, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
@@ -141,6 +142,8 @@ class _Command(Generic[T]):
         self._schema, self._work, self._sweep = schema, work, sweep
         self._output = output_key, output_ending
         self._show_traceback = os.environ.get(_FULL_ERROR) == "1"
+        self.outputs: list[str] = []
+        """Outputs of the points of a sweep so far."""
         self.codes: list[int] = []
         """Exit codes of what has failed."""
         self.terminated = False
@@ -182,7 +185,10 @@ class _Command(Generic[T]):
 
         def checked() -> Point[T]:
             _replace_mappings(composed, self._schema)
-            return Point(build(with_own_output(composed, *self._output), self._schema), swept())
+            with_output = with_own_output(composed, *self._output)
+            if in_sweep() and (output := OmegaConf.select(with_output, self._output[0], throw_on_missing=False)):
+                self.outputs.append(output)
+            return Point(build(with_output, self._schema), swept())
 
         return self.attempt(checked)
 
@@ -192,7 +198,7 @@ class _Command(Generic[T]):
         results = self.attempt(lambda: sweep(points))
         if isinstance(results, PointFailed):
             return [results] * len(points)
-        return [self.attempt(partial(_raised, result)) for result in results]
+        return [self.attempt(partial(raised, result)) for result in results]
 
     def job(self, composed: DictConfig) -> float | None:
         """Hydra's task function: one configuration, or one point of a sweep, perhaps in a process of its own."""
@@ -297,13 +303,6 @@ def _or_help(main: Callable[[], None]) -> None:
             raise
         sys.argv.append(f"{open_choice[1]}={open_choice[2].split()[0]}")
         main()
-
-
-def _raised(result: R | Exception) -> R:
-    """The result, unless it is what went wrong."""
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:

@@ -3,6 +3,9 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class UserError(ValueError):
@@ -54,3 +57,10 @@ def blaming_input() -> Iterator[None]:
         raise
     except (ValueError, OSError) as error:
         raise UserError(str(error)) from error
+
+
+def raised(result: T | Exception) -> T:
+    """The result, unless it is what went wrong."""
+    if isinstance(result, Exception):
+        raise result
+    return result

@@ -4,6 +4,7 @@ The same command resumes a run that was stopped, however, and says ``finished`` 
 """
 
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -46,12 +47,13 @@ def main(config: TrainConfig) -> float | None:
     return next((result.advantage for result in results), None)
 
 
-def compare(directory: str) -> None:
-    """Write a page about all the runs below the directory of a sweep."""
+def compare(directory: str, tried: Sequence[str] = ()) -> None:
+    """Write a page about all the runs below the directory of a sweep, and those of ``tried`` that never began."""
     runs = [f"{directory.rstrip('/')}/{name}" for name in storage.list_names(directory)]
     begun = [root for root in runs if storage.exists(f"{root}/{SETTINGS_FILE}")]
     if begun:
-        print(f"comparison: {write_comparison(begun, directory.rstrip('/') + '/comparison.html')}")
+        page = write_comparison(sorted({*begun, *tried}), directory.rstrip("/") + "/comparison.html")
+        print(f"comparison: {page}")
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:

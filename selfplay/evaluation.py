@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cluster.errors import UserError
+from cluster.errors import UserError, raised
 from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
@@ -150,7 +150,7 @@ class Evaluation:
                 progress.update(deals, shown)
                 figures.update(evaluator_decisions_per_second=shown["decisions/s"], evaluator_fill=shown["fill"])
 
-            results = dict(play_tournaments(tournaments, evaluate, show))
+            results = {index: raised(result) for index, result in play_tournaments(tournaments, evaluate, show)}
         metrics.log(iteration, {f"{name}{role}": value for name, value in figures.items()})
         return [results[index] for index in range(len(matches))]
 

@@ -43,8 +43,10 @@ class Workers(Protocol):
     def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
         """Train a network, or resume training it; its final metrics."""
 
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
-        """Play parts of tournaments, each with its matches, in whatever order they are finished."""
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        """Play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
 
     @property
     def lost_items(self) -> int:

@@ -53,8 +53,10 @@ class RayWorkers(Stages):
         )
         return dict(metrics)
 
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
-        """Play parts of tournaments, in whatever order they are finished."""
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        """Play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
         return play_parts(self, tasks, on_progress)
 
 

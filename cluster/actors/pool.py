@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import ray
@@ -163,26 +164,32 @@ class ActorPool(Generic[T]):
         call: Callable[[ActorHandle, T], Any],
         on_answers: Callable[[list[Any]], None] = lambda answers: None,
         name: Callable[[T], str] = str,
+        keep_going: bool = False,
     ) -> Iterator[tuple[T, Any]]:
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
+            items: asked for one at a time, as actors become free.
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
             on_answers: called about once a second with the last answers to ``ask`` of the actors that are at an item.
             name: what messages call an item.
+            keep_going: yield an item that fails with the exception in the place of its result, and do the others.
 
         Raises:
-            WorkFailedError: an item raised, its actor died ``max_attempts`` times, an actor cannot be constructed, or
-                the cluster has lost the driver's machine.
-            UserError: an item raised one.
+            WorkFailedError: an item raised or its actors died ``max_attempts`` times, unless ``keep_going``; an actor
+                cannot be constructed, or the cluster has lost the driver's machine.
+            UserError: an item raised one, unless ``keep_going``.
         """
-        waiting = deque(_Item(value) for value in items)
+        waiting, later = deque[_Item[T]](), map(_Item, items)
         try:
-            self._hand_out(waiting, call)
-            while waiting or any(worker.item for worker in self._workers):
+            self._hand_out(waiting, later, call)
+            while _more(waiting, later) or any(worker.item for worker in self._workers):
                 finished = self._finish(self._next_done(on_answers), waiting, name)
-                self._hand_out(waiting, call)  # before the caller takes its time over a result
+                for _, result in finished:
+                    if isinstance(result, Exception) and not keep_going:
+                        raise result
+                self._hand_out(waiting, later, call)  # before the caller takes its time over a result
                 yield from finished
         finally:
             for worker in self._workers:
@@ -202,10 +209,12 @@ class ActorPool(Generic[T]):
 
     # ---- handing out and taking back
 
-    def _hand_out(self, waiting: deque[_Item[T]], call: Callable[[ActorHandle, T], Any]) -> None:
+    def _hand_out(
+        self, waiting: deque[_Item[T]], later: Iterator[_Item[T]], call: Callable[[ActorHandle, T], Any]
+    ) -> None:
         """Give items to actors that are at nothing."""
         for worker in self._workers:
-            if waiting and worker.reference is None:
+            if worker.reference is None and _more(waiting, later):
                 item = waiting.popleft()
                 worker.set_to(call(worker.actor, item.value), item)
 
@@ -221,21 +230,22 @@ class ActorPool(Generic[T]):
                 return busy[done[0]]
 
     def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
-        """The item of a worker that is done, and its result; nothing where the worker has started, or has died."""
+        """The item of a worker that is done, and its result or why it has failed; nothing where the worker has started,
+        or has died over an item that is to be done again."""
         item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
         worker.set_to(None)
         try:
             result = ray.get(reference)
         except RayTaskError as error:
-            if item is None:
-                return []
-            raise _failure(name(item.value), error) from error
+            return [] if item is None else [(item.value, _failure(name(item.value), error))]
         except RayError as error:  # says that the actor or its machine has gone, and nothing about the item
-            if item is not None:
-                self._note_death(item, name(item.value), worker.killed_for or _reason(error))
+            failed = item and self._note_death(item, name(item.value), worker.killed_for or _reason(error))
+            if failed:
+                worker.deaths = 0  # the item is to blame
+            elif item:
                 waiting.appendleft(item)
             self._replace(worker, error)
-            return []
+            return [(item.value, failed)] if item and failed else []
         worker.started = True
         if item is None:
             return []
@@ -244,13 +254,14 @@ class ActorPool(Generic[T]):
         self._pace.slowest = max(self._pace.slowest, seconds)
         return [(item.value, result)]
 
-    def _note_death(self, item: _Item[T], name: str, reason: str) -> None:
-        """An actor has died over an item: it is to be done again, unless it has used its tries."""
+    def _note_death(self, item: _Item[T], name: str, reason: str) -> WorkFailedError | None:
+        """An actor has died over an item: it is to be done again, unless it has used its tries and so has failed."""
         item.deaths += 1
         if item.deaths >= self._max_attempts:
-            raise WorkFailedError(f"{name}: {item.deaths} actors died over it ({reason})")
+            return WorkFailedError(f"{name}: {item.deaths} actors died over it ({reason})")
         log.warning("%s: its actor died (%s); doing it again", name, reason)
         self.lost_items += 1
+        return None
 
     def _replace(self, worker: _Worker[T], error: RayError) -> None:
         """Put a new actor in the place of a dead one."""
@@ -305,6 +316,13 @@ class ActorPool(Generic[T]):
         return ""
 
 
+def _more(waiting: deque[_Item[T]], later: Iterator[_Item[T]]) -> bool:
+    """Whether an item waits, the next of those to come if no other does."""
+    if not waiting:
+        waiting.extend(islice(later, 1))
+    return bool(waiting)
+
+
 def _own_node_lives() -> bool:
     """Whether the cluster still counts the driver's machine; it starts no actor for a driver on a lost one."""
     own = ray.get_runtime_context().get_node_id()
@@ -327,8 +345,12 @@ def _reason(error: RayError) -> str:
 
 
 def _failure(name: str, error: RayTaskError) -> Exception:
-    """The exception to raise for an item that raised."""
+    """Why an item that raised has failed: the reason in one line, and the actor's traceback behind it."""
     cause = error.cause
     if isinstance(cause, UserError):  # it names what is to be mended, which is seldom the item
+        cause.__cause__ = error
         return cause
-    return WorkFailedError(f"{name}: {error}")
+    reason = (str(cause).splitlines() or [""])[0]
+    failed = WorkFailedError(f"{name}: {type(cause).__name__}: {reason}\n{error}")
+    failed.__cause__ = error
+    return failed

@@ -100,6 +100,7 @@ class Stages:
         call: Callable[[Any, T], Any],
         on_progress: OnProgress,
         label: Callable[[T], str] = str,
+        keep_going: bool = False,
     ) -> Iterator[tuple[T, Any]]:
         """Have a stage's actors do these, pass on how far they are, and record who did what when; see
         ``ActorPool.run``. ``label`` is what messages call an item."""
@@ -119,8 +120,8 @@ class Stages:
                 self._say_compiling()
             on_progress(so_far)
 
-        for item, result in pool.run(items, hand_out, add_up, label):
-            timeline.end(tracks[id(item)], label(item))
+        for item, result in pool.run(items, hand_out, add_up, label, keep_going):
+            timeline.end(tracks.pop(id(item)), label(item))  # another item may get its identity
             yield item, result
 
     @property

@@ -32,7 +32,7 @@ _UNUSED_SECONDS = 7 * 86400.0
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
-_QUERY = re.compile(r"^([^?]+://[^?]+?)(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
+_QUERY = re.compile(r"^([^?]+://[^?]+?)/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 """The options of a URI with names behind them."""
 
 
@@ -48,7 +48,7 @@ def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
 
     Raises ``UserError`` for a URI whose scheme is unknown or that lacks a slash.
     """
-    text = _QUERY.sub(r"\1\3\2", str(path))
+    text = _options_last(path)
     if not _URI.match(text):
         if _ONE_SLASH.match(text):
             raise UserError(f"{text}: a URI has two slashes behind its scheme; for a local directory write ./{text}")
@@ -64,16 +64,22 @@ def beside(path: str | Path, ending: str) -> str:
     """The path with ``ending`` behind its name, where a URI may go on with options."""
     if not is_remote(path):
         return f"{path}{ending}"
-    name, options, values = str(path).partition("?")
+    name, options, values = _options_last(path).partition("?")
     return f"{name.rstrip('/')}{ending}{options}{values}"
 
 
 def parent(path: str | Path) -> str:
     """The directory that a file lies in."""
-    if not is_remote(path):
+    if not _URI.match(str(path)):
         return str(Path(path).parent)
-    name, options, values = str(path).partition("?")
-    return f"{name.rpartition('/')[0]}{options}{values}"
+    name, options, values = _options_last(path).partition("?")
+    scheme, _, names = name.partition("://")
+    return f"{scheme}://{names.rpartition('/')[0] or '/'}{options}{values}"
+
+
+def _options_last(path: str | Path) -> str:
+    """A path or URI, its options behind all of its names."""
+    return _QUERY.sub(r"\1\3\2", str(path))
 
 
 @contextmanager

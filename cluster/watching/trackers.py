@@ -73,7 +73,7 @@ def open_tracker(tracker: str, directory: str, settings: Mapping[str, Any]) -> T
 def run_name(directory: str | Path) -> str:
     """What a run is called where there are several: the last part of its directory."""
     if storage.is_remote(directory):
-        return str(directory).partition("?")[0].rstrip("/").rpartition("/")[2]
+        return storage.beside(directory, "").partition("?")[0].rpartition("/")[2]
     return Path(storage.resolve(directory)[1]).resolve().name
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from games.game import Game
 from learner.config import EngineConfig
@@ -13,6 +13,9 @@ from search.players.engines import Engines
 from search.players.exploring import Exploring
 from search.players.player import Player
 from search.players.spec import PlayerSpec, labels, parse
+
+if TYPE_CHECKING:
+    from learner.model.architecture import Architecture
 
 
 def make_players(
@@ -94,13 +97,15 @@ def check_names(
         game.outcomes.utility(getattr(settings_of(spec, search or SearchConfig()), "utility", ""))
 
 
-def check_entrants(players: Sequence[str], game: Game, search: SearchConfig, checkpoint: str = "") -> None:
-    """``check_names``, and that every network they need is there and fits."""
+def check_entrants(
+    players: Sequence[str], game: Game, search: SearchConfig, checkpoint: str = ""
+) -> "list[Architecture]":
+    """``check_names``, and that every network they need is there and fits; what these networks are made of."""
     from learner.model.checkpoint import load_weights
 
     check_names(players, game, search=search)
-    for path in {spec.checkpoint for spec in _with_networks(players, checkpoint) if spec.checkpoint}:
-        load_weights(path, game)
+    paths = {spec.checkpoint for spec in _with_networks(players, checkpoint) if spec.checkpoint}
+    return [load_weights(path, game).arch for path in sorted(paths)]
 
 
 def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:

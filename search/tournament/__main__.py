@@ -3,6 +3,7 @@
 With ``--multirun`` all points of a sweep are played together, on one set of evaluators, and one table compares them.
 """
 
+import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -10,11 +11,12 @@ from dataclasses import asdict
 from rich.console import Console
 
 from cluster import cli
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, WorkFailedError, blaming_input
 from cluster.sweeps import Point
 from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
+from search.players.engines import check_cache
 from search.players.registry import check_entrants, checkpoint_record
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
@@ -62,19 +64,14 @@ class Tournaments:
                 else:
                     print(f"{point.config.out}: played before")
             except UserError as error:
-                results.append(UserError(f"{_name(point)}{error}"))
+                results.append(_failed(point, error))
         if missing:
             title = f"{len(missing)} tournaments" if len(points) > 1 else " against ".join(points[0].config.players)
             order = list(missing)
             with Progress(title, sum(one.deals for one in missing.values()), "deals") as progress:
                 evaluate = self._workers(points[order[0]].config)
                 for place, result in play_tournaments(list(missing.values()), evaluate, progress.update):
-                    point = points[order[place]]
-                    results[order[place]] = result
-                    if point.config.out:
-                        write_result(point.config.out, result)
-                    if point.overrides:
-                        print(f"{_name(point)}{signed(result.advantage)}", flush=True)
+                    results[order[place]] = _kept(points[order[place]], result)
         return [result for result in results if result is not None]
 
     def _workers(self, config: TournamentConfig) -> Evaluate:
@@ -89,7 +86,7 @@ def _checked(point: Point[TournamentConfig]) -> Tournament:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         seatings(len(config.players), game.num_players)
-        check_entrants(config.players, game, config.search, config.checkpoint)
+        networks = check_entrants(config.players, game, config.search, config.checkpoint)
     check_out(config.out)
     engine = config.engine
     if config.cluster.place != "process":
@@ -108,9 +105,38 @@ def _checked(point: Point[TournamentConfig]) -> Tournament:
         "overrides": point.overrides,
     }
     settings = EvaluatorSettings(config.game, config.search, engine, config.table_size)
-    return Tournament(
+    tournament = Tournament(
         settings, tuple(config.players), config.checkpoint, config.deals, config.seed, config.deals_per_task, record
     )
+    with blaming_input():
+        histories = tournament.matches_at_once() * game.num_players
+        for arch in networks:
+            check_cache(arch, engine, histories, f"table_size={config.table_size}")
+    return tournament
+
+
+def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) -> TournamentResult | Exception:
+    """The result of a point, in its file from now on, or what is wrong with it."""
+    if isinstance(result, Exception):
+        return _failed(point, result)
+    if point.config.out:
+        write_result(point.config.out, result)
+    if point.overrides:
+        print(f"{_name(point)}{signed(result.advantage)}", flush=True)
+    return result
+
+
+def _failed(point: Point[TournamentConfig], error: Exception) -> Exception:
+    """What is wrong with a point of a sweep, in a line that names it, with the traceback behind that of a bug."""
+    if not point.overrides:
+        return error
+    if isinstance(error, UserError):
+        return UserError(f"{_name(point)}{error}")
+    if isinstance(error, WorkFailedError):
+        return WorkFailedError(f"{_name(point)}{error}")
+    failed = WorkFailedError(f"{_name(point)}{' '.join(repr(error).split())}")
+    failed.add_note("".join(traceback.format_exception(error)).rstrip())
+    return failed
 
 
 def _name(point: Point[TournamentConfig]) -> str:

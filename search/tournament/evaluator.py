@@ -1,5 +1,7 @@
 """Part of a tournament as a unit of work: what an evaluator actor does, without Ray."""
 
+import gc
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -75,11 +77,19 @@ class Evaluator:
         finally:  # whoever asks next has counted this task already
             self._deals = self._decisions = 0
 
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
-        """Play tasks one after the other, in this process."""
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        """Play tasks one after the other, in this process; one that fails comes with what it raised."""
         self._on_progress = on_progress
         for task in tasks:
-            yield task, self.play(task)
+            try:
+                played: Matches | Exception = self.play(task)
+            except Exception as error:
+                played = error
+                traceback.clear_frames(error.__traceback__)  # else it keeps tables and networks, which fill a GPU
+                gc.collect()
+            yield task, played
 
     def progress(self) -> dict[str, float]:
         """Deals that have ended and decisions taken so far in the task under way, and 1 while kernels compile; asked

@@ -16,8 +16,8 @@ from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import Matches, merge, seatings
 from search.tournament.result import TournamentResult, summarize
 
-Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches]]]
-"""Plays parts of tournaments, each with its matches, in whatever order they are finished."""
+Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches | Exception]]]
+"""Plays parts of tournaments, each with its matches or why it has failed, in whatever order they are finished."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class Tournament:
             for first, end in pairwise(ends)
         ]
 
+    def matches_at_once(self) -> int:
+        """Most matches that are under way at one table."""
+        deals = max(task.count for task in self.tasks(0))
+        return min(self.settings.table_size, deals * len(seatings(len(self.players), self.game().num_players)))
+
     def result(self, parts: Sequence[Matches]) -> TournamentResult:
         """What its parts come to together."""
         matches = merge(parts, 0, self.deals)
@@ -61,17 +66,20 @@ def play_tournaments(
     tournaments: Sequence[Tournament],
     evaluate: Evaluate,
     show: Callable[[float, Mapping[str, float]], None] = lambda deals, figures: None,
-) -> Iterator[tuple[int, TournamentResult]]:
+) -> Iterator[tuple[int, TournamentResult | Exception]]:
     """Play all of these from one queue of parts, so that nobody waits while one of them has deals left.
+
+    One of which a part fails has failed; what is left of it is not played, and the others are.
 
     Args:
         show: called now and then with the deals played so far and figures about them: ``decisions``, ``decisions/s``
             and ``fill``, the share of the tables' places at which a match was going on.
 
     Yields:
-        Number of a tournament and its result, as soon as its last part has been played.
+        Number of a tournament and its result as soon as its last part has been played, or why it has failed.
     """
     queues = [tournament.tasks(match) for match, tournament in enumerate(tournaments)]
+    failed: set[int] = set()
     parts: dict[int, list[Matches]] = defaultdict(list)
     deals, decisions, fill, began = 0, 0, 0.0, time.monotonic()
 
@@ -81,7 +89,12 @@ def play_tournaments(
         figures = {"decisions": decided, "decisions/s": rate, "fill": fill / max(deals, 1)}
         show(deals + under_way.get("deals", 0), figures)
 
-    for task, matches in evaluate([task for queue in queues for task in queue], tell):
+    for task, matches in evaluate((task for queue in queues for task in queue if task.match not in failed), tell):
+        if isinstance(matches, Exception):
+            if task.match not in failed:
+                failed.add(task.match)
+                yield task.match, matches
+            continue
         parts[task.match].append(matches)
         deals += len(matches.points)
         decisions += int(matches.decisions.sum())

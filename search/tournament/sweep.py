@@ -36,8 +36,9 @@ class SweptPoint:
     result: TournamentResult
 
 
-def report_sweep(directory: str) -> None:
-    """Print one table over all the points whose results lie in ``directory``, and draw the heat map."""
+def report_sweep(directory: str, tried: Sequence[str] = ()) -> None:
+    """Print one table over all the points whose results lie in ``directory``, those of earlier commands too, and draw
+    the heat map."""
     points = read_points(directory)
     if not points:
         return

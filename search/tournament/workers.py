@@ -44,6 +44,6 @@ def evaluators(cluster: ClusterConfig) -> "Stage":
 
 def play_parts(
     stages: "Stages", tasks: Iterable[DealsTask], on_progress: OnProgress
-) -> Iterator[tuple[DealsTask, Matches]]:
-    """Have evaluators play parts of tournaments, in whatever order they are finished."""
-    return stages.run(EVALUATE, tasks, lambda actor, task: actor.play.remote(task), on_progress)
+) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+    """Have evaluators play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
+    return stages.run(EVALUATE, tasks, lambda actor, task: actor.play.remote(task), on_progress, keep_going=True)

@@ -50,12 +50,27 @@ def together(points):
     print("together:", *(point.overrides for point in points))
     return [UserError("count=13 is unlucky") if point.config.count == 13 else 1.0 for point in points]
 
-if __name__ == "__main__":
+def main():
     if "TOGETHER" in os.environ:
-        after = lambda output: print("after", output)
+        after = lambda output, points: print("after", output, len(points))
         run("app", App, work, config_module="app_conf", output_ending=".json", sweep=together, after_sweep=after)
     run("app", App, work, config_module="app_conf")
 """
+
+SWEEPER = """
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper, BasicSweeperConf
+from hydra.core.config_store import ConfigStore
+
+class Told(BasicSweeper):
+    def sweep(self, arguments):
+        batches = super().sweep(arguments)
+        print("told", [job.return_value for batch in batches for job in batch])
+        return batches
+
+node = BasicSweeperConf(_target_="hydra_plugins.told.Told")
+ConfigStore.instance().store(group="hydra/sweeper", name="told", node=node)
+"""
+"""A sweeper that prints what it is told about its points."""
 
 CONF = {
     "app.yaml": "defaults:\n  - optim: adam\n  - _self_\n  - experiment: ???\n"
@@ -73,7 +88,8 @@ CONF = {
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("program")
-    (root / "app.py").write_text(APP)
+    (root / "app_work.py").write_text(APP)  # launchers find its classes by name in other processes
+    (root / "app.py").write_text("from app_work import main\n\nmain()\n")
     (root / "app_conf").mkdir()
     (root / "app_conf/__init__.py").touch()
     for name, text in CONF.items():
@@ -90,7 +106,7 @@ def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subpr
 
 
 def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(program), str(Path(__file__).parents[2])])
+    path = os.pathsep.join([str(program), str(cwd), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
         cwd=cwd,
@@ -201,7 +217,7 @@ def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Pa
     result = call(program, tmp_path, *sweep, TOGETHER="1")
     assert result.returncode == 2
     points = [{"count": str(count), "optim.lr": "1"} for count in (2, 13, 4)]
-    assert result.stdout.splitlines() == [f"together: {' '.join(map(str, points))}", "after out"]
+    assert result.stdout.splitlines() == [f"together: {' '.join(map(str, points))}", "after out 6"]
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert errors.count("error: configuration: optim.lr=-1.0 must be above 0") == 3
     assert errors.count("error: count=13 is unlucky") == 1 and len(errors) == 4
@@ -212,6 +228,28 @@ def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Pa
     assert alone.returncode == 0 and alone.stdout.startswith("lr=0.5 count=3 dir=x ")
     basic = call(program, tmp_path, "-m", "run.dir=out", "count=2,4", "hydra/launcher=basic", TOGETHER="1")
     assert basic.returncode == 0 and basic.stdout.count("together: ") == 2
+
+
+def test_a_failed_points_own_exit_code_comes_through_the_joblib_launcher(program: Path, tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    unlucky, bug = (13, 2, "error: count=13 is unlucky"), (14, 1, "RuntimeError('a bug')")
+    for (count, code, words), settings in ((unlucky, {}), (unlucky, {"TOGETHER": "1"}), (bug, {})):
+        sweep = ("-m", "run.dir=out", f"count=2,{count},4", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+        result = call(program, tmp_path, *sweep, **settings)
+        assert (result.returncode, words in result.stderr) == (code, True), result.stderr
+
+
+@pytest.mark.parametrize("launcher", ["basic", "together", "joblib"])
+def test_what_the_task_returns_reaches_the_sweeper(program: Path, tmp_path: Path, launcher: str) -> None:
+    if launcher == "joblib":
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins/told.py").write_text(SWEEPER)
+    chosen = ("hydra/sweeper=told", f"hydra/launcher={launcher}")
+    settings = {"TOGETHER": "1"} if launcher == "together" else {}
+    result = call(program, tmp_path, "-m", "run.dir=out", "optim.lr=1,0.25", *chosen, **settings)
+    expected = [1.0, 1.0] if launcher == "together" else [1.0, 0.25]
+    assert result.returncode == 0 and f"told {expected}" in result.stdout, result.stderr
 
 
 def test_a_failed_point_travels_between_processes() -> None:

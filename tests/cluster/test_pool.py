@@ -97,6 +97,24 @@ def test_bad_input_found_by_an_actor_stays_bad_input(tmp_path: Path) -> None:
         list(workers.run([14], square))
 
 
+def test_where_work_keeps_going_an_item_that_fails_comes_with_why(tmp_path: Path) -> None:
+    with pool(tmp_path, kill_at={5: 100, 6: 100}, size=1, max_attempts=2) as workers:
+        results = dict(workers.run([13, 14, 5, 6, 3], square, keep_going=True))
+        assert results.pop(3) == 9
+        assert {number for number, why in results.items() if isinstance(why, WorkFailedError)} == {13, 5, 6}
+        assert isinstance(results[14], UserError)
+        assert str(results[13]).startswith("13: RuntimeError: unlucky\n") and "5: 2 actors died" in str(results[5])
+        assert list(workers.run([4], square)) == [(4, 16)]
+
+
+def test_items_are_asked_for_as_actors_become_free(tmp_path: Path) -> None:
+    done = [-1]
+    with pool(tmp_path, size=1) as workers:
+        for number, _ in workers.run((number for number in range(10) if max(done) < 3), square):
+            done.append(number)
+    assert 3 <= max(done) <= 5, "one is under way, and one waits"
+
+
 def test_an_actor_that_cannot_be_constructed_ends_the_work(tmp_path: Path) -> None:
     actor = Squarer.options(**actor_options(cpus=0.5))
     broken: ActorPool[int] = ActorPool(lambda index: actor.remote({}, str(tmp_path), cannot_start=True), 1)

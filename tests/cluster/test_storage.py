@@ -195,7 +195,18 @@ def test_names_may_stand_behind_the_options_of_a_uri() -> None:
         assert storage.resolve(uri)[1] == f"bucket/run{names}"
     assert storage.beside(f"s3://bucket/run/{options}", ".partial") == f"s3://bucket/run.partial{options}"
     assert storage.parent(f"s3://bucket/run/x.json{options}") == f"s3://bucket/run{options}"
+    assert storage.beside(f"s3://bucket/run{options}/it/0", ".partial") == f"s3://bucket/run/it/0.partial{options}"
+    assert storage.parent(f"s3://bucket/run{options}/it/x.json") == f"s3://bucket/run/it{options}"
+    assert storage.parent(f"s3://bucket/run/{options}/x.json") == f"s3://bucket/run{options}"
     assert storage.beside("what?/run", ".partial") == "what?/run.partial"
+
+
+def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
+    uri = f"file://{tmp_path}/new/x.json"
+    assert storage.parent(uri) == f"file://{tmp_path}/new" and storage.parent("file:///x.json") == "file:///"
+    storage.check_writable(storage.parent(uri))
+    storage.write_json_atomic(uri, [1])
+    assert storage.read_json(tmp_path / "new/x.json") == [1]
 
 
 def test_where_nothing_can_be_written_is_said_before_any_work(tmp_path: Path) -> None:

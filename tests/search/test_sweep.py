@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cluster.errors import UserError
+from cluster.errors import UserError, raised
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig
@@ -116,6 +116,58 @@ def test_a_bad_point_ends_in_one_line_and_code_2(arguments: tuple[str, ...], mes
     assert "Traceback" not in done.stderr
 
 
+BREAKING = """
+from search.players.kinds import PlayerKind
+from search.players.random_player import RandomPlayer
+
+class Breaking(RandomPlayer):
+    def act(self, turns):
+        raise RuntimeError("out of luck")
+
+BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
+"""
+
+
+@pytest.mark.parametrize("place", [(), ("cluster=local", "cluster.evaluators=1", "cluster.num_gpus=0")])
+def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_played(
+    place: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_plugin.py").write_text(BREAKING)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    players = "players=['broken_plugin:BREAKING',random],[hearts_rules,random]"
+    done = sweep(tmp_path / "out", players, "seed=1,2", *place)
+    assert done.returncode == 1, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 2 and all("broken_plugin:BREAKING" in line and "out of luck" in line for line in errors)
+    assert "in act" in done.stderr, "the traceback names the line"
+    assert len(list((tmp_path / "out").glob("*.json"))) == 2 and done.stdout.count("hearts_rules,random], seed=") == 2
+
+
+def test_a_cache_too_small_for_a_tournament_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    done = sweep(tmp_path, "engine.cache_mb=1,64", "players=[argmax_val,random]", "deals=1", "deals_per_task=1")
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2 and len(errors) == 1 and "Traceback" not in done.stderr
+    assert errors[0].startswith("error: engine.cache_mb=1: table_size=256: keys and values of 56 histories may take")
+    assert len(list(tmp_path.glob("*.json"))) == 1
+
+
+def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
+    one = Tournament(settings, ("hearts_rules", "random"), "", deals=4, seed=1, deals_per_task=1)
+    tried, play = list[tuple[int, int]](), Evaluator.play
+
+    def broken(self: Evaluator, task: DealsTask) -> Matches:
+        tried.append((task.match, task.first))
+        if task.match == 0 and task.first == 1:
+            raise RuntimeError("broken")
+        return play(self, task)
+
+    monkeypatch.setattr(Evaluator, "play", broken)
+    results = dict(play_tournaments([one, replace(one, seed=2)], Evaluator().evaluate))
+    assert tried == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
+    assert isinstance(results[0], RuntimeError) and isinstance(results[1], TournamentResult)
+
+
 def test_a_sweep_needs_a_directory_for_its_results() -> None:
     line = [sys.executable, "-m", "search.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60)
@@ -148,12 +200,14 @@ def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:
     two = replace(one, players=("random", "hearts_rules"), deals=2)
     order: list[int] = []
 
-    def backwards(tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+    def backwards(
+        tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for task, matches in Evaluator().evaluate(reversed([*tasks]), on_progress):
             order.append(task.match)
             yield task, matches
 
-    results = dict(play_tournaments([one, two], backwards))
+    results = {index: raised(result) for index, result in play_tournaments([one, two], backwards)}
     assert order == [1, 0, 0, 0]
     assert results[0].by_deal["hearts_rules"][:2] == results[1].by_deal["hearts_rules"]
 
@@ -167,7 +221,7 @@ def test_a_result_counts_for_a_tournament_only_if_its_engine_answers_alike(
     one = Tournament(
         settings, ("hearts_rules", "random"), "", deals=1, seed=1, deals_per_task=0, record={"engine": asdict(engine)}
     )
-    write_result(path := str(tmp_path / "result.json"), dict(play_tournaments([one], Evaluator().evaluate))[0])
+    write_result(path := str(tmp_path / "result.json"), raised(dict(play_tournaments([one], Evaluator().evaluate))[0]))
     other = replace(one, record={"engine": asdict(replace(engine, **setting))})
     if refused:
         with pytest.raises(UserError, match=r"result\.json: holds a tournament with engine\.mask_outcomes=False"):

@@ -71,7 +71,9 @@ class InProcess:
         on_progress(learner.progress() or metrics)
         return metrics
 
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for task in tasks:
             self.evaluated.append(task)
             yield from self._evaluator.evaluate([task], on_progress)

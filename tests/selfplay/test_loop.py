@@ -307,7 +307,9 @@ def test_a_finished_run_can_be_made_longer_but_not_shorter(again: TrainConfig, f
 class Seeing(InProcess):
     """Workers whose second entrants look at hidden cards."""
 
-    def evaluate(self, tasks: Iterable[DealsTask], on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for task, matches in super().evaluate(tasks, on_progress):
             yield task, replace(matches, sees_hidden=(False, True))
 

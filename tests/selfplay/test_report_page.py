@@ -17,6 +17,7 @@ import pytest
 
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
+from selfplay.__main__ import compare
 from selfplay.config import InitialConfig, TrainConfig
 from selfplay.loop import Loop
 from selfplay.report.__main__ import main
@@ -218,6 +219,14 @@ def test_a_comparison_has_every_run_also_those_that_failed(run: Path, finished: 
     assert "<td>learner.learning_rate</td><td>0.25</td><td>0.001</td>" in text and "3 runs" in text
     assert "under way, or stopped" in text and "cannot be read" in text and "failed: no run lies there" in text
     assert "copy: argmax_val against random" in text and "hearts: argmax_val against random" in text
+
+
+def test_the_page_of_a_sweep_has_a_line_for_a_point_without_a_directory(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "sweep").mkdir()
+    shutil.copytree(finished, tmp_path / "sweep/begun")
+    compare(f"{tmp_path}/sweep/", [f"{tmp_path}/sweep/begun", f"{tmp_path}/sweep/refused"])
+    text = text_of(f"{tmp_path}/sweep/comparison.html")
+    assert "2 runs" in text and "refused" in text and "cannot be read" in text
 
 
 # ---- in a browser

@@ -115,6 +115,24 @@ def test_commands_take_uris(
     assert call(monkeypatch, *values) == 0, capsys.readouterr().err
 
 
+def test_a_run_and_a_sweep_whose_uri_carries_options_lie_in_their_directories(
+    server: S3Server, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    options, place = f"?scheme=http&endpoint_override={server.address}", uri.removeprefix(f"s3://{BUCKET}/")
+    before = set(server.keys())
+    config = tiny_config(f"{uri}/run{options}")
+    config.selfplay.iterations, config.learner.checkpoint_every_steps = 0, 2
+    config.evaluation.curve, config.evaluation.final = [], []
+    run(config)
+    assert storage.is_published(f"{uri}/run/iterations/000/checkpoint{options}")
+    played = ("players=[hearts_rules,random]", "deals=1", "seed=1,2", f"out='{uri}/sweep{options}'")
+    assert call(monkeypatch, "search.tournament", "--multirun", *played) == 0
+    assert storage.list_names(f"{uri}/sweep{options}") == ["seed=1.json", "seed=2.json"]
+    outside = [key for key in {*server.keys()} - before if not key.startswith((f"{place}/run/", f"{place}/sweep/"))]
+    assert set(outside) <= {f"{place}/", f"{place}/run", f"{place}/sweep"}, outside
+
+
 def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     remote = finished[1]
     assert verify.main([f"{remote}/"]) == 0
