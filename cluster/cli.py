@@ -115,7 +115,7 @@ def run(
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
             command.through(with_hydra(command.job))
             if output:
-                command.attempt(partial(after_sweep, output, command.outputs))
+                command.attempt(partial(after_sweep, output.removesuffix(output_ending), command.outputs))
 
         try:
             command.attempt(whole, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
