@@ -130,6 +130,7 @@ def test_a_laptop_and_a_run_that_fits_are_well_and_left_as_they_were(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.chaos  # for its length
 def test_everything_that_is_wrong_with_a_laptop_is_named_at_once() -> None:
     arguments = ("experiment=hearts_demo", "run.dir=/proc/run", "cluster.learner_gpus=1", "cluster.generators=1")
     code, lines = doctor(*TINY, *arguments, "learner.min_rows=1000000", OMP_NUM_THREADS="2")

@@ -68,6 +68,7 @@ def connected() -> Iterator[None]:
         yield
 
 
+@pytest.mark.chaos  # for its length
 def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(connected: None, tmp_path: Path) -> None:
     with RayWorkers(CLUSTER, GENERATOR) as workers:
         workers.check()
