@@ -1,0 +1,163 @@
+"""What the rules of Skat tell of one seat's history: whose token comes next and of which kind, and where cards are.
+
+Seats are relative to the observer: left acts after it, right before it. Nothing here is strategy: every number can be
+read off the tokens seen so far.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from games.bits import mark
+from games.compiling import kernel
+from games.features import FeatureSet
+from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
+from games.skat.hidden import homes
+from games.skat.rules import PLAY
+from games.skat.values import NUM_BIDS
+from games.skat.view import CALLED, ENDED, stage_of
+
+_DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
+TOKEN_TYPES = (
+    "my place",
+    "card dealt to me",
+    "card I pick up",
+    "card I discard",
+    "card the soloist shows",
+    "card turned over at the end",
+    *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "right's")),
+    "end",
+)
+"""In the order of ``games.skat.view``'s stages, those of a seat's doing three times."""
+
+
+@kernel
+def next_types(views, types):
+    """Write the type of the next token of every view into ``int8[B]``."""
+    for i in range(len(views)):
+        view = views[i]
+        stage = stage_of(view)
+        if stage < CALLED:
+            types[i] = stage
+        elif stage == ENDED:
+            types[i] = CALLED + 3 * (ENDED - CALLED)
+        else:
+            types[i] = CALLED + 3 * (stage - CALLED) + (view["public"]["turn"] - view["seat"]) % 3
+
+
+@kernel
+def _hand(views, numbers):
+    for i in range(len(views)):
+        mark(views[i]["hand"], numbers[i])
+
+
+@kernel
+def _laid(views, numbers):
+    for i in range(len(views)):
+        mark(views[i]["laid"], numbers[i])
+
+
+@kernel
+def _open(views, numbers):
+    for i in range(len(views)):
+        shown = views[i]["public"]["shown"]
+        mark(views[i]["open"] & ~(shown[0] | shown[1] | shown[2]), numbers[i])
+
+
+@kernel
+def _gone(views, numbers):
+    for i in range(len(views)):
+        for seat in range(3):
+            mark(views[i]["public"]["shown"][seat], numbers[i])
+
+
+@kernel
+def _contract(views, numbers):
+    """Highest bid, soloist, choice, game and modifier."""
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        row[: public["bid"] + 1] = 1
+        if public["soloist"] >= 0:
+            row[NUM_BIDS + (public["soloist"] - views[i]["seat"]) % 3] = 1
+        row[NUM_BIDS + 3] = public["picked_up"]
+        if public["game"] >= 0:
+            row[NUM_BIDS + 4 + public["game"]] = 1
+        row[NUM_BIDS + 10 : NUM_BIDS + 10 + public["modifier"]] = 1
+
+
+@kernel
+def _trumps(views, numbers):
+    for i in range(len(views)):
+        if views[i]["public"]["game"] >= 0:
+            mark(SUIT_CARDS[views[i]["public"]["game"], TRUMP], numbers[i])
+
+
+@kernel
+def _trick(views, numbers):
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        mark(public["trick"], row)
+        if public["trick"] != 0:
+            row[NUM_CARDS + (public["winner"] - views[i]["seat"]) % 3] = 1
+            row[NUM_CARDS + 3 + public["led"]] = 1
+
+
+@kernel
+def _points(views, numbers):
+    """Card points and tricks of the soloist, then of the defenders, without what lies aside."""
+    for i in range(len(views)):
+        public = views[i]["public"]
+        if public["soloist"] < 0:
+            continue
+        for seat in range(3):
+            side = 0 if seat == public["soloist"] else 1
+            numbers[i, side, 120] += public["tricks"][seat]
+        soloists = public["taken"][public["soloist"]]
+        all_taken = public["taken"][0] | public["taken"][1] | public["taken"][2]
+        numbers[i, 0, : points_of(soloists)] = 1
+        numbers[i, 1, : points_of(all_taken & ~soloists)] = 1
+
+
+@kernel
+def _voids(views, numbers):
+    for i in range(len(views)):
+        view = views[i]
+        if view["public"]["phase"] != PLAY or view["due"] != 0:
+            continue
+        left, right, _ = homes(view)
+        for suit in range(5):
+            cards = SUIT_CARDS[view["public"]["game"], suit]
+            numbers[i, 0, suit] = left & cards == 0
+            numbers[i, 1, suit] = right & cards == 0
+
+
+def _set(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
+    """The feature set that a kernel fills in, given zeros."""
+
+    def encode(views: np.ndarray) -> np.ndarray:
+        numbers = np.zeros((len(views), *shape), np.uint8)
+        fill(views, numbers)
+        return numbers
+
+    return FeatureSet(description, shape, encode)
+
+
+FEATURES = {
+    "hand": _set(_hand, (NUM_CARDS,), "the cards I hold"),
+    "laid": _set(_laid, (NUM_CARDS,), "the cards I have discarded"),
+    "open": _set(_open, (NUM_CARDS,), "the cards of a soloist who plays open, as far as it still holds them"),
+    "gone": _set(_gone, (NUM_CARDS,), "the cards played so far"),
+    "contract": _set(
+        _contract,
+        (NUM_BIDS + 13,),
+        "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
+    ),
+    "trumps": _set(_trumps, (NUM_CARDS,), "the trumps of the game"),
+    "trick": _set(_trick, (NUM_CARDS + 8,), "the cards of this trick; who is winning it; the suit led, or trump"),
+    "points": _set(
+        _points,
+        (2, 121),
+        "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
+    ),
+    "voids": _set(_voids, (2, 5), "of each other seat: suits, trump the last, of which it can hold no unseen card"),
+}

@@ -1,0 +1,127 @@
+"""Where the cards can lie that one seat has not seen, and so whether its history could have happened."""
+
+import numpy as np
+
+from games.bits import count
+from games.compiling import kernel
+from games.game import Next
+from games.skat.cards import FIRST_SEAT, HAND_SIZE, NUM_CARDS
+from games.skat.legal import legal_tokens, mark_legal
+from games.skat.rules import OVER, is_revealed
+from games.skat.view import CALLED, ENDED, MODIFIED, OWN_PLACE, advance, next_of, own_legal, stage_of, unseen
+
+_ACTION = int(Next.ACTION)
+
+
+@kernel
+def room(view, seat):
+    """Cards another seat still holds, from the first lead on."""
+    return HAND_SIZE - count(view["public"]["shown"][seat])
+
+
+@kernel
+def room_aside(view):
+    """How many cards that nobody holds the observer does not know: the talon, or the discards of another soloist."""
+    public = view["public"]
+    return 0 if public["picked_up"] != 0 and public["soloist"] == view["seat"] else 2
+
+
+@kernel
+def homes(view):
+    """``(left, right, aside)``: sets of the unseen cards that may lie with the next seat, the one behind it, and aside.
+
+    Of the cards turned over at the end, in their order, those below the last that were not among them lie with a
+    defender, and those that were do not.
+    """
+    public, cards = view["public"], unseen(view)
+    left, right = (view["seat"] + 1) % 3, (view["seat"] + 2) % 3
+    at_left, at_right = cards & view["possible"][left], cards & view["possible"][right]
+    aside = cards & ~view["open"]
+    if public["phase"] == OVER and is_revealed(public) and view["turned"] != 0:
+        passed_over = cards & ~view["turned"] & ~view["open"]
+        if view["due"] > 0:
+            passed_over &= _up_to_highest(view["turned"])
+        aside &= ~passed_over
+        at_left &= ~(passed_over if left == public["soloist"] else view["turned"])
+        at_right &= ~(passed_over if right == public["soloist"] else view["turned"])
+    return at_left, at_right, aside
+
+
+@kernel
+def _up_to_highest(cards):
+    """All cards up to the highest of a set."""
+    filled = cards
+    for shift in (1, 2, 4, 8, 16):
+        filled |= filled >> shift
+    return filled
+
+
+@kernel
+def is_consistent(view):
+    """Whether some deal and some legal doings of the others give this history.
+
+    Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must be
+    divisible among hidden hands and talon: no set of them may be the only home of more cards than it has room for.
+    """
+    if view["ended"] != 0 or view["refuted"] != 0:
+        return False
+    public = view["public"]
+    if public["num_played"] == 0:
+        return True
+    cards = unseen(view)
+    at_left, at_right, aside = homes(view)
+    rooms_left, rooms_right = room(view, (view["seat"] + 1) % 3), room(view, (view["seat"] + 2) % 3)
+    for places in range(8):  # a set of them: bit 0 left, 1 right, 2 aside
+        at_home, rooms = cards, 0
+        if places & 1 != 0:
+            rooms += rooms_left
+        else:
+            at_home &= ~at_left
+        if places & 2 != 0:
+            rooms += rooms_right
+        else:
+            at_home &= ~at_right
+        if places & 4 != 0:
+            rooms += room_aside(view)
+        elif room_aside(view) > 0:
+            at_home &= ~aside
+        if count(at_home) > rooms:
+            return False
+    return True
+
+
+@kernel
+def mark_possible(view, scratch, row):
+    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False; ``scratch`` is a
+    view to try them in."""
+    stage = stage_of(view)
+    if stage == ENDED or not is_consistent(view):
+        return
+    if next_of(view) == _ACTION:  # what a seat may do by the rules it can always have done
+        mark_legal(own_legal(view), row)
+    elif stage >= CALLED and stage <= MODIFIED:
+        mark_legal(legal_tokens(view["public"], np.int64(0), np.int64(0)), row)
+    elif stage == OWN_PLACE:
+        row[FIRST_SEAT : FIRST_SEAT + 3] = True
+    else:
+        for card in range(NUM_CARDS):
+            scratch[0] = view
+            advance(scratch[0], np.int64(card))
+            row[card] = is_consistent(scratch[0])
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def consistent_batch(views, verdicts):
+    """Write ``is_consistent`` of every row into ``bool[B]``."""
+    for i in range(len(views)):
+        verdicts[i] = is_consistent(views[i])
+
+
+@kernel
+def possible_batch(views, scratch, possible):
+    """``mark_possible`` every row in ``bool[B, V]``, given all False; ``scratch`` is a view."""
+    for i in range(len(views)):
+        mark_possible(views[i], scratch, possible[i])

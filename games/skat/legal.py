@@ -1,0 +1,115 @@
+"""What the seat to act may do.
+
+Legal tokens are those from ``first`` on that a set of at most 62 names, and every bid from the token ``bids`` on: the
+65 calls alone would not fit into one set.
+"""
+
+import numpy as np
+
+from games.bits import count, mark, nth
+from games.compiling import kernel
+from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PASS, PICKUP, SUIT_CARDS
+from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY
+from games.skat.values import BIDS, null_value
+
+
+@kernel
+def legal_tokens(public, hand, laid):
+    """``(first, set, bids)``: legal tokens of the seat to act, which holds ``hand`` and, if it discards, has ``laid``
+    one card aside (sets): token ``first + n`` for every ``n`` of the set, and the bids from token ``bids`` on."""
+    phase = public["phase"]
+    if phase == AUCTION:
+        return _legal_calls(public)
+    first, tokens = np.int64(0), np.int64(0)
+    if phase == CHOICE:
+        first, tokens = np.int64(PICKUP), np.int64(0b11)
+    elif phase == DISCARD:
+        tokens = legal_discards(hand, laid)
+    elif phase == DECLARATION:
+        first, tokens = np.int64(FIRST_GAME), _legal_games(public)
+    elif phase == MODIFIER:
+        first, tokens = np.int64(FIRST_MODIFIER), _legal_modifiers(public)
+    elif phase == PLAY:
+        tokens = legal_plays(public, hand)
+    return first, tokens, np.int64(PICKUP)
+
+
+@kernel
+def _legal_calls(public):
+    """A bidder may pass or bid any higher value, so jump; a listener may hold or pass; forehand alone, 18 or pass."""
+    first, none = np.int64(PASS), np.int64(PICKUP)
+    if public["asked"] != 0:
+        return first, np.int64(0b11), none
+    if public["duel"] == 2:
+        return first, np.int64(0b101), none
+    return first, np.int64(0b1), np.int64(FIRST_BID + public["bid"] + 1)
+
+
+@kernel
+def legal_discards(hand, laid):
+    """The second discard has the higher index, so that a pair is one sequence: the first leaves a higher card."""
+    if laid != 0:
+        return hand & ~(laid | (laid - 1))
+    rest, highest = hand, np.int64(0)
+    while rest != 0:
+        highest = rest
+        rest &= rest - 1
+    return hand & ~highest
+
+
+@kernel
+def _legal_games(public):
+    """Trump games may be overbid; null is offered if one of its values reaches the bid."""
+    tokens = np.int64(0b11111)
+    if null_value(1 - public["picked_up"], OUVERT) >= BIDS[public["bid"]]:
+        tokens |= 1 << NULL
+    return tokens
+
+
+@kernel
+def _legal_modifiers(public):
+    """Null is plain or ouvert, whichever reaches the bid; hand games may be anything."""
+    if public["game"] != NULL:
+        return np.int64(0b1111)
+    plain = null_value(1 - public["picked_up"], 0) >= BIDS[public["bid"]]
+    return np.int64(0b1001) if plain else np.int64(0b1000)
+
+
+@kernel
+def legal_plays(public, hand):
+    """``int64`` set of the cards of ``hand`` that may be played: trumps, the jacks among them, are a suit to follow."""
+    if public["trick"] == 0:
+        return hand
+    following = hand & SUIT_CARDS[public["game"], public["led"]]
+    return following if following != 0 else hand
+
+
+@kernel
+def is_legal(legal, token):
+    """Whether a token is among what ``legal_tokens`` returned."""
+    first, tokens, bids = legal
+    if token >= bids and token < PICKUP:
+        return True
+    return token >= first and token < first + 62 and tokens >> (token - first) & 1 != 0
+
+
+@kernel
+def mark_legal(legal, row):
+    """Mark the tokens of ``legal_tokens`` in ``bool[V]``, given all False."""
+    first, tokens, bids = legal
+    mark(tokens, row[first:])
+    row[bids:PICKUP] = True
+
+
+@kernel
+def count_legal(legal):
+    """How many tokens ``legal_tokens`` returned."""
+    return count(legal[1]) + PICKUP - legal[2]
+
+
+@kernel
+def nth_legal(legal, n):
+    """The ``n``-th of the tokens of ``legal_tokens``, counted from 0."""
+    first, tokens, bids = legal
+    in_set = count(tokens)
+    return first + nth(tokens, n) if n < in_set else bids + n - in_set

@@ -1,0 +1,126 @@
+"""Every way a Skat deal can end: passed in, and each soloist's wins and losses (paper 001, section 6.2).
+
+The table comes from the scoring itself: every game, announcement and bid is judged with every result.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from games.compiling import kernel
+from games.outcomes import OutcomeTable
+from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT
+from games.skat.rules import OVER, score
+from games.skat.state import aside_of, twelve_of
+from games.skat.values import BIDS, judge, write_points
+from games.skat.view import played, twelve_seen
+
+_OFFSET = 1024  # makes points positive, so that three of them pack into twelve bits each
+
+_RESULTS = ((0, 0), (30, 3), (31, 3), (60, 3), (61, 3), (89, 3), (90, 3), (120, 10))
+"""Card points and tricks of the soloist on either side of every limit."""
+
+
+@kernel
+def key_of(points, observer):
+    """``int64`` that names the points of all seats (``int64[3]``) as ``observer`` sees them."""
+    key = np.int64(0)
+    for position in range(3):
+        key = key << 12 | (points[(observer + position) % 3] + _OFFSET)
+    return key
+
+
+@kernel
+def label_of(points, observer, keys):
+    """Label of the points of all seats (``int64[3]``) seen from ``observer``, -1 where no deal gives them; ``keys`` is
+    ``int64[K]`` ascending."""
+    key = key_of(points, observer)
+    label = np.searchsorted(keys, key)
+    return label if label < len(keys) and keys[label] == key else -1
+
+
+def game_results(trump_ouvert: bool = True) -> set[tuple[bool, int]]:
+    """Every ``(won, value)`` that a declared game can have.
+
+    Without trump ouvert the bids are left out as well that only its value makes possible; what is left is the paper's
+    count.
+    """
+    forms = [form for form in _forms() if trump_ouvert or form[0] == NULL or form[3] != OUVERT]
+    results, bids = set(), BIDS
+    if not trump_ouvert:
+        bids = np.array(sorted({value for _, value in _judged(forms, BIDS[:1])} & {int(bid) for bid in BIDS}))
+    for won, value in _judged(forms, bids):
+        results.add((won, value))
+    return results
+
+
+def _forms() -> list[tuple[int, int, int, int]]:
+    """``(game, matadors, hand, modifier)`` of every game that can be declared."""
+    forms = [(NULL, 0, hand, modifier) for hand in (0, 1) for modifier in (0, OUVERT)]
+    for game in range(GRAND + 1):
+        for matadors in range(1, int(NUM_TRUMPS[game]) + 1):
+            forms += [(game, matadors, 0, 0), *((game, matadors, 1, modifier) for modifier in range(4))]
+    return forms
+
+
+def _judged(forms: list[tuple[int, int, int, int]], bids: np.ndarray) -> set[tuple[bool, int]]:
+    """``(won, value)`` of every form with every result under every bid; null is not declared below the bid."""
+    found = set()
+    for (game, matadors, hand, modifier), (points, tricks), bid in product(forms, _RESULTS, bids):
+        won, value, overbid = judge(game, matadors, hand, modifier, points, tricks, 10 - tricks, int(bid))
+        if game != NULL or not overbid:
+            found.add((bool(won), int(value)))
+    return found
+
+
+def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.ndarray]:
+    """The outcome table of a scoring (an index of ``SCORINGS``), and the keys of its labels (``int64[K]``, ascending).
+
+    Utilities: ``relative``, the default, is equation 5: own points less the mean of the others', over 100. ``own`` is
+    one's own points, over 100.
+    """
+    points, keys = np.zeros(3, np.int64), []
+    keys.append(int(key_of(points, 0)))
+    for soloist, (won, value) in product(range(3), sorted(game_results(trump_ouvert))):
+        write_points(scoring, soloist, won, value, points)
+        keys.append(int(key_of(points, 0)))
+    ascending = np.unique(np.array(keys, np.int64))
+    table = np.stack([(ascending >> shift & 4095) - _OFFSET for shift in (24, 12, 0)], axis=1).astype(np.float32)
+    relative = (table[:, 0] - table[:, 1:].mean(axis=1)) / 100
+    return OutcomeTable(table, {"relative": relative, "own": table[:, 0] / 100}, "relative"), ascending
+
+
+def soloists(table: OutcomeTable) -> np.ndarray:
+    """``int64[K]``: who played alone, relative to the observer, -1 where everybody passed. The soloist of a win has the
+    most points, that of a loss the fewest, and either is at least 18 away from the others'."""
+    middle = np.median(table.points, axis=1, keepdims=True)
+    away = np.abs(table.points - middle)
+    return np.where(away.max(axis=1) == 0, -1, away.argmax(axis=1))
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def state_labels(states, keys, labels):
+    """Write the label seen from each seat of every row into ``int32[B, 3]``, -1 before the end."""
+    points = np.zeros(3, np.int64)
+    for i in range(len(states)):
+        public = states[i]["public"]
+        labels[i] = -1
+        if public["turn"] < 0:
+            score(public, twelve_of(states[i]), aside_of(states[i]), points)
+            for seat in range(3):
+                labels[i, seat] = label_of(points, seat, keys)
+
+
+@kernel
+def view_labels(views, keys, labels):
+    """Write the label seen by the observer of every row into ``int32[B]``, -1 before the end."""
+    points = np.zeros(3, np.int64)
+    for i in range(len(views)):
+        view = views[i]
+        labels[i] = -1
+        if view["public"]["phase"] == OVER and view["due"] == 0 and view["ended"] == 0:
+            score(view["public"], twelve_seen(view), ALL_CARDS & ~played(view), points)
+            labels[i] = label_of(points, view["seat"], keys)

@@ -1,0 +1,271 @@
+"""The true state of a deal: three hands, the talon, the public part, and the history every seat has seen."""
+
+import numpy as np
+
+from games.bits import count, lowest
+from games.compiling import kernel
+from games.rng import below, next_state, output
+from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, NUM_CARDS, OUVERT, ROW
+from games.skat.legal import count_legal, is_legal, legal_tokens, mark_legal, nth_legal
+from games.skat.rules import (
+    AUCTION,
+    CHOICE,
+    DECLARATION,
+    DISCARD,
+    MODIFIER,
+    OVER,
+    PUBLIC,
+    begin,
+    call,
+    choose,
+    declare,
+    is_revealed,
+    modify,
+    play_card,
+    result,
+    score,
+)
+
+STATE = np.dtype(
+    [
+        ("public", PUBLIC),
+        ("hands", np.int64, 3),  # cards each seat holds
+        ("dealt", np.int64, 3),  # cards each seat was dealt
+        ("talon", np.int64),  # the two cards that nobody was dealt
+        ("laid", np.int64),  # the soloist's discards
+        ("lengths", np.int64, 3),  # tokens in each history, eos included
+        ("tokens", np.uint8, (3, ROW)),  # history of every seat, eos behind its end
+    ]
+)
+
+
+@kernel
+def legal(state):
+    """What ``legal_tokens`` returns for the seat to act; empty when the deal is over."""
+    turn = state["public"]["turn"]
+    return legal_tokens(state["public"], state["hands"][max(turn, 0)], state["laid"])
+
+
+# ---- the deal ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(state, seed):
+    """Deal a new state: three hands and the talon follow from ``seed`` (``uint64``).
+
+    Card after card goes to a place with probability proportional to the room left in it: the distribution of a
+    shuffled deck, without a deck.
+    """
+    counter = seed
+    before_1, before_2, before_3 = 10, 20, 30
+    for card in range(NUM_CARDS):
+        counter = next_state(counter)
+        drawn = below(output(counter), NUM_CARDS - card)
+        place = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
+        before_1 -= int(place < 1)
+        before_2 -= int(place < 2)
+        before_3 -= int(place < 3)
+        if place < 3:
+            state["hands"][place] |= BIT[card]
+        else:
+            state["talon"] |= BIT[card]
+    _start(state)
+
+
+@kernel
+def deal_hands(state, hands):
+    """Deal given hands (``int64[3]`` disjoint sets of 10 cards); the two cards left are the talon."""
+    state["talon"] = ALL_CARDS
+    for seat in range(3):
+        state["hands"][seat] = hands[seat]
+        state["talon"] &= ~hands[seat]
+    _start(state)
+
+
+@kernel
+def _start(state):
+    for seat in range(3):
+        state["dealt"][seat] = state["hands"][seat]
+        _write(state, seat, FIRST_SEAT + seat)
+        _write_cards(state, seat, state["hands"][seat])
+    begin(state["public"])
+
+
+@kernel
+def _write(state, seat, token):
+    state["tokens"][seat, state["lengths"][seat]] = token
+    state["lengths"][seat] += 1
+
+
+@kernel
+def _write_all(state, token):
+    for seat in range(3):
+        _write(state, seat, token)
+
+
+@kernel
+def _write_cards(state, seat, cards):
+    while cards != 0:
+        _write(state, seat, lowest(cards))
+        cards &= cards - 1
+
+
+# ---- actions -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def act(state, token):
+    """The seat to act does ``token``; every history gains what its seat sees. Legality is not checked."""
+    public = state["public"]
+    phase = public["phase"]
+    if phase == DISCARD:
+        _discard(state, token)
+        return
+    _write_all(state, token)
+    if phase == AUCTION:
+        call(public, token)
+    elif phase == CHOICE:
+        choose(public, token)
+        if public["picked_up"] != 0:
+            _pick_up(state)
+    elif phase == DECLARATION:
+        declare(public, token)
+    elif phase == MODIFIER:
+        modify(public, token)
+        if public["modifier"] == OUVERT:
+            _show_hand(state)
+    else:
+        state["hands"][public["turn"]] &= ~BIT[token]
+        play_card(public, token)
+    if public["phase"] == OVER:
+        _finish(state)
+
+
+@kernel
+def _pick_up(state):
+    soloist = state["public"]["soloist"]
+    state["hands"][soloist] |= state["talon"]
+    _write_cards(state, soloist, state["talon"])
+
+
+@kernel
+def _discard(state, card):
+    """Only the soloist's own history gains it."""
+    public = state["public"]
+    soloist = public["soloist"]
+    state["hands"][soloist] &= ~BIT[card]
+    state["laid"] |= BIT[card]
+    _write(state, soloist, card)
+    if count(state["laid"]) == 2:
+        public["phase"] = DECLARATION
+
+
+@kernel
+def _show_hand(state):
+    soloist = state["public"]["soloist"]
+    for seat in range(3):
+        if seat != soloist:
+            _write_cards(state, seat, state["hands"][soloist])
+
+
+@kernel
+def _finish(state):
+    public = state["public"]
+    if is_revealed(public):
+        _reveal(state)
+    _write_all(state, EOS)
+
+
+@kernel
+def _reveal(state):
+    """Everybody sees what it has not seen of the soloist's hand and the talon, the two in one order."""
+    public = state["public"]
+    soloist = public["soloist"]
+    for seat in range(3):
+        cards = state["talon"]
+        if seat != soloist and public["modifier"] != OUVERT:
+            cards |= state["hands"][soloist]
+        _write_cards(state, seat, cards)
+
+
+# ---- the end -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def twelve_of(state):
+    """``int64`` set: the soloist's hand and the talon as dealt."""
+    return state["dealt"][state["public"]["soloist"]] | state["talon"]
+
+
+@kernel
+def aside_of(state):
+    """``int64`` set: the two cards that count for the soloist without being played."""
+    return state["laid"] if state["public"]["picked_up"] != 0 else state["talon"]
+
+
+@kernel
+def result_of(state):
+    """``rules.result`` of a finished deal that has a soloist."""
+    return result(state["public"], twelve_of(state), aside_of(state))
+
+
+@kernel
+def score_state(state, points):
+    """Write the points of the three seats (``int64[3]``) of a finished deal."""
+    score(state["public"], twelve_of(state), aside_of(state), points)
+
+
+@kernel
+def play_out(state, seed):
+    """Play on to the end, each action uniform over the legal ones, drawn from ``seed`` (``uint64``)."""
+    counter = seed
+    while state["public"]["turn"] >= 0:
+        counter = next_state(counter)
+        tokens = legal(state)
+        act(state, nth_legal(tokens, below(output(counter), count_legal(tokens))))
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal_batch(states, seeds):
+    """``deal`` every row."""
+    for i in range(len(states)):
+        deal(states[i], seeds[i])
+
+
+@kernel
+def legal_batch(states, tokens):
+    """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
+    for i in range(len(states)):
+        if states[i]["public"]["turn"] >= 0:
+            mark_legal(legal(states[i]), tokens[i])
+
+
+@kernel
+def act_batch(states, actions):
+    """Act in every row until one is illegal; returns its index, or -1. Rows that are over stay as they are."""
+    for i in range(len(states)):
+        if states[i]["public"]["turn"] < 0:
+            continue
+        if not is_legal(legal(states[i]), actions[i]):
+            return i
+        act(states[i], actions[i])
+    return -1
+
+
+@kernel
+def histories_batch(states, seats, tokens, lengths):
+    """Copy one seat's history of every row into ``tokens[B, L]`` and ``lengths[B]``."""
+    for i in range(len(states)):
+        seat = seats[i]
+        tokens[i] = states[i]["tokens"][seat, : tokens.shape[1]]
+        lengths[i] = states[i]["lengths"][seat]
+
+
+@kernel
+def play_out_batch(states, seeds):
+    """``play_out`` every row."""
+    for i in range(len(states)):
+        play_out(states[i], seeds[i])

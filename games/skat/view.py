@@ -1,0 +1,315 @@
+"""What one seat knows, rebuilt from its history alone, token by token.
+
+Seats are forehand, middlehand and rearhand, as in the true state: the first token tells the observer its own. Whether a
+history could have happened is judged exactly at every point: each observed play restricts what the rest of that seat's
+hand may be, and the cards never seen must fit into the hidden hands and the talon (Hall's condition).
+"""
+
+import numpy as np
+
+from games.bits import count
+from games.compiling import kernel
+from games.game import Next
+from games.skat.cards import (
+    ALL_CARDS,
+    BIT,
+    FIRST_SEAT,
+    HAND_SIZE,
+    NUM_CARDS,
+    NUM_PLAYS,
+    OUVERT,
+    ROW,
+    SUIT_CARDS,
+    SUIT_OF,
+)
+from games.skat.legal import is_legal, legal_discards, legal_plays, legal_tokens, mark_legal
+from games.skat.rules import (
+    AUCTION,
+    CHOICE,
+    DECLARATION,
+    DISCARD,
+    OVER,
+    PLAY,
+    PUBLIC,
+    begin,
+    call,
+    choose,
+    declare,
+    is_revealed,
+    modify,
+    play_card,
+)
+
+VIEW = np.dtype(
+    [
+        ("public", PUBLIC),
+        ("seat", np.int64),  # the observer's own
+        ("hand", np.int64),  # cards the observer holds
+        ("dealt", np.int64),  # cards it was dealt, as far as seen
+        ("talon", np.int64),  # cards it has picked up
+        ("laid", np.int64),  # cards it has discarded
+        ("open", np.int64),  # cards that the soloist has shown before the first trick
+        ("turned", np.int64),  # the soloist's cards turned over at the end
+        ("possible", np.int64, 3),  # cards each other seat may hold, meaningful once the own are dealt
+        ("due", np.int64),  # cards of a group that are still to come: talon and discards, shown or turned over
+        ("length", np.int64),  # tokens taken in
+        ("ended", np.int64),  # 1 after a token of a wrong kind, or a call or declaration that is not legal
+        ("refuted", np.int64),  # 1 once a card was seen that could not have come
+        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
+    ]
+)
+
+OWN_PLACE, DEALT, TALON, LAID, SHOWN, TURNED, CALLED, CHOSEN, DECLARED, MODIFIED, PLAYED, ENDED = range(12)
+"""What the next token of a history is: groups of cards, then what a seat does, then nothing."""
+
+_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
+
+
+@kernel
+def stage_of(view):
+    """What the next token is, one of ``OWN_PLACE`` ... ``ENDED``. It follows from trick and strength alone, so this
+    holds for impossible histories too; one that leaves the observer no card to play ends."""
+    phase, due = view["public"]["phase"], view["due"]
+    if view["ended"] != 0:
+        return ENDED
+    if view["length"] <= HAND_SIZE:
+        return OWN_PLACE if view["length"] == 0 else DEALT
+    if phase == DISCARD:
+        stage = TALON if due > 2 else LAID
+    elif phase == PLAY:
+        stage = SHOWN if due > 0 else PLAYED
+    elif phase == OVER:
+        stage = TURNED if due > 0 else ENDED
+    elif phase == AUCTION:
+        stage = CALLED
+    elif phase == CHOICE:
+        stage = CHOSEN
+    else:
+        stage = DECLARED if phase == DECLARATION else MODIFIED
+    own_card = stage == LAID or (stage == PLAYED and view["public"]["turn"] == view["seat"])
+    return ENDED if own_card and view["hand"] == 0 else stage
+
+
+@kernel
+def next_of(view):
+    """A ``Next``: what the next token of the history is."""
+    stage = stage_of(view)
+    if stage == ENDED:
+        return _END
+    if stage == LAID or (stage >= CALLED and view["public"]["turn"] == view["seat"]):
+        return _ACTION
+    return _OBSERVATION
+
+
+@kernel
+def own_legal(view):
+    """What ``legal_tokens`` returns for the observer, whose turn it must be. In an impossible history whose hand the
+    rules leave no card, every card of it."""
+    first, tokens, bids = legal_tokens(view["public"], view["hand"], view["laid"])
+    return first, view["hand"] if tokens == 0 else tokens, bids
+
+
+@kernel
+def advance(view, token):
+    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history; so does a call or a
+    declaration that the rules forbid, since nobody can tell how to go on from it. A card that cannot be is carried on:
+    the history is merely inconsistent from then on. At its end a view stays as it is."""
+    stage = stage_of(view)
+    if stage == ENDED:
+        return
+    if stage >= CALLED and stage <= MODIFIED:
+        right = is_legal(legal_tokens(view["public"], np.int64(0), np.int64(0)), token)
+    else:
+        first = np.int64(FIRST_SEAT if stage == OWN_PLACE else 0)
+        right = token >= first and token < first + (3 if stage == OWN_PLACE else NUM_CARDS)
+    if not right:
+        view["ended"] = 1
+        return
+    if stage >= CALLED and stage <= MODIFIED:
+        _see_announcement(view, stage, token)
+    elif stage == OWN_PLACE:
+        view["seat"] = token - FIRST_SEAT
+    elif not _see_card(view, stage, token):
+        view["refuted"] = 1
+    view["tokens"][view["length"]] = token
+    view["length"] += 1
+
+
+@kernel
+def _see_announcement(view, stage, token):
+    """A call, a choice or a declaration: legal, so it could have come; nobody's cards follow from it."""
+    public = view["public"]
+    if stage == CALLED:
+        call(public, token)
+    elif stage == CHOSEN:
+        choose(public, token)
+        if public["picked_up"] != 0:
+            if view["seat"] == public["soloist"]:
+                view["due"] = 4
+            else:  # what the soloist lays aside is seen by nobody else
+                public["phase"] = DECLARATION
+    elif stage == DECLARED:
+        declare(public, token)
+    else:
+        modify(public, token)
+        if public["modifier"] == OUVERT and view["seat"] != public["soloist"]:
+            view["due"] = HAND_SIZE
+
+
+# Each of these takes in a card, and returns whether it could have come.
+
+
+@kernel
+def _see_card(view, stage, card):
+    if stage == DEALT:
+        return _see_dealt(view, card)
+    if stage == PLAYED:
+        return _see_play(view, card)
+    view["due"] -= 1
+    if stage == TALON:
+        return _see_talon(view, card)
+    if stage == LAID:
+        return _see_laid(view, card)
+    if stage == SHOWN:
+        return _see_shown(view, card)
+    possible = unseen(view) & ~view["open"] & ~view["turned"] & BIT[card] != 0 and view["turned"] >> card == 0
+    view["turned"] |= BIT[card]
+    return possible
+
+
+@kernel
+def _comes_next(card, before, drawable, num_missing):
+    """Whether a card of ``drawable`` is above all of ``before`` and leaves ``num_missing`` higher ones to be drawn."""
+    return drawable & BIT[card] != 0 and before >> card == 0 and count(drawable >> card) > num_missing
+
+
+@kernel
+def _see_dealt(view, card):
+    dealt = view["dealt"]
+    possible = _comes_next(card, dealt, ALL_CARDS & ~dealt, HAND_SIZE - view["length"])
+    view["dealt"] = dealt | BIT[card]
+    view["hand"] = view["dealt"]
+    if view["length"] == HAND_SIZE:
+        view["possible"][:] = ALL_CARDS & ~view["dealt"]
+        begin(view["public"])
+    return possible
+
+
+@kernel
+def _see_talon(view, card):
+    talon = view["talon"]
+    possible = _comes_next(card, talon, ALL_CARDS & ~view["dealt"] & ~talon, view["due"] - 2)
+    view["talon"] = talon | BIT[card]
+    view["hand"] |= BIT[card]
+    for seat in range(3):
+        view["possible"][seat] &= ~BIT[card]
+    return possible
+
+
+@kernel
+def _see_laid(view, card):
+    possible = legal_discards(view["hand"], view["laid"]) & BIT[card] != 0
+    view["hand"] &= ~BIT[card]
+    view["laid"] |= BIT[card]
+    if view["due"] == 0:
+        view["public"]["phase"] = DECLARATION
+    return possible
+
+
+@kernel
+def _see_shown(view, card):
+    shown, soloist = view["open"], view["public"]["soloist"]
+    possible = _comes_next(card, shown, ALL_CARDS & ~view["dealt"] & ~shown, view["due"])
+    view["open"] = shown | BIT[card]
+    if view["due"] == 0:
+        for seat in range(3):
+            view["possible"][seat] &= ~view["open"]
+        view["possible"][soloist] = view["open"]
+    return possible
+
+
+@kernel
+def _see_play(view, card):
+    """Cards that were played are possible nowhere any more; who does not follow has none of the suit led."""
+    public, bit = view["public"], BIT[card]
+    turn, game = public["turn"], public["game"]
+    if turn == view["seat"]:
+        possible = legal_plays(public, view["hand"]) & bit != 0
+        view["hand"] &= ~bit
+    else:
+        possible = view["possible"][turn] & bit != 0
+        if public["trick"] != 0 and SUIT_OF[game, card] != public["led"]:
+            view["possible"][turn] &= ~SUIT_CARDS[game, public["led"]]
+        for seat in range(3):
+            view["possible"][seat] &= ~bit
+    play_card(public, card)
+    if is_revealed(public):
+        known = view["seat"] == public["soloist"] or public["modifier"] == OUVERT
+        view["due"] = 2 if known else 2 + HAND_SIZE - public["tricks"].sum()
+    return possible
+
+
+@kernel
+def played(view):
+    """``int64`` set of all cards played."""
+    shown = view["public"]["shown"]
+    return shown[0] | shown[1] | shown[2]
+
+
+@kernel
+def unseen(view):
+    """``int64`` set of the cards that lie in the hands of the others, or aside where the observer did not lay them."""
+    return ALL_CARDS & ~(view["hand"] | view["laid"] | played(view))
+
+
+@kernel
+def twelve_seen(view):
+    """``int64`` set: the soloist's hand and the talon as dealt, at the end of a history. Null needs none."""
+    public = view["public"]
+    soloist = public["soloist"]
+    if public["num_played"] == NUM_PLAYS:
+        return ALL_CARDS & ~(public["shown"][(soloist + 1) % 3] | public["shown"][(soloist + 2) % 3])
+    known = public["shown"][soloist] | view["turned"] | view["open"]
+    return known | view["hand"] if view["seat"] == soloist else known
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def replay_batch(views, tokens, lengths):
+    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
+    for i in range(len(views)):
+        for place in range(lengths[i]):
+            advance(views[i], np.int64(tokens[i, place]))
+
+
+@kernel
+def prefixes_batch(views, tokens):
+    """Views ``[B, T + 1]`` of every prefix of ``tokens`` (``[B, T]``); those of the empty one are there already."""
+    for i in range(len(views)):
+        for place in range(tokens.shape[1]):
+            views[i, place + 1] = views[i, place]
+            advance(views[i, place + 1], np.int64(tokens[i, place]))
+
+
+@kernel
+def advance_batch(views, tokens):
+    """``advance`` every row."""
+    for i in range(len(views)):
+        advance(views[i], tokens[i])
+
+
+@kernel
+def next_batch(views, following):
+    """Write ``next_of`` every row into ``int8[B]``."""
+    for i in range(len(views)):
+        following[i] = next_of(views[i])
+
+
+@kernel
+def own_legal_batch(views, legal):
+    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
+    for i in range(len(views)):
+        if next_of(views[i]) == _ACTION:
+            mark_legal(own_legal(views[i]), legal[i])

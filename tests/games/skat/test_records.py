@@ -1,0 +1,145 @@
+"""Real deals of the International Skat Server: ours agree with the server, and every kind of difference is noticed."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from games.skat.iss import FormatError, read, stream
+from games.skat.records import differences, main
+
+FILE = Path(__file__).parent / "iss_records.sgf"
+"""Names replaced. The last was timed out before discarding, and the server judged an empty hand."""
+LINES = FILE.read_text().splitlines()
+BY_ID = {read(line).id: line for line in LINES}
+PASSED = BY_ID["9"].split("MV")[0] + re.search(r"MV\[w \S+ ", BY_ID["9"])[0] + "1 p 2 p 0 p ]R[passed] ;)"
+
+
+@pytest.mark.parametrize("line", [*LINES[:-1], PASSED], ids=lambda line: read(line).id)
+def test_our_rules_agree_with_the_server(line: str) -> None:
+    assert differences(read(line)) == []
+
+
+def test_the_command_names_what_differs_and_counts(capsys) -> None:
+    assert main(["check", str(FILE)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "record 10330141 (line 11): the record breaks off between declaration and discards: there is no game to judge",
+        "11 records, 10 agree",
+    ]
+
+
+def test_a_file_that_agrees_exits_with_0(tmp_path, capsys) -> None:
+    path = tmp_path / "good.sgf"
+    path.write_text(f"{LINES[0]}\n\n{PASSED}\n")
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "2 records, 2 agree\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"{LINES[0]}\nhello\n", "line 2: not a record"),
+        ("(;GM[Go]MV[]R[] ;)", "line 1: not a record"),
+        (LINES[0].replace("HA.SK", "HA.HA"), "the deal is not the 32 cards"),
+        (LINES[0].replace("]R[d:2", "]R[x:2"), "neither 'passed' nor has a declarer"),
+        ("(" * 100_000, "longer than 65536 characters"),
+        ("\x00\xff\n", "line 1: not a record"),
+    ],
+)
+def test_bad_input_is_one_clear_line(text, says, tmp_path, capsys) -> None:
+    path = tmp_path / "bad.sgf"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert says in error and str(path) in error and error.count("\n") == 1
+
+
+def test_a_missing_file_is_one_clear_line(tmp_path, capsys) -> None:
+    assert main(["check", str(tmp_path / "none.sgf")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'none.sgf'}: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("record", "old", "new", "says"),
+    [
+        ("541932", "d:2 loss", "d:2 win", "end: the record says win, the replay loss"),
+        ("541932", "d:2", "d:1", "declarer: the record says 1, the replay 2"),
+        ("541932", "v:-54", "v:-50", "value: the record says -50, the replay -54"),
+        ("541932", "m:-2", "m:2", "matadors: the record says 2, the replay -2"),
+        ("541932", "p:59", "p:60", "card points: the record says 60, the replay 59"),
+        ("541932", "t:4", "t:5", "tricks: the record says 5, the replay 4"),
+        ("541932", "bidok", "overbid", "overbid: the record says overbid, the replay bidok"),
+        ("541932", "s:0", "s:1", "schneider: the record says 1, the replay 0"),
+        ("541932", "z:0", "z:1", "schwarz: the record says 1, the replay 0"),
+        ("541932", "2 18 0 p", "2 18 0 z", "move 3: 0 z means nothing here"),
+        ("541932", "2 18 0 p", "2 19 0 p", "move 2: 2 19 means nothing here"),
+        ("541932", "2 18 0 p", "0 18 2 p", "action 2: 18 by forehand, when it is the turn of rearhand"),
+        ("541932", "D.ST.H8", "D.ST.D9", "is not legal"),
+        ("541932", "w H8.CK", "w H8.CJ", "w H8.CJ means nothing here"),
+        ("541932", "1 S7 2 DA", "1 S9 2 DA", "action 23: S9 by middlehand is not legal"),
+        ("541932", "2 DA 2 HJ 0 SJ", "2 DA 0 SJ 2 HJ", "SJ by forehand, when it is the turn of rearhand"),
+        ("541932", " 1 DK 2 HT ", " 1 DK ", "breaks off after 29 cards"),
+        ("541932", " 2 HT ]", " 2 HT 0 HT ]", "when the deal is over"),
+        ("8650652", "2 36 1 p", "2 35 1 p", "35 by rearhand is not legal"),
+        ("25", "NOH", "NO", "1 NO means nothing here"),
+        ("9", "2 CH ", "2 C ", "move 5: 2 C means nothing here"),
+        ("1390253", "0 RE", "1 RE", "end: the record says win, the replay loss"),
+    ],
+)
+def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
+    assert old in BY_ID[record]
+    assert says in "; ".join(differences(read(BY_ID[record].replace(old, new, 1))))
+
+
+@pytest.mark.parametrize(
+    ("record", "old", "new"),
+    [
+        ("25", "NOH", "NHO"),
+        ("26496", "CHZ", "CHSZ"),
+        ("596891", "D 2 D9.DQ", "D.DQ.D9"),
+        ("1390253", "NO.HA.HQ", "NO.HA.HQ.CJ.DK.D7.C8.DA.DT.D9.SQ.DJ.D8"),
+        ("1039093", "1 SC ", "1 SC.HJ.C7 "),
+        ("8650652", "1 18 0 p 2 20 1 y 2 22 1 y 2 23 1 y 2 24 1 y 2 27 1 y 2 30 1 y", "1 18 0 p 2 30 1 y"),
+    ],
+)
+def test_other_ways_to_write_the_same_are_read(record, old, new) -> None:
+    assert old in BY_ID[record]
+    assert differences(read(BY_ID[record].replace(old, new, 1))) == []
+
+
+def test_a_game_cut_short_by_its_announcement_is_judged() -> None:
+    """Clubs ouvert with 11, lost in the first trick: 18 x 12, lost twice (reference, section 4)."""
+    hands = "C8.C9.CT.CQ.CK.CA.CJ.HJ.DJ.S7", "S8.S9.ST.SQ.SK.SA.H7.H8.H9.HT", "HQ.HK.HA.D7.D8.D9.DT.DQ.DK.DA"
+    moves = f"w {'.'.join(hands)}.C7.SJ 1 p 2 p 0 18 0 CO 0 S7 1 S8 2 HQ"
+    result = "d:0 loss v:-432 m:11 bidok p:2 t:0 s:0 z:0"
+    assert differences(read(f"(;GM[Skat]ID[1]MV[{moves} ]R[{result}] ;)")) == []
+
+
+def test_who_left_in_the_auction_has_played_nothing() -> None:
+    left = PASSED.replace("2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
+    assert differences(read(left)) == []
+    assert differences(read(left.replace("penalty", "win"))) != []
+
+
+def test_lines_are_streamed() -> None:
+    assert list(stream(io.StringIO("a\n\n b \n").readline)) == [(1, "a"), (3, "b")]
+    with pytest.raises(FormatError):
+        list(stream(io.StringIO("x" * 70_000).readline))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(LINES), st.lists(st.tuples(st.integers(0, 700), st.text("0123wpysCDGHNOSZ.?: ", max_size=2))))
+def test_damaged_records_are_judged_or_refused(line, damage) -> None:
+    """Nothing else comes out of a record than a verdict or the one error that names its line."""
+    for place, text in damage:
+        line = line[:place] + text + line[place + 1 :]
+    try:
+        found = differences(read(line))
+    except FormatError as error:
+        assert "not a record" in str(error)
+    else:
+        assert all(isinstance(text, str) for text in found)

@@ -1,0 +1,336 @@
+"""Skat: dealing, auction, announcements, play, the end of a deal, and what each seat sees of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from games.rng import derive_many
+from games.skat.cards import (
+    ALL_CARDS,
+    EOS,
+    HAND_SIZE,
+    MAX_LENGTH,
+    NULL,
+    SCHWARZ,
+    VOCABULARY,
+    card_id,
+    points_of,
+)
+from games.skat.rules import DISCARD, OVER, PUBLIC, SCORINGS, blank
+from games.skat.state import (
+    STATE,
+    act_batch,
+    aside_of,
+    deal_batch,
+    deal_hands,
+    legal_batch,
+    play_out_batch,
+    result_of,
+    score_state,
+)
+
+SEEDS = st.integers(0, 1 << 40)
+TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}
+
+
+def cards(names: str) -> int:
+    return sum(1 << card_id(name) for name in names.split())
+
+
+def names_of(tokens: np.ndarray) -> list[str]:
+    return [VOCABULARY.name(token) for token in tokens]
+
+
+def dealt(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
+    template = np.zeros(1, PUBLIC)
+    template["scoring"] = SCORINGS.index(scoring)
+    states = blank(STATE, template, count)
+    with np.errstate(over="ignore"):
+        deal_batch(states, derive_many(seed, count))
+    return states
+
+
+def finished(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
+    states = dealt(seed, count, scoring)
+    with np.errstate(over="ignore"):
+        play_out_batch(states, derive_many(seed + 1, count))
+    return states
+
+
+def given_hands(*hands: str) -> np.ndarray:
+    states = blank(STATE, np.zeros(1, PUBLIC), 1)
+    deal_hands(states[0], np.array([cards(hand) for hand in hands]))
+    return states
+
+
+def legal_names(states: np.ndarray) -> set[str]:
+    legal = np.zeros((1, VOCABULARY.size), np.bool_)
+    legal_batch(states[:1], legal)
+    return set(names_of(np.flatnonzero(legal[0])))
+
+
+def do(states: np.ndarray, text: str) -> None:
+    """Act by the names of tokens; each must be legal."""
+    for name in text.split():
+        assert act_batch(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
+
+
+def seen(states: np.ndarray, seat: int) -> list[str]:
+    return names_of(states[0]["tokens"][seat, : states[0]["lengths"][seat]])
+
+
+NULL_DEAL = ("D7 D8 D9 H7 H8 H9 S7 S8 S9 C7", "DQ DK DT DA HQ HK HT HA SQ SK", "ST SA DJ HJ C8 C9 CQ CK CT CA")
+"""Forehand, middlehand, rearhand; SJ and CJ lie in the talon."""
+
+
+def steps(states: np.ndarray, seed: int):
+    """Play random legal actions in every row, and yield before each."""
+    for step in range(200):
+        legal = np.zeros((len(states), VOCABULARY.size), np.bool_)
+        legal_batch(states, legal)
+        yield legal
+        if (states["public"]["turn"] < 0).all():
+            return
+        draws = (derive_many(seed + step, len(states)) >> np.uint64(40)).astype(np.int64) % legal.sum(1).clip(1)
+        assert act_batch(states, np.argmax(legal.cumsum(1) > draws[:, None], axis=1)) == -1
+    raise AssertionError("a deal ends")
+
+
+@settings(max_examples=30)
+@given(SEEDS)
+def test_every_card_is_always_in_one_place_and_somebody_can_always_act(seed) -> None:
+    states = dealt(seed, 8)
+    for legal in steps(states, seed + 7):
+        public = states["public"]
+        aside = np.where(public["picked_up"] == 1, states["laid"], states["talon"])
+        places = np.concatenate([states["hands"], aside[:, None], public["taken"], public["trick"][:, None]], axis=1)
+        assert (places.sum(axis=1) == ALL_CARDS).all()
+        assert (np.bitwise_or.reduce(places, axis=1) == ALL_CARDS).all()
+        np.testing.assert_array_equal(legal.any(axis=1), public["turn"] >= 0)
+        assert (states["lengths"] <= MAX_LENGTH).all()
+
+
+@settings(max_examples=30)
+@given(SEEDS)
+def test_bids_only_go_up_and_the_soloist_has_made_or_held_the_last(seed) -> None:
+    for state in finished(seed, 20):
+        calls = names_of(state["tokens"][0, 11:])
+        bids = [int(name) for name in calls if name.isdigit()]
+        assert bids == sorted(set(bids))
+        assert (state["public"]["soloist"] >= 0) == bool(bids)
+        if not bids:
+            assert calls[:4] == ["pass", "pass", "pass", "eos"]
+
+
+@settings(max_examples=30)
+@given(SEEDS)
+def test_card_points_and_tricks_add_up(seed) -> None:
+    for state in finished(seed, 20):
+        public = state["public"]
+        if public["soloist"] < 0:
+            continue
+        cut_short = public["num_played"] < 30
+        taken = sum(int(points_of(cards)) for cards in public["taken"]) + int(points_of(aside_of(state)))
+        assert taken == 120 if not cut_short else taken < 120
+        assert public["tricks"].sum() * 3 == public["num_played"]
+        lost = public["tricks"].sum() - public["tricks"][public["soloist"]]
+        if public["game"] == NULL:
+            assert cut_short or public["tricks"][public["soloist"]] <= 1
+        elif cut_short:
+            assert public["modifier"] >= SCHWARZ and lost == 1
+
+
+@settings(max_examples=30)
+@given(SEEDS, st.sampled_from(SCORINGS))
+def test_points_are_those_of_the_scoring(seed, scoring) -> None:
+    points = np.zeros(3, np.int64)
+    for state in finished(seed, 20, scoring):
+        score_state(state, points)
+        soloist = int(state["public"]["soloist"])
+        if soloist < 0:
+            assert points.tolist() == [0, 0, 0]
+            continue
+        won, value, overbid, _, _ = result_of(state)
+        expected = [0 if won or scoring == "classic" else 40] * 3
+        bonus = 0 if scoring == "classic" else 50
+        expected[soloist] = value + bonus if won else -2 * value - bonus
+        assert points.tolist() == expected
+        assert not (won and overbid)
+
+
+def test_deals_are_uniform() -> None:
+    count = 40_000
+    states = dealt(9, count)
+    holds = (states["hands"][:, :, None] >> np.arange(32) & 1).astype(np.float64)
+    np.testing.assert_allclose(holds.mean(axis=0), 10 / 32, atol=0.012)  # five standard deviations
+    talon = (states["talon"][:, None] >> np.arange(32) & 1).astype(np.float64)
+    np.testing.assert_allclose(talon.mean(axis=0), 2 / 32, atol=0.0062)
+    together = np.einsum("bsi,bsj->ij", holds, holds) / count
+    np.testing.assert_allclose(together[~np.eye(32, dtype=bool)], 3 * 10 * 9 / (32 * 31), atol=0.012)
+
+
+def test_tokens_are_those_the_rules_need() -> None:
+    assert VOCABULARY.size == 113
+    assert [len(names) for names in VOCABULARY.groups.values()] == [32, 65, 2, 6, 4, 3]
+
+
+# ---- auction -------------------------------------------------------------------------------------------------------
+
+
+def test_middlehand_bids_to_forehand_then_rearhand_to_the_survivor() -> None:
+    states = given_hands(*NULL_DEAL)
+    values = {str(name) for name in VOCABULARY.groups["Bids and replies"][2:]}
+    assert states[0]["public"]["turn"] == 1 and legal_names(states) == {"pass", *values}
+    do(states, "18")
+    assert states[0]["public"]["turn"] == 0 and legal_names(states) == {"pass", "hold"}
+    do(states, "hold")
+    assert states[0]["public"]["turn"] == 1 and legal_names(states) == {"pass", *(values - {"18"})}
+    do(states, "33 pass")
+    assert states[0]["public"]["turn"] == 2 and "33" not in legal_names(states) and "35" in legal_names(states)
+    do(states, "264 hold")
+    assert states[0]["public"]["turn"] == 2 and legal_names(states) == {"pass"}
+    do(states, "pass")
+    assert states[0]["public"]["soloist"] == 1 and legal_names(states) == {"pickup", "hand"}
+    assert seen(states, 0)[11:] == seen(states, 2)[11:] == ["18", "hold", "33", "pass", "264", "hold", "pass"]
+
+
+def test_forehand_is_asked_alone_for_18_or_pass() -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, "pass pass")
+    assert states[0]["public"]["turn"] == 0 and legal_names(states) == {"pass", "18"}
+    taken = states.copy()
+    do(taken, "18")
+    assert taken[0]["public"]["soloist"] == 0 and legal_names(taken) == {"pickup", "hand"}
+    do(states, "pass")
+    assert states[0]["public"]["phase"] == OVER and seen(states, 1)[11:] == ["pass"] * 3 + ["eos"]
+
+
+def test_forehand_who_has_held_is_not_asked_again() -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, "18 hold pass pass")
+    assert states[0]["public"]["soloist"] == 0 and states[0]["public"]["bid"] == 0
+    states = given_hands(*NULL_DEAL)
+    do(states, "pass 20 pass")
+    assert states[0]["public"]["soloist"] == 2
+
+
+def test_the_longest_auction_gives_the_longest_history() -> None:
+    states = given_hands(*NULL_DEAL)
+    for value in VOCABULARY.groups["Bids and replies"][2:]:
+        do(states, f"{value} hold")
+    do(states, "pass pass hand clubs ouvert")
+    shown = states[0]["lengths"][1]
+    assert states[0]["public"]["soloist"] == 0 and shown + 30 + 1 == MAX_LENGTH
+
+
+# ---- talon and announcements ---------------------------------------------------------------------------------------
+
+
+def test_the_talon_is_seen_by_the_soloist_alone() -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, "18 pass pass pickup")
+    assert seen(states, 1)[-3:] == ["pickup", "SJ", "CJ"] and seen(states, 0)[-1] == seen(states, 2)[-1] == "pickup"
+    assert len(legal_names(states)) == 11 and "CJ" not in legal_names(states)
+    do(states, "SQ")
+    assert legal_names(states) == {"SK", "SJ", "CJ"}
+    do(states, "CJ")
+    assert states[0]["laid"] == cards("SQ CJ") and seen(states, 1)[-2:] == ["SQ", "CJ"]
+    assert seen(states, 0)[-1] == "pickup" and states[0]["public"]["phase"] != DISCARD
+    assert legal_names(states) == {"diamonds", "hearts", "spades", "clubs", "grand", "null"}
+    do(states, "grand")
+    assert states[0]["public"]["turn"] == 0 and len(legal_names(states)) == HAND_SIZE
+
+
+@pytest.mark.parametrize(
+    ("bid", "choice", "modifiers"),
+    [
+        (23, "pickup", {"plain", "ouvert"}),
+        (24, "pickup", {"ouvert"}),
+        (46, "pickup", {"ouvert"}),
+        (48, "pickup", set()),
+        (35, "hand", {"plain", "ouvert"}),
+        (36, "hand", {"ouvert"}),
+        (59, "hand", {"ouvert"}),
+        (60, "hand", set()),
+    ],
+)
+def test_null_is_never_offered_below_the_bid(bid, choice, modifiers) -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, f"pass {bid} pass {choice}" + (" DJ HJ" if choice == "pickup" else ""))
+    assert ("null" in legal_names(states)) == bool(modifiers)
+    assert {"diamonds", "grand"} <= legal_names(states)
+    if modifiers:
+        do(states, "null")
+        assert legal_names(states) == modifiers
+
+
+def test_trump_games_are_announced_in_hand_games_only() -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, "pass 18 pass hand grand")
+    assert legal_names(states) == {"plain", "schneider", "schwarz", "ouvert"}
+    do(states, "ouvert")
+    shown = [name for name in names_of(np.arange(32)) if name in NULL_DEAL[2].split()]
+    assert seen(states, 0)[-11:] == seen(states, 1)[-11:] == ["ouvert", *shown] and seen(states, 2)[-1] == "ouvert"
+
+
+# ---- play and the end ----------------------------------------------------------------------------------------------
+
+
+def test_jacks_are_trumps_to_follow_and_cards_of_their_suit_in_null() -> None:
+    hands = "CJ D7 HA HT HK HQ H9 H8 H7 SA", "DJ CA CT CK CQ C9 C8 C7 ST SK", "SJ HJ DA DT DK DQ D9 D8 SQ S9"
+    states = given_hands(*hands)
+    do(states, "18 pass pass hand diamonds plain CJ")
+    assert legal_names(states) == {"DJ"}
+    do(states, "DJ")
+    assert legal_names(states) == {"SJ", "HJ", "DA", "DT", "DK", "DQ", "D9", "D8"}
+    do(states, "D8 D7")
+    assert legal_names(states) == set(hands[1].split()) - {"DJ"}
+    states = given_hands(*hands)
+    do(states, "18 pass pass hand null plain D7")
+    assert legal_names(states) == {"DJ"}
+    do(states, "DJ DT")
+    assert states[0]["public"]["tricks"].tolist() == [0, 1, 0]  # the jack is above the ten
+
+
+def test_null_ends_with_the_soloists_first_trick() -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, "pass 18 pass hand null ouvert C7 SQ CA")
+    assert states[0]["public"]["phase"] == OVER and seen(states, 0)[-4:] == ["C7", "SQ", "CA", "eos"]
+    won, value, overbid, matadors, points = result_of(states[0])
+    assert (won, value, overbid, matadors, points) == (False, 59, False, 0, 14 + 4)
+
+
+@pytest.mark.parametrize(
+    ("modifier", "ends"), [("plain", False), ("schneider", False), ("schwarz", True), ("ouvert", True)]
+)
+def test_a_lost_trick_ends_a_game_with_schwarz_announced_and_shows_the_cards(modifier, ends) -> None:
+    states = given_hands(*NULL_DEAL)
+    do(states, f"pass 18 pass hand clubs {modifier} D7 DA ST")
+    assert (states[0]["public"]["phase"] == OVER) == ends
+    if ends:
+        hidden = sorted([*NULL_DEAL[2].split(), "SJ", "CJ"], key=card_id)
+        hidden.remove("ST")
+        told = ["SJ", "CJ"] if modifier == "ouvert" else hidden
+        assert seen(states, 0)[-len(told) - 2 :] == seen(states, 1)[-len(told) - 2 :] == ["ST", *told, "eos"]
+        assert seen(states, 2)[-4:] == ["ST", "SJ", "CJ", "eos"]
+        won, value, _, matadors, _ = result_of(states[0])
+        assert (won, value, matadors) == (False, 12 * (17 if modifier == "ouvert" else 16), 10)
+
+
+def test_histories_end_in_one_eos() -> None:
+    for state in finished(3, 500):
+        for seat in range(3):
+            length = state["lengths"][seat]
+            assert (state["tokens"][seat] == EOS).argmax() == length - 1 and (
+                state["tokens"][seat, length:] == EOS
+            ).all()
+
+
+def test_an_illegal_action_is_refused_and_changes_nothing() -> None:
+    states = given_hands(*NULL_DEAL)
+    before = states.tobytes()
+    for name in ("hold", "pickup", "D7", "grand", "forehand", "eos"):
+        assert act_batch(states, np.array([TOKEN[name]])) == 0
+    assert act_batch(states, np.array([-1])) == 0 and act_batch(states, np.array([500])) == 0
+    assert states.tobytes() == before

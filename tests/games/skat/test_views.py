@@ -1,0 +1,350 @@
+"""What one seat knows of a Skat deal, against every world that it could be in."""
+
+import os
+import random
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from games import conformance
+from games.rng import derive_many, mix
+from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, GAMES, OUVERT, VOCABULARY
+from games.skat.game import SkatGame
+from games.skat.replay import replay
+from games.skat.rules import DISCARD, SCORINGS, blank
+from games.skat.state import STATE, act_batch, deal_hands, legal_batch
+from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
+
+GAME = SkatGame()
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("law", [*conformance.LAWS, conformance.check_no_leak])
+def test_skat_keeps_the_law(law, scoring) -> None:
+    law(SkatGame(scoring=scoring), num_deals=60, seed=1)
+
+
+def test_skat_keeps_every_law_as_plain_python_too() -> None:
+    program = (
+        "from games.conformance import check_game; from games.skat.game import SkatGame;"
+        "check_game(SkatGame(), num_deals=2, seed=3)"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env=environment, timeout=120)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="skat has no option 'ramsch'; its option is scoring"):
+        SkatGame(ramsch="yes")
+    with pytest.raises(ValueError, match="choose one of seeger_fabian, classic"):
+        SkatGame(scoring="none")
+
+
+# ---- every world behind a history ----------------------------------------------------------------------------------
+
+
+def legal_of(states: np.ndarray) -> np.ndarray:
+    legal = np.zeros((1, VOCABULARY.size), np.bool_)
+    legal_batch(states, legal)
+    return np.flatnonzero(legal[0])
+
+
+class Deal:
+    """A deal under way: what was done by whom, and its true state."""
+
+    def __init__(self, hands: np.ndarray) -> None:
+        self.states = blank(STATE, GAME._template, 1)
+        self.seats: list[int] = []
+        self.tokens: list[int] = []
+        deal_hands(self.states[0], hands)
+
+    def do(self, token: int) -> None:
+        self.seats.append(int(self.states[0]["public"]["turn"]))
+        self.tokens.append(int(token))
+        assert act_batch(self.states, np.array([token])) == -1
+
+
+def subsets(cards: int, size: int) -> list[int]:
+    bits = [1 << card for card in range(32) if cards >> card & 1]
+    return [sum(chosen) for chosen in combinations(bits, size)]
+
+
+def worlds(deal: Deal, seat: int, prefix: np.ndarray) -> list[np.ndarray]:
+    """Every state in which this seat has seen ``prefix`` after the same public doings. Nothing of the views is used:
+    each division of the cards it does not know is played through."""
+    state = deal.states[0]
+    public, soloist = state["public"], int(state["public"]["soloist"])
+    shown = [int(cards) for cards in public["shown"]]
+    own = seat == soloist
+    aside_known = int(state["laid"]) if own else 0
+    unknown = ALL_CARDS & ~(int(state["hands"][seat]) | aside_known | sum(shown))
+    left, right = (seat + 1) % 3, (seat + 2) % 3
+    found = []
+    for at_left in subsets(unknown, 10 - shown[left].bit_count()):
+        for at_right in subsets(unknown & ~at_left, 10 - shown[right].bit_count()):
+            hands = np.zeros(3, np.int64)
+            hands[seat] = int(state["dealt"][seat])
+            hands[left], hands[right] = at_left | shown[left], at_right | shown[right]
+            tokens = np.array(deal.tokens)
+            if not own and public["picked_up"]:  # any two of the twelve can have been the talon: say it stays aside
+                aside = ALL_CARDS & ~int(hands.sum())
+                first = deal.tokens.index(TOKEN["pickup"]) + 1
+                tokens[first : first + 2] = [card for card in range(32) if aside >> card & 1]
+            world = blank(STATE, GAME._template, 1)
+            legal = replay(world[0], hands, np.array(deal.seats), tokens) == -1
+            if legal and (world[0]["tokens"][seat, : len(prefix)] == prefix).all():
+                found.append(world)
+    return found
+
+
+def check_against_worlds(deal: Deal) -> int:
+    """Every seat's possible next tokens at the end of its history, and within what was turned over, are those of the
+    worlds it cannot tell apart; returns how many there were."""
+    told = 0
+    for seat in range(3):
+        state = deal.states[0]
+        length, tokens, public = int(state["lengths"][seat]), state["tokens"][seat], state["public"]
+        over, known = public["turn"] < 0, seat == public["soloist"] or public["modifier"] == OUVERT
+        turned = (2 if known else 12 - public["num_played"] // 3) if over else 0
+        for end in range(length - over - turned, length - over + 1):
+            behind = worlds(deal, seat, tokens[:end])
+            expected = set()
+            for world in behind:
+                if world[0]["lengths"][seat] > end:
+                    expected.add(int(world[0]["tokens"][seat, end]))
+                else:
+                    expected |= set(legal_of(world).tolist())
+            views = GAME.views(tokens[None], np.array([end]))
+            assert GAME.consistent(views)[0] and behind
+            possible = set(np.flatnonzero(GAME.view_possible(views)[0]).tolist())
+            assert possible == expected - {EOS}, f"seat {seat} at {end} of {length}"
+            told += len(behind)
+    return told
+
+
+TRUMPS = "CJ SJ HJ DJ CA CT CK CQ C9 C8 C7"
+"""Of clubs."""
+AUCTIONS = ("pass pass 18", "18 pass pass", "pass 18 pass")
+
+
+@pytest.mark.parametrize("choice", ["pickup", "plain", "ouvert"])
+@pytest.mark.parametrize("game", GAMES)
+def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, choice: str) -> None:
+    """With five cards or fewer in a hand, every division of the others' can be tried."""
+    rng = random.Random(f"{game} {choice}")
+    checked = 0
+    for attempt in range(60):
+        deck = rng.sample(range(32), 32)
+        hands = np.array([sum(1 << card for card in deck[n : n + 10]) for n in (0, 10, 20)])
+        deal = Deal(hands)
+        for name in AUCTIONS[attempt % 3].split():
+            deal.do(TOKEN[name])
+        deal.do(TOKEN["pickup" if choice == "pickup" else "hand"])
+        while deal.states[0]["public"]["phase"] == DISCARD:
+            deal.do(rng.choice(legal_of(deal.states)))
+        deal.do(TOKEN[game])
+        if choice != "pickup" or game == "null":
+            deal.do(TOKEN["plain" if choice == "pickup" else choice])
+        stop = rng.randint(19, 29)
+        while deal.states[0]["public"]["turn"] >= 0 and deal.states[0]["public"]["num_played"] < stop:
+            deal.do(rng.choice(legal_of(deal.states)))
+        if deal.states[0]["public"]["num_played"] >= 19 and deal.states[0]["public"]["turn"] >= 0:
+            checked += 1
+            check_against_worlds(deal)
+        if checked == 3:
+            break
+    assert checked or choice == "ouvert" or game == "null"  # those end early in most deals
+
+
+STRONG = ("CJ SJ HJ DJ CA CT CK D7 H7 S7", "C7 C8 C9 DA D8 D9 HA HT SA ST", "CQ DQ DK DT HQ HK H9 SQ SK S9")
+"""Seven sure tricks of forehand's, then three lost ones; H8 and S8 lie in the talon."""
+
+
+@pytest.mark.parametrize("modifier", ["schwarz", "ouvert"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_turned_over_is_exactly_what_some_world_turns_over(modifier: str, seed: int) -> None:
+    rng = random.Random(seed)
+    deal = Deal(np.array([cards(hand) for hand in STRONG]))
+    for name in f"pass pass 18 hand clubs {modifier}".split():
+        deal.do(TOKEN[name])
+    while deal.states[0]["public"]["turn"] >= 0:
+        legal = legal_of(deal.states).tolist()
+        trumps = [card for card in legal if card in map(TOKEN.get, STRONG[0].split()[:7])]
+        soloists = deal.states[0]["public"]["turn"] == 0
+        deal.do(trumps[-1] if soloists and trumps else rng.choice(legal))
+    assert deal.states[0]["public"]["num_played"] == 24
+    assert check_against_worlds(deal) > 0
+
+
+def test_a_card_that_cannot_be_is_noticed_at_once_and_carried_on() -> None:
+    states = given_hands(*STRONG)
+    do(states, "pass pass 18 hand clubs plain CJ C7 CQ")
+    tokens, lengths = GAME.histories(states, np.array([0]))
+    for names, possible in (
+        ("SJ", True),
+        ("C8", False),  # not in forehand's hand
+        ("SJ DA D8", True),  # C8 and C9, the trumps left, may lie in the talon
+        ("SJ DA D8 HJ C8", False),  # middlehand did not follow before
+    ):
+        history, count = tokens.copy(), len(names.split())
+        history[0, lengths[0] : lengths[0] + count] = [TOKEN[name] for name in names.split()]
+        views = GAME.views(history, lengths + count)
+        assert GAME.consistent(views)[0] == possible
+        assert GAME.next(views)[0] == (1 if names == "SJ DA D8" else 0)
+
+
+def test_calls_that_the_rules_forbid_end_a_history() -> None:
+    deal = [FIRST_SEAT, *range(10)]
+    for calls in (["hold"], ["20", "18"], ["20", "hold", "20"], ["pass", "pass", "20"], ["pickup"]):
+        tokens = np.array([deal + [TOKEN[name] for name in calls]])
+        views = GAME.views(tokens, np.array([tokens.shape[1]]))
+        assert GAME.next(views)[0] == 2 and not GAME.consistent(views)[0]
+
+
+def test_outcomes_that_cannot_come_are_ruled_out() -> None:
+    states = given_hands(*STRONG)
+    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
+    assert possible.all()
+    do(states, "18")
+    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
+    assert possible.sum() == 411
+    do(states, "pass pass")
+    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
+    assert possible.sum() == 137 and (np.abs(GAME.outcomes.points[possible[0], 0]) >= 18).all()
+
+
+def ascending(tokens: list[int], first: int, size: int, own: set[int]) -> set[int]:
+    """Cards that can come next among ``size`` sorted cards of which those from place ``first`` on are seen."""
+    seen = tokens[first:]
+    later = [card for card in range(max(seen, default=-1) + 1, 32) if card not in own]
+    return set(later[: len(later) - (size - len(seen) - 1)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sorted_cards_leave_room_for_those_still_to_come(seed: int) -> None:
+    """Dealt cards, the talon, and a hand that is shown: what is possible next is written down a second time."""
+    hand = sorted(random.Random(seed).sample(range(32), 10))
+    calls = {"talon": "18 pass pass pickup", "shown": "18 pass pass hand grand ouvert"}
+    dealt = [FIRST_SEAT + 1, *hand]
+    for start, seat, size in (([FIRST_SEAT], 0, 10), (calls["talon"], 1, 2), (calls["shown"], 0, 10)):
+        tokens = start if isinstance(start, list) else [FIRST_SEAT + seat, *dealt[1:], *map(TOKEN.get, start.split())]
+        own = set() if isinstance(start, list) else set(hand)
+        first, rng = len(tokens), random.Random(seed)
+        for _ in range(size):
+            views = GAME.views(np.array([tokens]), np.array([len(tokens)]))
+            possible = ascending(tokens, first, size, own)
+            assert set(np.flatnonzero(GAME.view_possible(views)[0]).tolist()) == possible
+            tokens.append(rng.choice(sorted(possible)))
+
+
+# ---- worlds drawn from a history -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", ["pickup", "plain", "ouvert"])
+@pytest.mark.parametrize("observer", range(3))
+def test_every_world_is_drawn_and_all_are_equally_likely(choice: str, observer: int) -> None:
+    """Against the enumeration of all worlds, late in a deal that forehand plays; another soloist's talon, which may be
+    any two of its cards, is left out of the count."""
+    rng = random.Random(2)
+    deal = Deal(np.array([cards(hand) for hand in STRONG]))
+    for name in ["pass", "pass", "18", "pickup" if choice == "pickup" else "hand"]:
+        deal.do(TOKEN[name])
+    while deal.states[0]["public"]["phase"] == DISCARD:
+        deal.do(TOKEN["H8" if not deal.states[0]["laid"] else "S8"])
+    for name in ["clubs"] if choice == "pickup" else ["clubs", choice]:
+        deal.do(TOKEN[name])
+    trumps = [TOKEN[name] for name in STRONG[0].split()[:7]]
+    while deal.states[0]["public"]["num_played"] < 22:
+        legal = legal_of(deal.states).tolist()
+        own = [card for card in legal if card in trumps]
+        deal.do(own[-1] if own and deal.states[0]["public"]["turn"] == 0 else rng.choice(legal))
+    tokens, lengths = GAME.histories(deal.states, np.array([observer]))
+    expected = {world[0]["hands"].tobytes() for world in worlds(deal, observer, tokens[0, : lengths[0]])}
+    count = 400 * len(expected)
+    views = np.repeat(GAME.views(tokens, lengths), count)
+    states, seats = GAME.determinize(views, derive_many(11, count))
+    drawn, times = np.unique(states["hands"], axis=0, return_counts=True)
+    assert {row.tobytes() for row in drawn} == expected and (seats == observer).all()
+    assert times.max() < 400 + 5.5 * 20 and times.min() > 400 - 5.5 * 20  # standard deviations of a count
+
+
+def test_worlds_agree_at_every_prefix_that_a_state_can_stand_at() -> None:
+    states = GAME.deal(derive_many(21, 60))
+    GAME.playout(states, mix(derive_many(21, 60), 1))
+    stood = 0
+    for seat in range(3):
+        tokens, lengths = GAME.histories(states, np.full(60, seat))
+        for row in range(60):
+            for cut in range(int(lengths[row]) + 1):
+                views = GAME.views(tokens[row : row + 1], np.array([min(cut, lengths[row] - 1)]))
+                try:
+                    others, seats = GAME.determinize(views, np.array([cut], np.uint64))
+                except ValueError as error:
+                    assert "stops amid what is seen at once" in str(error)
+                    continue
+                seen, length = GAME.histories(others, seats)
+                stood += 1
+                np.testing.assert_array_equal(seen[0, : views[0]["length"]], tokens[row, : views[0]["length"]])
+                assert length[0] - (GAME.to_move(others)[0] < 0) == views[0]["length"] and seats[0] == seat
+    assert stood > 4000
+
+
+def test_a_history_that_cannot_be_has_no_world() -> None:
+    tokens = np.array([[FIRST_SEAT, *range(9), 3]])
+    with pytest.raises(ValueError, match="row 0: no deal agrees with this history"):
+        GAME.determinize(GAME.views(tokens, np.array([11])), np.array([1], np.uint64))
+
+
+def test_features_say_where_cards_and_points_are() -> None:
+    states = given_hands(*STRONG)
+    plays = "CJ C7 CQ SJ C8 SK HJ C9 S9 DJ DA"
+    do(states, f"pass pass 18 hand clubs schneider {plays}")
+    views = GAME.views(*GAME.histories(states, np.array([2])))
+    told = {name: feature.encode(views)[0] for name, feature in GAME.features.items()}
+
+    def named(feature: str) -> set[str]:
+        return {VOCABULARY.name(card) for card in np.flatnonzero(told[feature][:32])}
+
+    assert named("hand") == set(STRONG[2].split()) - {"CQ", "SK", "S9"}
+    assert named("gone") == set(plays.split()) and named("trick") == {"DJ", "DA"}
+    assert named("trumps") == set(TRUMPS.split())
+    assert np.flatnonzero(told["trick"][32:]).tolist() == [1, 3 + 4]  # the next seat wins it; trump was led
+    assert np.flatnonzero(told["contract"]).tolist() == [0, 63 + 1, 63 + 4 + 3, 63 + 10]
+    assert told["points"][0, :120].sum() == 13 and told["points"][0, 120] == 3 and not told["points"][1].any()
+    assert told["voids"].tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 1, 1]]  # clubs are all trumps
+    assert not told["laid"].any() and not told["open"].any()
+
+
+# ---- for people ----------------------------------------------------------------------------------------------------
+
+
+def test_a_deal_is_written_as_people_write_it() -> None:
+    states = given_hands(*STRONG)
+    do(states, "18 hold 20 pass pass pickup D8 HT clubs CJ C7 CQ")
+    tokens, lengths = GAME.histories(states, np.array([1]))
+    assert GAME.describe(tokens[0]).splitlines() == [
+        "middlehand",
+        "dealt ♦ 8 9 A ♥ T A ♠ T A ♣ 7 8 9",
+        "calls: 18 hold 20 pass pass",
+        "pickup",
+        "talon H8 S8",
+        "discards D8 HT",
+        "game: clubs",
+        " 1   forehand: CJ* C7 CQ",
+    ]
+    assert GAME.describe(tokens[0, :0]) == "(nothing seen)"
+    assert GAME.describe(np.append(tokens[0, : lengths[0]], TOKEN["hold"])).splitlines()[-1] == "hold"
+
+
+@pytest.mark.parametrize("seat", range(3))
+def test_any_history_can_be_written(seat: int) -> None:
+    states = GAME.deal(derive_many(5, 30))
+    GAME.playout(states, mix(derive_many(5, 30), 1))
+    for row, tokens in enumerate(GAME.histories(states, np.full(30, seat))[0]):
+        text = GAME.describe(tokens)
+        public = states[row]["public"]
+        assert text.count("*") == public["tricks"].sum()
+        assert ("turned over" in text) == (0 < public["num_played"] < 30 and public["game"] != GAMES.index("null"))
