@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from cluster.validation import at_least, one_of, require
 
 MODES = ("auto", "local", "existing", "job", "process")
-_IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Environment variable that Ray sets for the command of a job."""
 _MAX_TEMP_DIR = 40
 """Ray puts Unix sockets about 65 characters below its temporary directory; their paths may not exceed 107."""
@@ -65,7 +65,7 @@ class ClusterConfig:
     @property
     def place(self) -> str:
         """The mode in force: ``auto`` resolved by whether this process runs as a Ray job."""
-        return ("job" if _IN_JOB in os.environ else "local") if self.mode == "auto" else self.mode
+        return ("job" if IN_JOB in os.environ else "local") if self.mode == "auto" else self.mode
 
     def __post_init__(self) -> None:
         one_of("cluster", self, MODES, "mode")

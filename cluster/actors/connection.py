@@ -26,7 +26,7 @@ from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
 
 from cluster import threads
-from cluster.config import ClusterConfig
+from cluster.config import IN_JOB, ClusterConfig
 from cluster.errors import UserError
 from cluster.preflight import Node
 
@@ -144,6 +144,8 @@ def _check_head(config: ClusterConfig) -> None:
     Raises:
         UserError: it does not, or this process should be a Ray job and is none.
     """
+    if config.place == "job" and IN_JOB in os.environ:
+        return  # Ray has started this process and told it where, and a busy head may be slow to answer
     address = _address(config)
     if not address:
         raise UserError(
