@@ -15,14 +15,15 @@ The strength of the last networks, 100 deals against ``hearts_rules`` each, is p
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from benchmarks.report import Case, report
+from benchmarks.scaling import seconds
+from search.tournament.report import interval, signed
+from search.tournament.result import from_record, lead
 
 ITERATIONS = 4
 RUN = (
@@ -44,21 +45,14 @@ def minutes(directory: Path, games: int, settings: Sequence[str], cores: Collect
     """Minutes that the timed iterations of a run take on these cores; prints how strong its last network is."""
     line = [sys.executable, "-m", "selfplay", *RUN, *settings, f"run.dir={directory}"]
     line += [f"selfplay.initial_games={games}", f"selfplay.games_per_iteration={games}"]
-    command([*line, "selfplay.iterations=0", "evaluation.final=[]"], cores)
+    seconds([*line, "selfplay.iterations=0", "evaluation.final=[]"], cores)
     line.append(f"selfplay.iterations={ITERATIONS}")
-    seconds = command([*line, "evaluation.final=[]"], cores)
-    command([*line, LEAD], os.sched_getaffinity(0))
-    (result,) = json.loads((directory / "results/tournament.json").read_text())
-    lead = result["columns"][0]["comparisons"][0]
-    print(f"{directory.name}: {seconds:.0f} s, {lead['advantage']:+.2f} points ahead of hearts_rules")
-    return seconds / 60
-
-
-def command(line: Sequence[str], cores: Collection[int]) -> float:
-    """Run it on these cores: its seconds."""
-    began = time.perf_counter()
-    subprocess.run(line, check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, cores))
-    return time.perf_counter() - began
+    took = seconds([*line, "evaluation.final=[]"], cores)
+    seconds([*line, LEAD])
+    (record,) = json.loads((directory / "results/tournament.json").read_text())
+    ahead, low, high = lead(from_record(record), column=0)
+    print(f"{directory.name}: {took:.0f} s, {signed(ahead)} ({interval(low, high)}) points ahead of hearts_rules")
+    return took / 60
 
 
 def main() -> None:

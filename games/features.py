@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,3 +23,14 @@ class FeatureSet:
     def size(self) -> int:
         """How many numbers one view has."""
         return int(np.prod(self.shape))
+
+
+def filled(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
+    """The feature set that a kernel ``fill(views, numbers)`` fills in, given zeros."""
+
+    def encode(views: np.ndarray) -> np.ndarray:
+        numbers = np.zeros((len(views), *shape), np.uint8)
+        fill(views, numbers)
+        return numbers
+
+    return FeatureSet(description, shape, encode)

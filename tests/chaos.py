@@ -57,7 +57,7 @@ OWED = {
 """How often each fault strikes; files are damaged while no command runs, so a driver dies before each."""
 PAUSE = (1.0, 4.0)
 """Seconds between two faults."""
-RARE = 3
+ROLE_WEIGHT = 3
 """How much likelier a fault of a role is than one of the command or its Ray, which may strike at any time."""
 LEAST = 30
 """Faults without which nothing is shown."""
@@ -123,7 +123,7 @@ class Story:
             possible = [fault for fault in possible if at_work.get(fault.split()[1], any(at_work.values()))]
             if not possible:
                 continue
-            weights = [self.owed[fault] * (RARE if fault.split()[1] in ROLES else 1) for fault in possible]
+            weights = [self.owed[fault] * (ROLE_WEIGHT if fault.split()[1] in ROLES else 1) for fault in possible]
             (fault,) = self.random.choices(possible, weights)
             self._note(fault)
             if fault == "kill driver":

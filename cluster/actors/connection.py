@@ -135,7 +135,9 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
 
 def _address(config: ClusterConfig) -> str:
     """Of the cluster to join; "local" for one of our own, empty for a job's cluster outside of a job."""
-    return {"local": "local", "existing": config.address}.get(config.place) or os.environ.get(_JOB_ADDRESS, "")
+    if config.place == "job":
+        return os.environ.get(_JOB_ADDRESS, "")
+    return config.address or config.place
 
 
 def _check_head(config: ClusterConfig) -> None:
@@ -144,14 +146,14 @@ def _check_head(config: ClusterConfig) -> None:
     Raises:
         UserError: it does not, or this process should be a Ray job and is none.
     """
-    if config.place == "job" and IN_JOB in os.environ:
-        return  # Ray has started this process and told it where, and a busy head may be slow to answer
     address = _address(config)
     if not address:
         raise UserError(
             f"cluster=job: this is no Ray job ({_JOB_ADDRESS} is not set); submit the command with kibitz submit, or "
             "take cluster=local or cluster=existing"
         )
+    if config.place == "job" and IN_JOB in os.environ:
+        return  # Ray has started this process and told it where, and a busy head may be slow to answer
     what = f"{'cluster.address' if config.place == 'existing' else _JOB_ADDRESS}={address}"
     host, _, port = address.removeprefix("ray://").rpartition(":")
     probe(host, port, what, _ADDRESS_HINT)

@@ -39,8 +39,8 @@ _STUCK_ITEMS = 10
 """Longest time without progress: so many times the slowest item so far, and no less than the seconds above."""
 _FEW_ITEMS = 3
 """Fewer items than this say nothing of how long one takes."""
-_NEVER_SECONDS = 3600.0
-"""Time without progress that is too long whatever the item."""
+_STUCK_AT_FIRST_SECONDS = 3600.0
+"""Time without progress that is too long whatever the item, where too few are done to tell how long one takes."""
 
 log = logging.getLogger(__name__)
 
@@ -309,8 +309,8 @@ class ActorPool(Generic[T]):
             limit = max(self._still_limit, _STUCK_SECONDS)
             return f"not started after {worker.still:.0f} s" if worker.still > limit else ""
         if self._pace.items_done < _FEW_ITEMS:
-            never = max(self._still_limit, _NEVER_SECONDS)
-            return f"no progress for {worker.still:.0f} s" if worker.still > never else ""
+            limit = max(self._still_limit, _STUCK_AT_FIRST_SECONDS)
+            return f"no progress for {worker.still:.0f} s" if worker.still > limit else ""
         if worker.still > max(self._still_limit, _STUCK_ITEMS * self._pace.slowest):
             return f"no progress for {worker.still:.0f} s; the slowest item before took {self._pace.slowest:.0f} s"
         return ""

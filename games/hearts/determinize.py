@@ -1,19 +1,15 @@
-"""Full deals that agree with everything one seat has seen.
-
-Every division of the unseen cards that agrees with the view is equally likely: card after card, the divisions of the
-cards so far are counted for every number that each seat can have got; then the cards are dealt backwards, each in
-proportion to the divisions that are left.
-"""
+"""Full deals that agree with everything one seat has seen, every division of the unseen cards equally likely."""
 
 import numpy as np
 
 from games.bits import count, nth
 from games.compiling import kernel
-from games.hearts.cards import ALL_CARDS, BIT, PASSED_AT, RECEIVED_AT
+from games.dividing import divide, draw
+from games.hearts.cards import ALL_CARDS, PASSED_AT, RECEIVED_AT
 from games.hearts.rules import first_place
 from games.hearts.state import act, deal_hands, to_move
 from games.hearts.view import room, unseen
-from games.rng import below, next_state, output, uniform
+from games.rng import below, next_state, output
 
 
 @kernel
@@ -22,53 +18,8 @@ def _hidden_hands(view, counter, hands):
     cards, possible, left, across = ALL_CARDS & ~view["dealt"], np.full(4, ALL_CARDS), 13, 13
     if view["length"] >= first_place(view["public"]):
         cards, possible[:], left, across = unseen(view), view["possible"], room(view, 1), room(view, 2)
-    ways = _divisions(cards, possible, left, across)
-    hands[1:] = 0
-    for n in range(count(cards) - 1, -1, -1):
-        card = BIT[nth(cards, n)]
-        to_left = ways[n, left - 1, across] if possible[1] & card != 0 and left > 0 else 0.0
-        to_across = ways[n, left, across - 1] if possible[2] & card != 0 and across > 0 else 0.0
-        counter = next_state(counter)
-        drawn = uniform(output(counter)) * ways[n + 1, left, across]
-        if drawn < to_left:
-            hands[1] |= card
-            left -= 1
-        elif drawn < to_left + to_across:
-            hands[2] |= card
-            across -= 1
-        else:
-            hands[3] |= card
+    hands[1], hands[2], hands[3], counter = divide(cards, possible[1], possible[2], possible[3], left, across, counter)
     return counter
-
-
-@kernel
-def _divisions(cards, possible, room_left, room_across):
-    """``float64[N + 1, room_left + 1, room_across + 1]``: in how many ways the lowest ``n`` of ``N`` cards can be
-    divided so that the left gets so many, the one across so many, and the right the rest; ``possible`` (``int64[4]``)
-    are the cards each seat may hold."""
-    ways = np.zeros((count(cards) + 1, room_left + 1, room_across + 1))
-    ways[0, 0, 0] = 1.0
-    for n in range(count(cards)):
-        card = BIT[nth(cards, n)]
-        for left in range(min(n + 1, room_left) + 1):
-            for across in range(min(n + 1, room_across) + 1):
-                if possible[1] & card != 0 and left > 0:
-                    ways[n + 1, left, across] += ways[n, left - 1, across]
-                if possible[2] & card != 0 and across > 0:
-                    ways[n + 1, left, across] += ways[n, left, across - 1]
-                if possible[3] & card != 0:
-                    ways[n + 1, left, across] += ways[n, left, across]
-    return ways
-
-
-@kernel
-def _draw(cards, size, counter):
-    """``size`` cards drawn at random from a set: the subset and the random counter behind it."""
-    drawn = np.int64(0)
-    for _ in range(size):
-        counter = next_state(counter)
-        drawn |= BIT[nth(cards & ~drawn, below(output(counter), count(cards & ~drawn)))]
-    return drawn, counter
 
 
 @kernel
@@ -83,7 +34,7 @@ def _undo_passing(view, counter, hands, passed):
         elif receiver == 0:
             passed[giver] = view["received"]
         else:
-            passed[giver], counter = _draw(hands[receiver], 3, counter)
+            passed[giver], counter = draw(hands[receiver], 3, counter)
     for giver in range(4):
         hands[(giver + direction) & 3] &= ~passed[giver]
     for giver in range(4):

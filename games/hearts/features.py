@@ -4,13 +4,9 @@ Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is
 the cards seen so far.
 """
 
-from typing import Any
-
-import numpy as np
-
 from games.bits import count, mark
 from games.compiling import kernel
-from games.features import FeatureSet
+from games.features import filled
 from games.game import Next
 from games.hearts.cards import (
     HEART_CARDS,
@@ -105,25 +101,14 @@ def _voids(views, numbers):
                 numbers[i, seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
 
 
-def _set(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
-    """The feature set that a kernel fills in, given zeros."""
-
-    def encode(views: np.ndarray) -> np.ndarray:
-        numbers = np.zeros((len(views), *shape), np.uint8)
-        fill(views, numbers)
-        return numbers
-
-    return FeatureSet(description, shape, encode)
-
-
 FEATURES = {
-    "hand": _set(_hand, (NUM_CARDS,), "the cards I hold"),
-    "gone": _set(_gone, (NUM_CARDS,), "the cards played so far"),
-    "trick": _set(_trick, (NUM_CARDS + 21,), "the cards of this trick; who is winning it, by which rank and suit"),
-    "points": _set(
+    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
+    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
+    "trick": filled(_trick, (NUM_CARDS + 21,), "the cards of this trick; who is winning it, by which rank and suit"),
+    "points": filled(
         _points,
         (4, 15),
         "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
     ),
-    "voids": _set(_voids, (3, 4), "of each other seat: suits of which it can hold no card that has not been seen"),
+    "voids": filled(_voids, (3, 4), "of each other seat: suits of which it can hold no card that has not been seen"),
 }

@@ -4,13 +4,9 @@ Seats are relative to the observer: left acts after it, right before it. Nothing
 read off the tokens seen so far.
 """
 
-from typing import Any
-
-import numpy as np
-
 from games.bits import mark
 from games.compiling import kernel
-from games.features import FeatureSet
+from games.features import filled
 from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
 from games.skat.hidden import homes
 from games.skat.rules import PLAY
@@ -131,33 +127,22 @@ def _voids(views, numbers):
             numbers[i, 1, suit] = right & cards == 0
 
 
-def _set(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
-    """The feature set that a kernel fills in, given zeros."""
-
-    def encode(views: np.ndarray) -> np.ndarray:
-        numbers = np.zeros((len(views), *shape), np.uint8)
-        fill(views, numbers)
-        return numbers
-
-    return FeatureSet(description, shape, encode)
-
-
 FEATURES = {
-    "hand": _set(_hand, (NUM_CARDS,), "the cards I hold"),
-    "laid": _set(_laid, (NUM_CARDS,), "the cards I have discarded"),
-    "open": _set(_open, (NUM_CARDS,), "the cards of a soloist who plays open, as far as it still holds them"),
-    "gone": _set(_gone, (NUM_CARDS,), "the cards played so far"),
-    "contract": _set(
+    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
+    "laid": filled(_laid, (NUM_CARDS,), "the cards I have discarded"),
+    "open": filled(_open, (NUM_CARDS,), "the cards of a soloist who plays open, as far as it still holds them"),
+    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
+    "contract": filled(
         _contract,
         (NUM_BIDS + 13,),
         "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
     ),
-    "trumps": _set(_trumps, (NUM_CARDS,), "the trumps of the game"),
-    "trick": _set(_trick, (NUM_CARDS + 8,), "the cards of this trick; who is winning it; the suit led, or trump"),
-    "points": _set(
+    "trumps": filled(_trumps, (NUM_CARDS,), "the trumps of the game"),
+    "trick": filled(_trick, (NUM_CARDS + 8,), "the cards of this trick; who is winning it; the suit led, or trump"),
+    "points": filled(
         _points,
         (2, 121),
         "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
     ),
-    "voids": _set(_voids, (2, 5), "of each other seat: suits, trump the last, of which it can hold no unseen card"),
+    "voids": filled(_voids, (2, 5), "of each other seat: suits, trump the last, of which it can hold no unseen card"),
 }

@@ -114,6 +114,8 @@ def main(arguments: list[str] | None = None) -> int:
     path = parser.parse_args(arguments).file
     try:
         records, agree = check(path)
+        if records == 0:
+            raise FormatError("there is no record in this file")
     except (OSError, FormatError) as error:
         text = f"{error.strerror}" if isinstance(error, OSError) else str(error)
         print(f"{path}: {text}", file=sys.stderr)

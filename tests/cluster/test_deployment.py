@@ -126,10 +126,12 @@ def test_the_slurm_script_is_given_a_place_by_slurm_and_starts_what_the_docs_say
 
 def test_the_slurm_script_waits_for_a_run_that_was_told_to_end() -> None:
     script = (ROOT / "cluster/slurm/kibitz.sbatch").read_text()
-    ends_slowly = "(trap 'sleep 1; echo ended; exit 143' TERM; echo begun; while :; do sleep 0.1; done) &\nrun=$!\n"
     waiting = script[script.index("stopping=\n") :]
-    with subprocess.Popen(["bash", "-euc", ends_slowly + waiting], stdout=subprocess.PIPE, text=True) as job:
+    ends_slowly = "(trap 'sleep 1; echo ended; exit 143' TERM; echo begun; while :; do sleep 0.1; done) &"
+    waiting, runs = re.subn(r"srun .*?&$", ends_slowly, waiting, count=1, flags=re.DOTALL | re.MULTILINE)
+    assert runs == 1
+    with subprocess.Popen(["bash", "-euc", waiting], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None and job.stdout.readline() == "begun\n"
-        job.terminate()
-        assert job.stdout.read() == "ended\n"
+        job.terminate()  # its trap stands since before the run began
+        assert job.communicate(timeout=60) == ("ended\n", None)
     assert job.returncode == 143

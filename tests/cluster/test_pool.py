@@ -222,7 +222,7 @@ def test_an_actor_that_answers_and_makes_no_progress_is_replaced_once_items_have
 def test_an_actor_that_never_makes_progress_is_replaced_at_its_first_item_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_module, "_NEVER_SECONDS", 3.0)
+    monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 3.0)
     (item := tmp_path / "item").touch()
     with hanging(moves=False, item_timeout_s=2) as workers:
         list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))

@@ -58,6 +58,13 @@ def test_bad_input_is_one_clear_line(text, says, tmp_path, capsys) -> None:
     assert says in error and str(path) in error and error.count("\n") == 1
 
 
+def test_a_file_without_records_is_one_clear_line(tmp_path, capsys) -> None:
+    path = tmp_path / "empty.sgf"
+    path.write_text("\n")
+    assert main(["check", str(path)]) == 2
+    assert capsys.readouterr().err == f"{path}: there is no record in this file\n"
+
+
 def test_a_missing_file_is_one_clear_line(tmp_path, capsys) -> None:
     assert main(["check", str(tmp_path / "none.sgf")]) == 2
     assert capsys.readouterr().err == f"{tmp_path / 'none.sgf'}: No such file or directory\n"
