@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from games.game import Game
+from games.compiled import CompiledGame, Kernels
 from games.hearts import determinize, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
 from games.hearts.features import FEATURES, TOKEN_TYPES, next_types
-from games.hearts.rules import MOONS, OPTIONS, PUBLIC, blank
+from games.hearts.rules import MOONS, OPTIONS, PUBLIC
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
@@ -25,7 +25,7 @@ def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
     return {**OPTIONS, "moon": MOONS[0], **given}
 
 
-class HeartsGame(Game):
+class HeartsGame(CompiledGame):
     """Hearts with the rule options of OpenSpiel, its defaults, and ``moon`` (``MOONS``).
 
     A history, relative to its observer: pass direction; 13 dealt cards by suit and rank; unless the direction is
@@ -42,86 +42,41 @@ class HeartsGame(Game):
     num_players = 4
     max_length = MAX_LENGTH
     vocabulary = VOCABULARY
-    can_determinize = True
     token_types = TOKEN_TYPES
     features = FEATURES
+    state_type = state.STATE
+    view_type = view.VIEW
+    kernels = Kernels(
+        deal=state.deal_batch,
+        to_move=state.to_move_batch,
+        legal=state.legal_batch,
+        act=state.act_batch,
+        histories=state.histories_batch,
+        play_out=state.play_out_batch,
+        replay=view.replay_batch,
+        prefixes=view.prefixes_batch,
+        advance=view.advance_batch,
+        next=view.next_batch,
+        own_legal=view.own_legal_batch,
+        possible=view.possible_batch,
+        consistent=view.consistent_batch,
+        next_types=next_types,
+        determinize=determinize.determinize_batch,
+    )
 
     def __init__(self, **options: bool | str) -> None:
         self.options = _checked(options)
-        self._template = np.zeros(1, PUBLIC)
+        self.template = np.zeros(1, PUBLIC)
+        self.template["turn"] = -1
         for name in OPTIONS:
-            self._template[name] = self.options[name]
-        self._template["moon"] = MOONS.index(str(self.options["moon"]))
-        self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self._template)
-
-    # ---- the true state
-
-    def deal(self, seeds: np.ndarray) -> np.ndarray:
-        states = blank(state.STATE, self._template, len(seeds))
-        with np.errstate(over="ignore"):
-            state.deal_batch(states, np.asarray(seeds, np.uint64))
-        return states
-
-    def to_move(self, states: np.ndarray) -> np.ndarray:
-        seats = np.empty(len(states), np.int8)
-        state.to_move_batch(states, seats)
-        return seats
-
-    def legal(self, states: np.ndarray) -> np.ndarray:
-        legal = np.zeros((len(states), VOCABULARY.size), np.bool_)
-        state.legal_batch(states, legal)
-        return legal
-
-    def play(self, states: np.ndarray, actions: np.ndarray) -> None:
-        row = state.act_batch(states, np.asarray(actions, np.int64))
-        if row >= 0:
-            raise self.refusal(states, row, int(actions[row]))
+            self.template[name] = self.options[name]
+        self.template["moon"] = MOONS.index(str(self.options["moon"]))
+        self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self.template)
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.empty((len(states), 4), np.int32)
         outcomes.state_labels(states, self._keys, labels)
         return labels
-
-    def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        tokens = np.empty((len(states), MAX_LENGTH), np.uint8)
-        lengths = np.empty(len(states), np.int32)
-        state.histories_batch(states, np.asarray(seats, np.int64), tokens, lengths)
-        return tokens, lengths
-
-    def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
-        with np.errstate(over="ignore"):
-            state.play_out_batch(states, np.asarray(seeds, np.uint64))
-
-    # ---- what one seat knows
-
-    def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        views = blank(view.VIEW, self._template, len(tokens))
-        view.replay_batch(views, np.asarray(tokens), np.asarray(lengths, np.int64))
-        return views
-
-    def prefixes(self, tokens: np.ndarray) -> np.ndarray:
-        views = np.empty((len(tokens), tokens.shape[1] + 1), view.VIEW)
-        views[:, 0] = blank(view.VIEW, self._template, len(tokens))
-        view.prefixes_batch(views, np.asarray(tokens))
-        return views
-
-    def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
-        view.advance_batch(views, np.asarray(tokens, np.int64))
-
-    def next(self, views: np.ndarray) -> np.ndarray:
-        following = np.empty(len(views), np.int8)
-        view.next_batch(views, following)
-        return following
-
-    def view_legal(self, views: np.ndarray) -> np.ndarray:
-        legal = np.zeros((len(views), VOCABULARY.size), np.bool_)
-        view.own_legal_batch(views, legal)
-        return legal
-
-    def view_possible(self, views: np.ndarray) -> np.ndarray:
-        possible = np.zeros((len(views), VOCABULARY.size), np.bool_)
-        view.possible_batch(views, np.zeros(1, view.VIEW), possible)
-        return possible
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcome``; a complete history that is inconsistent, but whose 52 plays give points that some
@@ -136,32 +91,9 @@ class HeartsGame(Game):
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
 
-    def next_type(self, views: np.ndarray) -> np.ndarray:
-        types = np.empty(len(views), np.int8)
-        next_types(views, types)
-        return types
-
-    def consistent(self, views: np.ndarray) -> np.ndarray:
-        verdicts = np.empty(len(views), np.bool_)
-        view.consistent_batch(views, verdicts)
-        return verdicts
-
-    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As ``Game.determinize``, every consistent division of the unseen cards equally likely; the observer sits at
-        seat 0. ``ValueError`` also for a history that stops where no state can: before the 13th card, or between the
-        first received card and the leader."""
-        possible = self.consistent(views)
-        if not possible.all():
-            raise ValueError(f"row {int(np.argmin(possible))}: no deal agrees with this history, it is inconsistent")
-        states = blank(state.STATE, self._template, len(views))
-        with np.errstate(over="ignore"):
-            row = determinize.determinize_batch(views, states, np.asarray(seeds, np.uint64))
-        if row >= 0:
-            length = int(views[row]["length"])
-            raise ValueError(f"row {row}: a history of {length} tokens stops amid what is seen at once; add the rest")
-        return states, np.zeros(len(views), np.int8)
-
-    # ---- for people
+    def observer(self, views: np.ndarray) -> np.ndarray:
+        """As ``CompiledGame.observer``: seat 0, as all positions in a view are relative to it."""
+        return np.zeros(len(views), np.int8)
 
     def describe(self, tokens: np.ndarray) -> str:
         return describe(np.asarray(tokens))

@@ -11,7 +11,6 @@ from games.compiling import kernel
 from games.hearts.cards import (
     BIT,
     CLUB_CARDS,
-    EOS,
     HEART_CARDS,
     HEARTS,
     JACK_SET,
@@ -52,15 +51,6 @@ PUBLIC = np.dtype(
     ]
 )
 """The public part of a deal: the options in force (0 or 1; ``moon`` an index of ``MOONS``), then the play so far."""
-
-
-def blank(dtype: np.dtype, template: np.ndarray, count: int) -> np.ndarray:
-    """``dtype[count]``, states or views before the deal; ``template`` is a ``PUBLIC[1]`` with the options in force."""
-    first = np.zeros(1, dtype)
-    first["public"] = template
-    first["public"]["turn"] = -1
-    first["tokens"] = EOS
-    return np.repeat(first, count)
 
 
 @kernel

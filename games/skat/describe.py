@@ -4,8 +4,9 @@ from itertools import groupby
 
 import numpy as np
 
+from games.compiled import blank
 from games.skat.cards import EOS, SEATS, VOCABULARY
-from games.skat.rules import PUBLIC, blank
+from games.skat.rules import template
 from games.skat.view import (
     CALLED,
     CHOSEN,
@@ -45,7 +46,7 @@ def describe(tokens: np.ndarray) -> str:
     A trick starts with who led; ``*`` marks the card that wins it. From a token that does not belong where it stands,
     the rest follows as bare names.
     """
-    view = blank(VIEW, np.zeros(1, PUBLIC), 1)[0]
+    view = blank(VIEW, template(), EOS, 1)[0]
     told: list[tuple[int, str]] = []
     tricks: list[str] = []
     seen = [int(token) for token in tokens if token != EOS]

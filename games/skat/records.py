@@ -11,19 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from games.skat.cards import NULL, NUM_PLAYS, SEATS, VOCABULARY
+from games.compiled import blank
+from games.skat.cards import EOS, NULL, NUM_PLAYS, SEATS, VOCABULARY
 from games.skat.iss import FormatError, Record, read, stream
 from games.skat.replay import concede, replay
-from games.skat.rules import PUBLIC, blank
+from games.skat.rules import template
 from games.skat.state import STATE, result_of
 
-_TEMPLATE = np.zeros(1, PUBLIC)
 _PROGRESS = 100_000
 
 
 def differences(record: Record) -> list[str]:
     """What a record and the replay of its deal disagree in; empty if nothing."""
-    states = blank(STATE, _TEMPLATE, 1)
+    states = blank(STATE, template(), EOS, 1)
     state = states[0]
     refused = replay(state, record.hands, np.array(record.seats, np.int64), np.array(record.tokens, np.int64))
     if refused >= 0:

@@ -9,7 +9,6 @@ import numpy as np
 from games.compiling import kernel
 from games.skat.cards import (
     BIT,
-    EOS,
     FIRST_BID,
     FIRST_GAME,
     FIRST_MODIFIER,
@@ -59,14 +58,13 @@ PUBLIC = np.dtype(
 )
 
 
-def blank(dtype: np.dtype, template: np.ndarray, count: int) -> np.ndarray:
-    """``dtype[count]``, states or views before the deal; ``template`` is a ``PUBLIC[1]`` with the options in force."""
-    first = np.zeros(1, dtype)
-    first["public"] = template
+def template(scoring: int = 0) -> np.ndarray:
+    """``PUBLIC[1]``: what all seats know before the deal; ``scoring`` is an index into ``SCORINGS``."""
+    public = np.zeros(1, PUBLIC)
+    public["scoring"] = scoring
     for name in ("turn", "bid", "soloist", "game"):
-        first["public"][name] = -1
-    first["tokens"] = EOS
-    return np.repeat(first, count)
+        public[name] = -1
+    return public
 
 
 # ---- what happens; legality is not checked (games.skat.legal) ------------------------------------------------------

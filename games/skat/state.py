@@ -236,6 +236,13 @@ def deal_batch(states, seeds):
 
 
 @kernel
+def to_move_batch(states, seats):
+    """Write the seat to act of every row, -1 when the deal is over."""
+    for i in range(len(states)):
+        seats[i] = states[i]["public"]["turn"]
+
+
+@kernel
 def legal_batch(states, tokens):
     """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
     for i in range(len(states)):

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games.compiled import blank
 from games.game import Next
 from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
-from games.hearts.rules import OPTIONS, PUBLIC, blank
+from games.hearts.rules import OPTIONS
 from games.hearts.state import STATE, deal_hands
 from games.rng import derive_many
 
@@ -84,10 +85,7 @@ def worlds(game: HeartsGame, tokens: np.ndarray, length: int) -> set[tuple[int, 
 
 def replays(deals: list[list[int]], game: HeartsGame, plays: np.ndarray) -> np.ndarray:
     """For every deal, whether all plays are legal in turn."""
-    template = np.zeros(1, PUBLIC)
-    for name in OPTIONS:
-        template[name] = game.options[name]
-    states = blank(STATE, template, len(deals))
+    states = blank(STATE, game.template, EOS, len(deals))
     for state, hands in zip(states, deals, strict=True):
         deal_hands(state, 0, np.array(hands, np.int64))
     fine = np.ones(len(deals), np.bool_)

@@ -9,9 +9,10 @@ import numpy as np
 import pyspiel
 import pytest
 
-from games.skat.cards import GAMES, VOCABULARY
+from games.compiled import blank
+from games.skat.cards import EOS, GAMES, VOCABULARY
 from games.skat.legal import legal_plays
-from games.skat.rules import PUBLIC, blank
+from games.skat.rules import template
 from games.skat.state import STATE, act_batch, deal_hands
 from tests.games.skat.test_rules import cards, do
 
@@ -40,7 +41,7 @@ def test_suits_followed_and_trick_winners_are_openspiels(game: str) -> None:
     for deal in range(40):
         soloist = deal % 3
         theirs, places = deal_theirs(rng)
-        ours = blank(STATE, np.zeros(1, PUBLIC), 1)
+        ours = blank(STATE, template(), EOS, 1)
         deal_hands(ours[0], np.array([cards(" ".join(hand)) for hand in places[:3]]))
         do(ours, f"{AUCTION[soloist]} pickup")
         for seat in range(soloist + 1):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games.compiled import blank
 from games.rng import derive_many
 from games.skat.cards import (
     ALL_CARDS,
@@ -17,7 +18,7 @@ from games.skat.cards import (
     card_id,
     points_of,
 )
-from games.skat.rules import DISCARD, OVER, PUBLIC, SCORINGS, blank
+from games.skat.rules import DISCARD, OVER, SCORINGS, template
 from games.skat.state import (
     STATE,
     act_batch,
@@ -43,9 +44,7 @@ def names_of(tokens: np.ndarray) -> list[str]:
 
 
 def dealt(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
-    template = np.zeros(1, PUBLIC)
-    template["scoring"] = SCORINGS.index(scoring)
-    states = blank(STATE, template, count)
+    states = blank(STATE, template(SCORINGS.index(scoring)), EOS, count)
     with np.errstate(over="ignore"):
         deal_batch(states, derive_many(seed, count))
     return states
@@ -59,7 +58,7 @@ def finished(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarra
 
 
 def given_hands(*hands: str) -> np.ndarray:
-    states = blank(STATE, np.zeros(1, PUBLIC), 1)
+    states = blank(STATE, template(), EOS, 1)
     deal_hands(states[0], np.array([cards(hand) for hand in hands]))
     return states
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from games import conformance
+from games.compiled import blank
 from games.rng import derive_many, mix
 from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, GAMES, OUVERT, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.replay import replay
-from games.skat.rules import DISCARD, SCORINGS, blank
+from games.skat.rules import DISCARD, SCORINGS
 from games.skat.state import STATE, act_batch, deal_hands, legal_batch
 from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
 
@@ -56,7 +57,7 @@ class Deal:
     """A deal under way: what was done by whom, and its true state."""
 
     def __init__(self, hands: np.ndarray) -> None:
-        self.states = blank(STATE, GAME._template, 1)
+        self.states = blank(STATE, GAME.template, EOS, 1)
         self.seats: list[int] = []
         self.tokens: list[int] = []
         deal_hands(self.states[0], hands)
@@ -93,7 +94,7 @@ def worlds(deal: Deal, seat: int, prefix: np.ndarray) -> list[np.ndarray]:
                 aside = ALL_CARDS & ~int(hands.sum())
                 first = deal.tokens.index(TOKEN["pickup"]) + 1
                 tokens[first : first + 2] = [card for card in range(32) if aside >> card & 1]
-            world = blank(STATE, GAME._template, 1)
+            world = blank(STATE, GAME.template, EOS, 1)
             legal = replay(world[0], hands, np.array(deal.seats), tokens) == -1
             if legal and (world[0]["tokens"][seat, : len(prefix)] == prefix).all():
                 found.append(world)

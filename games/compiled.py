@@ -1,0 +1,168 @@
+"""Games whose rules and views are numba kernels: the batches of the contract around a game's own loops.
+
+A game brings record types for its state and its view, and loops over them. Both records begin with ``public``, what all
+seats know, in which a game also keeps its options, and hold ``tokens``, ``eos`` behind what is written.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from games.game import Game
+
+Loop = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The loops of one game. ``S`` rows of the state's type, ``W`` rows of the view's; results are written in place."""
+
+    deal: Loop
+    """``(S, seeds)``"""
+    to_move: Loop
+    """``(S, seats)``: the seat to act, -1 at the end."""
+    legal: Loop
+    """``(S, bool[B, V])``, given all False."""
+    act: Loop
+    """``(S, actions)``: the first row whose action is illegal, or -1; rows that are over stay."""
+    histories: Loop
+    """``(S, seats, tokens[B, L], lengths)``"""
+    play_out: Loop
+    """``(S, seeds)``"""
+    replay: Loop
+    """``(W, tokens[B, L'], lengths)``"""
+    prefixes: Loop
+    """``(W[B, L' + 1], tokens[B, L'])``, the first view of each row given."""
+    advance: Loop
+    """``(W, tokens)``"""
+    next: Loop
+    """``(W, following)``: a ``Next``."""
+    own_legal: Loop
+    """``(W, bool[B, V])``, given all False."""
+    possible: Loop
+    """``(W, one view to try tokens in, bool[B, V])``, given all False."""
+    consistent: Loop
+    """``(W, bool[B])``"""
+    next_types: Loop
+    """``(W, types)``"""
+    determinize: Loop
+    """``(W, S, seeds)``: the first row that no state can correspond to, as it stops amid tokens that arrive together,
+    or -1."""
+
+
+def blank(dtype: np.dtype, template: np.ndarray, eos: int, count: int) -> np.ndarray:
+    """``dtype[count]``: states or views before the deal; ``template`` (``[1]``) is what all know then."""
+    first = np.zeros(1, dtype)
+    first["public"] = template
+    first["tokens"] = eos
+    return np.repeat(first, count)
+
+
+class CompiledGame(Game):
+    """A ``Game`` on numba kernels. Subclasses name the class attributes here and those of ``Game``, set ``template``
+    and ``outcomes``, and add what concerns outcomes."""
+
+    kernels: ClassVar[Kernels]
+    state_type: ClassVar[np.dtype]
+    view_type: ClassVar[np.dtype]
+    template: np.ndarray
+    """``[1]``: what all seats know before the deal, the options in force among it."""
+    can_determinize = True
+
+    def _blank(self, dtype: np.dtype, count: int) -> np.ndarray:
+        return blank(dtype, self.template, self.vocabulary.eos, count)
+
+    # ---- the true state
+
+    def deal(self, seeds: np.ndarray) -> np.ndarray:
+        states = self._blank(self.state_type, len(seeds))
+        with np.errstate(over="ignore"):
+            self.kernels.deal(states, np.asarray(seeds, np.uint64))
+        return states
+
+    def to_move(self, states: np.ndarray) -> np.ndarray:
+        seats = np.empty(len(states), np.int8)
+        self.kernels.to_move(states, seats)
+        return seats
+
+    def legal(self, states: np.ndarray) -> np.ndarray:
+        legal = np.zeros((len(states), self.vocabulary.size), np.bool_)
+        self.kernels.legal(states, legal)
+        return legal
+
+    def play(self, states: np.ndarray, actions: np.ndarray) -> None:
+        row = self.kernels.act(states, np.asarray(actions, np.int64))
+        if row >= 0:
+            raise self.refusal(states, row, int(actions[row]))
+
+    def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tokens = np.empty((len(states), self.max_length), self.vocabulary.dtype)
+        lengths = np.empty(len(states), np.int32)
+        self.kernels.histories(states, np.asarray(seats, np.int64), tokens, lengths)
+        return tokens, lengths
+
+    def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
+        with np.errstate(over="ignore"):
+            self.kernels.play_out(states, np.asarray(seeds, np.uint64))
+
+    # ---- what one seat knows
+
+    def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        views = self._blank(self.view_type, len(tokens))
+        self.kernels.replay(views, np.asarray(tokens), np.asarray(lengths, np.int64))
+        return views
+
+    def prefixes(self, tokens: np.ndarray) -> np.ndarray:
+        views = np.empty((len(tokens), tokens.shape[1] + 1), self.view_type)
+        views[:, 0] = self._blank(self.view_type, len(tokens))
+        self.kernels.prefixes(views, np.asarray(tokens))
+        return views
+
+    def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
+        self.kernels.advance(views, np.asarray(tokens, np.int64))
+
+    def next(self, views: np.ndarray) -> np.ndarray:
+        following = np.empty(len(views), np.int8)
+        self.kernels.next(views, following)
+        return following
+
+    def view_legal(self, views: np.ndarray) -> np.ndarray:
+        legal = np.zeros((len(views), self.vocabulary.size), np.bool_)
+        self.kernels.own_legal(views, legal)
+        return legal
+
+    def view_possible(self, views: np.ndarray) -> np.ndarray:
+        possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
+        self.kernels.possible(views, np.zeros(1, self.view_type), possible)
+        return possible
+
+    def next_type(self, views: np.ndarray) -> np.ndarray:
+        types = np.empty(len(views), np.int8)
+        self.kernels.next_types(views, types)
+        return types
+
+    def consistent(self, views: np.ndarray) -> np.ndarray:
+        verdicts = np.empty(len(views), np.bool_)
+        self.kernels.consistent(views, verdicts)
+        return verdicts
+
+    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As ``Game.determinize``, every consistent division of the unseen cards equally likely. ``ValueError`` also
+        for a history that stops amid tokens that arrive together, where no state can."""
+        possible = self.consistent(views)
+        if not possible.all():
+            raise ValueError(f"row {int(np.argmin(possible))}: no deal agrees with this history, it is inconsistent")
+        states = self._blank(self.state_type, len(views))
+        with np.errstate(over="ignore"):
+            row = self.kernels.determinize(views, states, np.asarray(seeds, np.uint64))
+        if row >= 0:
+            length = int(views[row]["length"])
+            raise ValueError(f"row {row}: a history of {length} tokens stops amid what is seen at once; add the rest")
+        return states, self.observer(views)
+
+    @abstractmethod
+    def observer(self, views: np.ndarray) -> np.ndarray:
+        """``int8[B]``: the seat that the observer has in a state of ``determinize``."""
