@@ -55,6 +55,8 @@ class Game(ABC):
     outcomes: OutcomeTable
     cooperative: bool = False
     """All seats share one outcome: self-play then lets everybody use the newest network (paper 001, section 6.3)."""
+    variants: tuple[str, ...] = ()
+    """Names of the kinds of deal, such as missions; empty where all are alike."""
     can_determinize: bool = False
     """Whether ``determinize`` is offered."""
     token_types: tuple[str, ...] = ("observation", "own action", "end")
@@ -198,6 +200,10 @@ class Game(ABC):
     def describe(self, tokens: np.ndarray) -> str:
         """One history as people write it; games override this with their own layout."""
         return " ".join(self.vocabulary.name(token) for token in tokens)
+
+    def variant(self, states: np.ndarray) -> np.ndarray:
+        """``int16[B]``: the kind of deal, an index into ``variants``; 0 where all are alike."""
+        return np.zeros(len(states), np.int16)
 
     def points(self, states: np.ndarray) -> np.ndarray:
         """``float32[B, P]``: points of every seat, by absolute seat; every row must be over."""

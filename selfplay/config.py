@@ -34,8 +34,16 @@ class InitialConfig:
     of every game draws its player from these weights."""
     keep: list[str] = field(default_factory=list)
     """Players whose sequences are kept; empty keeps everybody's."""
+    successes: int = 0
+    """For cooperative games: a shard that holds fewer deals of a kind (``Game.variants``) that ended as well as can be
+    plays more of this kind (paper 001, section 6.3); 0 plays no more."""
+    more_games: int = 0
+    """Most deals that a shard plays for that beside its own; of each kind, successes and as many failures are kept."""
 
     def __post_init__(self) -> None:
+        at_least("selfplay.initial", self, 0, "successes", "more_games")
+        both = bool(self.successes) == bool(self.more_games)
+        require(both, "selfplay.initial", self, "more_games", "above 0 together with successes, else 0")
         weights = self.players.values()
         some = sum(weights) > 0 and min(weights) >= 0
         require(some, "selfplay.initial", self, "players", "players with weights of at least 0, one of them above 0")

@@ -14,7 +14,7 @@ from games.compiling import compiling
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
-from games.rng import derive
+from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from learner.model.checkpoint import load_weights
@@ -30,6 +30,7 @@ from selfplay.branches import branch
 from selfplay.config import InitialConfig
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
+from selfplay.successes import Played, Successes, play_on, told
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,10 @@ class Generator:
                 players = seat_players(
                     specs, names, self.game, self._settings.search, self._engines, lambda m: MeteredModel(m, meter)
                 )
-                kept, decisions = self._play(plan, players, any(spec.checkpoint for spec in specs))
+                kept, decisions, counts = self._play(plan, players, any(spec.checkpoint for spec in specs))
         finally:  # whoever asks next has counted this shard already
             self._decisions = 0
-        write_shard(path, kept, self.game, self._provenance(plan, specs))
+        write_shard(path, kept, self.game, self._provenance(plan, specs) | told(*counts))
         return ShardReport(
             games=plan.num_games,
             decisions=decisions,
@@ -136,32 +137,55 @@ class Generator:
     def _note(self, ended: int, decisions: int) -> None:
         self._decisions += decisions
 
-    def _play(self, plan: ShardPlan, players: Sequence[Player], networks: bool) -> tuple[Sequences, int]:
-        """The shard's games: the kept sequences, and the decisions taken where ``networks`` play."""
-        seeds, bits = plan.deal_seeds(), plan.seat_bits(self.game.num_players)
+    def _play(
+        self, plan: ShardPlan, players: Sequence[Player], networks: bool
+    ) -> tuple[Sequences, int, tuple[Successes, Successes | None]]:
+        """The shard's games: the kept sequences, the decisions taken where ``networks`` play, and what succeeded, of
+        the planned games and of those played for rare successes."""
+        played = self._deals(plan, players, plan.deal_seeds(), plan.seat_bits(self.game.num_players))
+        planned, more = Successes.of(self.game, played.states, played.labels), None
+        if plan.seating is Seating.INITIAL and plan.initial.successes:
+            played, more = self._play_on(plan, players, played)
+        sequences = self._sequences(plan, players, played)
+        return sequences, played.decisions if networks else 0, (planned, more)
+
+    def _deals(self, plan: ShardPlan, players: Sequence[Player], seeds: np.ndarray, bits: np.ndarray) -> Played:
+        """Deals of ``seeds``, played by whom ``bits`` seat."""
         seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
             states = self.game.deal(seeds)
             self.game.playout(states, bits[:, 0])
-            labels, decisions = self.game.outcome(states), 0
-        else:
-            size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
-            result = play_table(self.game, players, seating, seeds, size, on_progress=self._note, secret=secret)
-            states, labels = result.states, result.labels
-            decisions = int(result.decisions.sum()) if networks else 0
-        rows, seat = np.nonzero(keep)
+            return Played(seeds, states, self.game.outcome(states), seating, keep, 0)
+        size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
+        result = play_table(self.game, players, seating, seeds, size, on_progress=self._note, secret=secret)
+        return Played(seeds, result.states, result.labels, seating, keep, int(result.decisions.sum()))
+
+    def _play_on(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> tuple[Played, Successes]:
+        """More deals of the kinds that seldom succeed, seated by bits of their own."""
+        salt = derive(plan.run_seed, "seating of more", plan.iteration, plan.shard)
+        places = np.arange(self.game.num_players, dtype=np.uint64)
+
+        def play(seeds: np.ndarray) -> Played:
+            return self._deals(plan, players, seeds, mix(mix(seeds, salt)[:, None], places[None]))
+
+        initial, seed = plan.initial, derive(plan.run_seed, "more deals", plan.iteration, plan.shard)
+        return play_on(self.game, played, play, initial.successes, initial.more_games, seed)
+
+    def _sequences(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> Sequences:
+        """What is kept of the deals."""
+        rows, seat = np.nonzero(played.keep)
         names = np.array([player.name for player in players], object)
         sequences = Sequences(
-            tokens=self.game.histories(states[rows], seat)[0],
-            outcome=labels[rows, seat],
+            tokens=self.game.histories(played.states[rows], seat)[0],
+            outcome=played.labels[rows, seat],
             seat=seat,
-            player=names[seating[rows, seat]],
-            deal_seed=seeds[rows],
+            player=names[played.seating[rows, seat]],
+            deal_seed=played.seeds[rows],
             game=rows,
         )
         if self._settings.branches:
-            sequences = replace(sequences, branches=self._branches(plan, states, sequences))
-        return sequences, decisions
+            sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
+        return sequences
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player

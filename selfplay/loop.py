@@ -25,6 +25,7 @@ from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once
 from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
+from selfplay.successes import counted
 
 _LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
 """What is shown and logged of a training under way."""
@@ -109,6 +110,8 @@ class Loop:
                 show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
+        if self._game.variants:
+            storage.write_json_atomic(self._run.successes(iteration), counted(path for _, path in plans))
         if not reports:
             return {}
         figures = _figures(reports, began)

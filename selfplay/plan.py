@@ -131,7 +131,7 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
 
 
 def num_kept(plan: ShardPlan, num_players: int) -> int:
-    """Sequences that a shard will hold."""
+    """Sequences that a shard will hold, before any that are played for rare successes."""
     if plan.seating is Seating.POPULATION:
         return plan.num_games
     if plan.seating is Seating.EVERYBODY or not plan.initial.keep:

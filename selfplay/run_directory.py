@@ -57,6 +57,10 @@ class RunDirectory:
         """What generating and training an iteration took."""
         return f"{self.iteration(iteration)}/metrics.json"
 
+    def successes(self, iteration: int) -> str:
+        """Deals of each kind that an iteration played, and how many succeeded, where deals are of several kinds."""
+        return f"{self.iteration(iteration)}/successes.json"
+
     def tournament(self, iteration: int) -> str:
         """An iteration's tournaments against the baselines."""
         return f"{self.iteration(iteration)}/tournament.json"

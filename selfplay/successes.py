@@ -1,0 +1,148 @@
+"""Games of which few succeed: counted by kind of deal, and played on until a shard holds some successes of each.
+
+Paper 001, section 6.3, plays more games of The Crew's hard missions until there are more successful examples. Here each
+shard of iteration 0 does so for itself, so that it needs to know of no other and is made again byte for byte.
+
+Letters: ``G`` deals, ``P`` seats, ``V`` kinds of deal (``Game.variants``; one where a game has none).
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive_many
+from games.shards import shard_info
+
+_ROUND = 20_000
+"""Deals drawn at a time."""
+_PLANNED, _MORE = "successes", "more_successes"
+
+
+@dataclass(frozen=True)
+class Played:
+    """Finished deals."""
+
+    seeds: np.ndarray
+    """``uint64[G]``"""
+    states: np.ndarray
+    """``[G]``, final."""
+    labels: np.ndarray
+    """``int32[G, P]``"""
+    seating: np.ndarray
+    """``int64[G, P]``: which player had which seat."""
+    keep: np.ndarray
+    """``bool[G, P]``: whose sequences are kept."""
+    decisions: int
+
+    def take(self, rows: np.ndarray) -> "Played":
+        """Some of them."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    @staticmethod
+    def concat(parts: "list[Played]") -> "Played":
+        """All of ``parts``, in order."""
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+        return Played(**columns, decisions=sum(part.decisions for part in parts))
+
+
+_COLUMNS = ("seeds", "states", "labels", "seating", "keep")
+
+
+@dataclass(frozen=True)
+class Successes:
+    """How many deals of every kind were played, and how many ended as well as can be for all seats."""
+
+    names: tuple[str, ...]
+    games: np.ndarray
+    """``int64[V]``"""
+    wins: np.ndarray
+    """``int64[V]``"""
+
+    @staticmethod
+    def of(game: Game, states: np.ndarray, labels: np.ndarray) -> "Successes":
+        """Of finished deals ``[G]`` with their labels ``int32[G, P]``."""
+        names = game.variants or ("",)
+        kind = game.variant(states).astype(np.int64)
+        games = np.bincount(kind, minlength=len(names))
+        return Successes(names, games, np.bincount(kind[succeeded(game, labels)], minlength=len(names)))
+
+    def __add__(self, other: "Successes") -> "Successes":
+        return Successes(self.names, self.games + other.games, self.wins + other.wins)
+
+    def to_json(self) -> str:
+        """As a shard's metadata keep it: ``{kind: [games, successes]}``."""
+        rows = zip(self.names, self.games.tolist(), self.wins.tolist(), strict=True)
+        return json.dumps({name: [games, wins] for name, games, wins in rows})
+
+
+def told(planned: Successes, more: Successes | None) -> dict[str, str]:
+    """What a shard's metadata say of its planned deals and of those played for rare successes; nothing where all deals
+    are alike."""
+    counts = {_PLANNED: planned, **({_MORE: more} if more else {})}
+    return {key: count.to_json() for key, count in counts.items() if count.names != ("",)}
+
+
+def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
+    """What the metadata of shards say together: for planned deals and for more of them, kind -> [deals, successes]."""
+    total: dict[str, dict[str, list[int]]] = {}
+    for path in shards:
+        provenance = shard_info(path).provenance
+        for key in (_PLANNED, _MORE):
+            for kind, counts in json.loads(provenance.get(key, "{}")).items():
+                before = total.setdefault(key, {}).get(kind, [0, 0])
+                total[key][kind] = [before[0] + counts[0], before[1] + counts[1]]
+    return total
+
+
+def succeeded(game: Game, labels: np.ndarray) -> np.ndarray:
+    """``bool[G]``: whether every seat got the most that an outcome can be worth to it."""
+    worth = game.outcomes.utility()
+    return np.asarray((worth[labels] == worth.max()).all(axis=1))
+
+
+def play_on(
+    game: Game, first: Played, play: Callable[[np.ndarray], Played], wins: int, most_games: int, seed: int
+) -> tuple[Played, Successes]:
+    """Play more deals of every kind with fewer than ``wins`` successes, until there are as many or ``most_games`` more
+    deals were played.
+
+    Args:
+        first: the deals played so far.
+        play: plays the deals of these seeds (``uint64[G]``).
+        seed: of the deals to come.
+
+    Returns:
+        What is kept: ``first``, and of the deals after them the successes that were missing and as many failures of
+        their kind. Then how many were played and succeeded beyond ``first``.
+    """
+    missing = wins - Successes.of(game, first.states, first.labels).wins
+    parts, counts = [first], Successes.of(game, first.states[:0], first.labels[:0])
+    drawn, left = 0, most_games
+    while left > 0 and (missing > 0).any():
+        seeds = derive_many(seed, _ROUND, drawn)
+        drawn += _ROUND
+        seeds = seeds[(missing > 0)[game.variant(game.deal(seeds))]][:left]
+        if not len(seeds):
+            if drawn >= _ROUND * max(most_games, 1):  # kinds that are never dealt
+                break
+            continue
+        more = play(seeds)
+        left -= len(seeds)
+        counts += Successes.of(game, more.states, more.labels)
+        rows = _wanted(game, more, missing)
+        parts.append(more.take(rows))
+        missing = missing - Successes.of(game, more.states[rows], more.labels[rows]).wins
+    return Played.concat(parts), counts
+
+
+def _wanted(game: Game, more: Played, missing: np.ndarray) -> np.ndarray:
+    """Rows, in order: the first successes of every kind, as many as are missing, and as many failures."""
+    kind, won = game.variant(more.states).astype(np.int64), succeeded(game, more.labels)
+    rows = []
+    for number in np.flatnonzero(missing > 0):
+        successes = np.flatnonzero((kind == number) & won)[: missing[number]]
+        rows += [successes, np.flatnonzero((kind == number) & ~won)[: len(successes)]]
+    return np.sort(np.concatenate(rows))
