@@ -34,6 +34,7 @@ _RATES = {
 
 _CAPTIONS = {
     "curve": "Points a hand ahead of each baseline, one seat against the others; bars are 95 % intervals over deals.",
+    "successes": "Deals of each kind that succeeded among an iteration's games, which the network before it plays.",
     "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
     "rates": "All actors together, means over each stage; of several tournaments the last.",
@@ -57,6 +58,7 @@ def charts(runs: Runs) -> list[Chart]:
     """Every chart for which there is something to show."""
     made = [
         _chart("curve", "Learning curve", _CAPTIONS["curve"], "iteration", "points a hand ahead", _curves(runs)),
+        _chart("successes", "Successes", _CAPTIONS["successes"], "kind of deal", "percent", _successes(runs)),
         _chart("losses", "Losses", _CAPTIONS["losses"], "step", "nats", _losses(runs)),
         _chart("illegal", "Illegal tokens", _CAPTIONS["illegal"], "iteration", "probability", _illegal(runs), "tiny"),
         _chart("rates", "Throughput", _CAPTIONS["rates"], "iteration", "a second", _rates(runs), "log"),
@@ -135,6 +137,16 @@ def _curves(runs: Runs) -> Iterator[go.Scatter]:
                 "thickness": 1,
             }
             yield from _trace(runs, label, k, match, {i: one[0] for i, one in played.items()}, error_y=bars)
+
+
+def _successes(runs: Runs) -> Iterator[go.Bar]:
+    """Of one run a bar for each iteration, of several one for each run's last."""
+    for label, run in runs.items():
+        for iteration in sorted(run.successes) if len(runs) == 1 else sorted(run.successes)[-1:]:
+            kinds = {kind: (games, wins) for kind, (games, wins) in run.successes[iteration].items() if games}
+            shares = [100 * wins / games for games, wins in kinds.values()]
+            name = html.escape(f"iteration {iteration}" if len(runs) == 1 else label)
+            yield go.Bar(x=[html.escape(kind) for kind in kinds], y=shares, name=name)
 
 
 def _losses(runs: Runs) -> Iterator[go.Scatter]:

@@ -55,6 +55,9 @@ class Run:
     """Those that are asked for, of the best network; what an earlier command played with another one is left out."""
     figures: Mapping[int, Mapping[str, float]]
     """Iteration -> ``metrics.json``: ``generate/...`` and ``train/...``; of finished iterations only."""
+    successes: Mapping[int, Mapping[str, tuple[int, int]]]
+    """Iteration -> kind of deal -> how many were planned and played, and how many of them succeeded; empty where all
+    deals are alike."""
     log: Sequence[Logged]
     commands: Sequence[Mapping[str, Any]]
     """``provenance.json``: an entry for every command that worked on the run."""
@@ -99,6 +102,7 @@ def read_run(root: str) -> Run:
     curve = {i: attempt(run.tournament(i), stored) for i in numbers}
     gates = {i: attempt(run.gate(i), stored) for i in numbers}
     figures = {i: attempt(run.metrics(i), _mapping) for i in numbers}
+    successes = {i: attempt(run.successes(i), _successes) for i in numbers}
     log, unreadable = attempt(f"{run.root}/metrics.jsonl", _log) or ([], 0)
     if unreadable:
         notes.append(f"{run.root}/metrics.jsonl: {unreadable} of its lines cannot be read; left out")
@@ -110,6 +114,7 @@ def read_run(root: str) -> Run:
         gates={i: results[0] for i, results in gates.items() if results},
         final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
         figures={i: found for i, found in figures.items() if found},
+        successes={i: found for i, found in successes.items() if found},
         log=log,
         commands=attempt(f"{run.root}/provenance.json", _commands) or [],
         newest=max((i for i in numbers if WEIGHTS_FILE in storage.list_names(run.checkpoint(i))), default=None),
@@ -133,6 +138,10 @@ def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentRes
 
 def _mapping(path: str) -> Mapping[str, Any]:
     return dict(storage.read_json(path))
+
+
+def _successes(path: str) -> Mapping[str, tuple[int, int]]:
+    return {str(kind): (int(games), int(wins)) for kind, (games, wins) in _mapping(path)["successes"].items()}
 
 
 def _commands(path: str) -> list[Mapping[str, Any]]:

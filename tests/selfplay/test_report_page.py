@@ -89,6 +89,18 @@ def test_the_curve_has_points_intervals_and_iterations_of_the_tournaments(finish
     assert trace["name"] == "argmax_val against random, 3 deals"
 
 
+def test_successes_of_each_kind_of_deal_are_drawn_by_iteration(run: Path) -> None:
+    for iteration, wins in enumerate((3, 8)):
+        counts = {"successes": {"mission 1": [10, wins], "mission 2": [20, 1], "never": [0, 0]}}
+        (run / f"iterations/{iteration:03d}/successes.json").write_text(json.dumps(counts))
+    (chart,) = (chart for chart in charts({"x": read_run(str(run))}) if chart.key == "successes")
+    bars = json.loads(chart.json)["data"]
+    assert [(bar["x"], bar["y"], bar["name"]) for bar in bars] == [
+        (["mission 1", "mission 2"], [30, 5], "iteration 0"),
+        (["mission 1", "mission 2"], [80, 5], "iteration 1"),
+    ]
+
+
 def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> None:
     log = [
         Logged(0, 100.0, {"iteration": 0}),
@@ -157,6 +169,7 @@ def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
     (run / "metrics.jsonl").write_text("{}\n" + (run / "metrics.jsonl").read_text())
     (run / "results/tournament.json").write_text("[{")
     (run / "iterations/001/tournament.json").write_text('[{"format": 2}]')
+    (run / "iterations/001/successes.json").write_text('{"successes": {"mission 1": 3}}')
     weights = run / "iterations/001/checkpoint/model.safetensors"
     content = bytearray(weights.read_bytes())
     content[-5] ^= 1
@@ -166,6 +179,7 @@ def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
         "metrics.jsonl: 1 of its lines cannot be read",
         "results/tournament.json: cannot be read",
         "001/tournament.json: cannot be read",
+        "001/successes.json: cannot be read",
         "The network of iteration 1 cannot play",
     ):
         assert wanted in text
