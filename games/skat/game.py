@@ -3,11 +3,11 @@
 import numpy as np
 
 from games.compiled import CompiledGame, Kernels
-from games.skat import determinize, hidden, outcomes, state, view
+from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
 from games.skat.features import FEATURES, TOKEN_TYPES, next_types
-from games.skat.rules import OVER, SCORINGS, template
+from games.skat.rules import SCORINGS, template
 
 
 class SkatGame(CompiledGame):
@@ -60,7 +60,7 @@ class SkatGame(CompiledGame):
         scoring = SCORINGS.index(str(self.options["scoring"]))
         self.template = template(scoring)
         self.outcomes, self._keys = outcomes.build(scoring)
-        self._soloists = outcomes.soloists(self.outcomes)
+        self._soloists, self._values = outcomes.games(self.outcomes, scoring)
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.empty((len(states), 3), np.int32)
@@ -75,13 +75,9 @@ class SkatGame(CompiledGame):
         return labels
 
     def view_outcomes(self, views: np.ndarray) -> np.ndarray:
-        """As ``Game.view_outcomes``: after a bid nobody passes in, and after the auction the soloist is known."""
-        public = views["public"]
-        relative = np.where(public["soloist"] < 0, -1, (public["soloist"] - views["seat"]) % 3)[:, None]
-        possible = (relative < 0) | (self._soloists == relative)
-        possible &= (public["bid"] < 0)[:, None] | (self._soloists >= 0)
-        over = (public["phase"] == OVER) & (public["soloist"] < 0)
-        possible &= ~over[:, None] | (self._soloists < 0)
+        """As ``Game.view_outcomes``: by soloist and bid, then by what is known of the contract's value."""
+        possible = np.zeros((len(views), self.outcomes.num_labels), np.bool_)
+        results.mark_outcomes(views, self._keys, self._soloists, self._values, possible)
         possible[~self.consistent(views)] = True
         return possible
 

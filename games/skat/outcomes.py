@@ -90,12 +90,16 @@ def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.nda
     return OutcomeTable(table, {"relative": relative, "own": table[:, 0] / 100}, "relative"), ascending
 
 
-def soloists(table: OutcomeTable) -> np.ndarray:
-    """``int64[K]``: who played alone, relative to the observer, -1 where everybody passed. The soloist of a win has the
-    most points, that of a loss the fewest, and either is at least 18 away from the others'."""
-    middle = np.median(table.points, axis=1, keepdims=True)
-    away = np.abs(table.points - middle)
-    return np.where(away.max(axis=1) == 0, -1, away.argmax(axis=1))
+def games(table: OutcomeTable, scoring: int) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[K]`` twice: who played alone, relative to the observer, and what its game was worth; -1 and 0 where
+    everybody passed. The soloist of a win has the most points, that of a loss the fewest, and either is at least 18
+    away from the others'."""
+    away = np.abs(table.points - np.median(table.points, axis=1, keepdims=True))
+    soloists = np.where(away.max(axis=1) == 0, -1, away.argmax(axis=1))
+    points = table.points[np.arange(len(soloists)), soloists].astype(np.int64)
+    premium = 50 if scoring == 0 else 0
+    values = np.where(points > 0, points - premium, (-points - premium) // 2)
+    return soloists, np.where(soloists < 0, 0, values)
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------

@@ -217,6 +217,53 @@ def test_outcomes_that_cannot_come_are_ruled_out() -> None:
     assert possible.sum() == 137 and (np.abs(GAME.outcomes.points[possible[0], 0]) >= 18).all()
 
 
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_what_some_world_ends_with_is_never_ruled_out(scoring: str) -> None:
+    """At every decision of random deals, in worlds drawn for the seat and played on at random."""
+    game, ruled_out = SkatGame(scoring=scoring), 0
+    states = game.deal(derive_many(5, 300))
+    while (game.to_move(states) >= 0).any():
+        acting = states[game.to_move(states) >= 0]
+        views = game.views(*game.histories(acting, game.to_move(acting)))
+        possible = game.view_outcomes(views)
+        ruled_out += (~possible).sum()
+        for seed in range(3):
+            worlds, seats = game.determinize(views, derive_many(seed, len(views)))
+            game.playout(worlds, derive_many(seed + 3, len(views)))
+            ends = game.outcome(worlds)[np.arange(len(views)), seats]
+            assert possible[np.arange(len(views)), ends].all()
+        rows = np.flatnonzero(game.to_move(states) >= 0)
+        current, legal = states[rows], game.legal(states[rows])
+        bits = mix(derive_many(9, len(rows)), int(views["length"].sum()))[:, None]
+        order = mix(np.repeat(bits, legal.shape[1], axis=1), np.arange(legal.shape[1], dtype=np.uint64)[None])
+        game.play(current, np.where(legal, order >> np.uint64(1), np.uint64(0)).argmax(axis=1))
+        states[rows] = current
+    assert ruled_out > 0
+
+
+def labels_left(line: str, seat: int, *hands: str) -> set[tuple[int, bool]]:
+    """``(value, won)`` of what a seat takes for possible after these actions."""
+    states = given_hands(*(hands or STRONG))
+    do(states, line)
+    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([seat]))))[0]
+    soloist = int(states["public"]["soloist"][0])
+    points = np.roll(GAME.outcomes.points, seat, axis=1)[possible, soloist].astype(int)
+    return {(point - 50, True) if point > 0 else ((-point - 50) // 2, False) for point in points.tolist()}
+
+
+def test_the_value_of_a_contract_rules_out_what_its_matadors_and_points_exclude() -> None:
+    # Four jacks, ace and ten of clubs: with six; or seven, eight, as king and queen may lie in the talon. Hand, and
+    # schneider or schwarz for either side: 8 to 12 times the base value.
+    hands = ("CJ SJ HJ DJ CA CT SA HA DA C7", "CK CQ C9 C8 SK SQ HK HQ DK DQ", "ST S9 S8 S7 HT H9 H8 H7 DT D9")
+    own = labels_left("pass pass 18 hand clubs plain", 0, *hands)
+    assert own == {(12 * level, won) for level in range(8, 13) for won in (True, False)}
+    # A defender that holds the jack of clubs: the soloist plays without one or more.
+    hands = ("SJ HJ DJ CA CT CK SA HA DA C7", "CJ CQ C9 C8 SK SQ HK HQ DK DQ", "ST S9 S8 S7 HT H9 H8 H7 DT D9")
+    seen = labels_left("pass pass 18 hand clubs plain", 1, *hands)
+    assert min(value for value, _ in seen) == 36 and max(value for value, _ in seen) == 12 * (11 + 2 + 2)
+    assert labels_left("pass pass 18 hand null ouvert", 2, *hands) == {(59, True), (59, False)}
+
+
 def ascending(tokens: list[int], first: int, size: int, own: set[int]) -> set[int]:
     """Cards that can come next among ``size`` sorted cards of which those from place ``first`` on are seen."""
     seen = tokens[first:]
