@@ -167,6 +167,17 @@ def check_told(game: Game, num_deals: int, seed: int) -> None:
         game.advance(others, np.roll(tokens[:, place], 1))
 
 
+def check_variants(game: Game, num_deals: int, seed: int) -> None:
+    """Every deal is of a kind that has a name of its own, and stays so until its end."""
+    assert len(set(game.variants)) == len(game.variants), "two variants have one name"
+    states = game.deal(derive_many(seed, num_deals))
+    kinds = game.variant(states)
+    assert kinds.dtype == np.int16 and kinds.shape == (num_deals,), "variant is int16[B]"
+    assert ((kinds >= 0) & (kinds < max(len(game.variants), 1))).all(), "a variant that does not exist"
+    game.playout(states, derive_many(derive(seed, "playout"), num_deals))
+    assert (game.variant(states) == kinds).all(), "a deal became one of another variant"
+
+
 def check_histories(game: Game, num_deals: int, seed: int) -> None:
     """Histories fit ``max_length``, hold tokens of the vocabulary only, and end in one ``eos`` once the deal is
     over."""
@@ -316,6 +327,7 @@ LAWS = (
     check_legality,
     check_replay,
     check_told,
+    check_variants,
     check_histories,
     check_terminal,
     check_determinism,

@@ -8,7 +8,7 @@ import numpy as np
 from games.game import Game
 from games.registry import make_game
 
-PAGES = {"hearts": "hearts", "leduc_poker": "openspiel:leduc_poker", "skat": "skat"}
+PAGES = {"crew": "crew", "hearts": "hearts", "leduc_poker": "openspiel:leduc_poker", "skat": "skat"}
 """Page -> registry name of its game."""
 DIRECTORY = Path(__file__).parent.parent / "docs" / "games"
 

@@ -55,12 +55,12 @@ class Game(ABC):
     outcomes: OutcomeTable
     cooperative: bool = False
     """All seats share one outcome: self-play then lets everybody use the newest network (paper 001, section 6.3)."""
-    variants: tuple[str, ...] = ()
-    """Names of the kinds of deal, such as missions; empty where all are alike."""
     can_determinize: bool = False
     """Whether ``determinize`` is offered."""
     token_types: tuple[str, ...] = ("observation", "own action", "end")
     """What a token can be and who makes it, for ``next_type``; the last is what follows the end of a deal."""
+    variants: tuple[str, ...] = ()
+    """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})
     """What can be told of a view in numbers, by name."""
 
@@ -100,6 +100,11 @@ class Game(ABC):
     @abstractmethod
     def outcome(self, states: np.ndarray) -> np.ndarray:
         """``int32[B, P]``: the outcome label seen from each seat, -1 before the end."""
+
+    def variant(self, states: np.ndarray) -> np.ndarray:
+        """``int16[B]``: the kind of every deal, an index of ``variants``; 0 where all are alike. It is settled by the
+        deal and public."""
+        return np.zeros(len(states), np.int16)
 
     @abstractmethod
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,10 +205,6 @@ class Game(ABC):
     def describe(self, tokens: np.ndarray) -> str:
         """One history as people write it; games override this with their own layout."""
         return " ".join(self.vocabulary.name(token) for token in tokens)
-
-    def variant(self, states: np.ndarray) -> np.ndarray:
-        """``int16[B]``: the kind of deal, an index into ``variants``; 0 where all are alike."""
-        return np.zeros(len(states), np.int16)
 
     def points(self, states: np.ndarray) -> np.ndarray:
         """``float32[B, P]``: points of every seat, by absolute seat; every row must be over."""

@@ -7,7 +7,7 @@ from typing import Any
 from games import plugins
 from games.game import Game
 
-BUILT_IN = ("hearts", "skat", "openspiel:<game>")
+BUILT_IN = ("hearts", "skat", "crew", "openspiel:<game>")
 """What ``make_game`` understands without plug-ins."""
 
 
@@ -20,8 +20,8 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     """The game called ``name`` with the given rule options.
 
     Args:
-        name: ``"hearts"`` or ``"skat"``; ``"openspiel:leduc_poker"`` for any sequential OpenSpiel game, parameters in
-            brackets after it or as options; a game that another package offers (``games.plugins``); or
+        name: ``"hearts"``, ``"skat"`` or ``"crew"``; ``"openspiel:leduc_poker"`` for any sequential OpenSpiel game,
+            parameters in brackets after it or as options; a game that another package offers (``games.plugins``); or
             ``"module:attribute"``, a ``Game`` class or a function that makes one.
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
@@ -34,6 +34,10 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
         from games.skat.game import SkatGame
 
         return SkatGame(**given)
+    if name == "crew":
+        from games.crew.game import CrewGame
+
+        return CrewGame(**given)
     if name.startswith("openspiel:"):
         from games.openspiel import OpenSpielGame
 

@@ -7,13 +7,14 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
+from search.players import kinds
 from search.players.player import Player, Turns
 from search.table import answers
 
 
 def playout_player(name: str, game: Game) -> str:
-    """Who plays deals out: ``name``; if it is empty, ``hearts_rules`` in Hearts and ``random`` elsewhere."""
-    return name or ("hearts_rules" if game.name == "hearts" else "random")
+    """Who plays deals out: ``name``; if it is empty, the game's scripted player, and ``random`` where it has none."""
+    return name or kinds.baseline(game) or "random"
 
 
 def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray) -> None:

@@ -40,7 +40,7 @@ def check(config: TrainConfig) -> list[str]:
         memory = _check_memory(config, game) + check_players(generator_settings(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
-            seatings(len(match.players), game.num_players)
+            seatings(len(match.players), game.num_players, game.cooperative)
             for checkpoint in own_checkpoints(match.players):
                 load_weights(checkpoint, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):

@@ -74,7 +74,7 @@ class SelfplayConfig:
     """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
     for ``learner.branch_weight``; 0 for none."""
     branch_player: str = ""
-    """Who plays out behind them, in every seat, without a network; empty for ``hearts_rules`` in Hearts, else
+    """Who plays out behind them, in every seat, without a network; empty for the game's scripted player, else
     ``random``."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
@@ -191,7 +191,7 @@ class GenerateConfig:
     """Decisions of each kept sequence at which every legal action is played in the true deal and played out; 0 for
     none."""
     branch_player: str = ""
-    """Who plays out behind them, in every seat, without a network; empty for ``hearts_rules`` in Hearts, else
+    """Who plays out behind them, in every seat, without a network; empty for the game's scripted player, else
     ``random``."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)

@@ -57,6 +57,8 @@ class Record:
     """Seat that left or ran out of time; the record ends there."""
     undecided: bool = False
     """Whether it ends between the declaration and the discards."""
+    ratings: tuple[float, ...] = ()
+    """Of the three players; empty where one has none."""
     unreadable: str = ""
     """The first move that means nothing where it stands, if there is one; what follows it is left out."""
     result: dict[str, str] = field(default_factory=dict)
@@ -84,6 +86,7 @@ def read(line: str) -> Record:
     ids = [_CARDS[card] for card in cards]
     record = Record(keys.get("ID", "?"), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)]))
     record.result = _result(keys["R"])
+    record.ratings = _ratings([keys.get(f"R{seat}", "") for seat in range(3)])
     _Moves(record, {ids[30], ids[31]}).take(list(zip(words[2::2], words[3::2], strict=True)))
     return record
 
@@ -99,6 +102,13 @@ def _result(text: str) -> dict[str, str]:
     if items.get("end") != "passed" and not ("end" in items and re.fullmatch(r"-?\d+", items.get("d", ""))):
         raise FormatError("not a record: the result is neither 'passed' nor has a declarer and an end")
     return items
+
+
+def _ratings(texts: list[str]) -> tuple[float, ...]:
+    try:
+        return tuple(float(text) for text in texts)
+    except ValueError:  # empty, or "null"
+        return ()
 
 
 class _Moves:

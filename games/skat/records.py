@@ -1,7 +1,9 @@
-"""Real deals against our rules: ``python -m games.skat.records check FILE``.
+"""Real deals, as the International Skat Server records them: ``python -m games.skat.records COMMAND``.
 
-Every record is replayed by the kernels that self-play uses; each that differs is printed with what differs. The last
-line is ``N records, M agree``. Exits 1 if any differs, 2 if the file is missing or a line is no record.
+``check FILE`` replays every record by the kernels that self-play uses; each that differs is printed with what differs.
+``convert FILE --out DIR`` writes the games that agree as shards to train on, ``export DIR --out FILE`` shards as
+records. The last line says how many there were. Exits 1 if a record differs or a deal is left out, 2 where nothing
+could be done.
 """
 
 import argparse
@@ -9,119 +11,81 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
-from games.compiled import blank
-from games.skat.cards import EOS, NULL, NUM_PLAYS, SEATS, VOCABULARY
+from games.shards import ShardError
+from games.skat.agreement import differences
+from games.skat.conversion import ConversionError, Filter, convert
+from games.skat.export import export
 from games.skat.iss import FormatError, Record, read, stream
-from games.skat.replay import concede, replay
-from games.skat.rules import template
-from games.skat.state import STATE, result_of
 
 _PROGRESS = 100_000
 
 
-def differences(record: Record) -> list[str]:
-    """What a record and the replay of its deal disagree in; empty if nothing."""
-    states = blank(STATE, template(), EOS, 1)
-    state = states[0]
-    refused = replay(state, record.hands, np.array(record.seats, np.int64), np.array(record.tokens, np.int64))
-    if refused >= 0:
-        return [_refusal(record, state, refused)]
-    if record.unreadable:
-        return [record.unreadable]
-    if record.undecided:
-        return ["the record breaks off between declaration and discards: there is no game to judge"]
-    public = state["public"]
-    over, passed_in = public["turn"] < 0, public["turn"] < 0 and public["soloist"] < 0
-    if passed_in or record.result["end"] in ("passed", "penalty"):
-        told = {"passed": passed_in, "penalty": not over and public["game"] < 0}
-        right = told.get(record.result["end"], False)
-        return [] if right else [f"end: the record says {record.result['end']}, the replay another"]
-    if public["game"] < 0:
-        return ["the record breaks off before the declaration, yet says how the game ended"]
-    return list(_judged(record, state, over))
-
-
-def _refusal(record: Record, state: np.void, index: int) -> str:
-    seat, token, turn = record.seats[index], record.tokens[index], int(state["public"]["turn"])
-    what = f"action {index + 1}: {VOCABULARY.name(token)} by {SEATS[seat]}"
-    if turn < 0:
-        return f"{what}, when the deal is over"
-    return f"{what}, when it is the turn of {SEATS[turn]}" if turn != seat else f"{what} is not legal"
-
-
-def _judged(record: Record, state: np.void, over: bool) -> Iterator[str]:
-    """What the result says otherwise, where the record tells enough: a soloist that gave up has lost, but the server's
-    count of what was left is not known."""
-    public, given = state["public"], record.result
-    soloist, game, played = int(public["soloist"]), int(public["game"]), int(public["num_played"])
-    given_up = not over and (record.gone == soloist or soloist in record.resigned)
-    defenders_out = len(record.resigned - {soloist}) == 2 or record.gone not in (-1, soloist)
-    if not over and not given_up and not defenders_out:
-        yield f"the record breaks off after {played} cards, and nobody has given up"
-        return
-    if not over and not given_up and game != NULL:
-        concede(state)
-    won, value, overbid, matadors, points = result_of(state)
-    won = won and not given_up
-    yield from _compare(given, "declarer", "d", soloist)
-    yield from _compare(given, "matadors", "m", matadors)
-    yield from _compare(given, "end", "end", "win" if won else "loss")
-    if given_up:
-        return
-    yield from _compare(given, "value", "v", value if won else -2 * value)
-    yield from _compare(given, "overbid", "bid", "overbid" if overbid else "bidok")
-    yield from _compare(given, "card points", "p", points)
-    tricks = int(public["tricks"][soloist])
-    yield from _compare(given, "tricks", "t", tricks)
-    if game != NULL and (not over or played == NUM_PLAYS):  # not reached in a game cut short by its announcement
-        yield from _compare(given, "schneider", "s", int(points <= 30 or points >= 90))
-        yield from _compare(given, "schwarz", "z", int(tricks in (0, 10)))
-
-
-def _compare(given: dict[str, str], what: str, name: str, replayed: int | str) -> Iterator[str]:
-    if given.get(name) != str(replayed):
-        yield f"{what}: the record says {given.get(name, 'nothing')}, the replay {replayed}"
+def read_file(path: Path) -> Iterator[tuple[int, Record]]:
+    """The records of a file with their lines, numbered from 1; ``FormatError`` names the line that is none."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in stream(file.readline):
+            try:
+                yield number, read(line)
+            except FormatError as error:
+                raise FormatError(f"line {number}: {error}") from None
 
 
 def check(path: Path) -> tuple[int, int]:
     """Replay every record of a file, a line at a time; prints those that differ, and returns how many there are and how
     many agree. ``FormatError`` names the line that is none."""
     records = agree = 0
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in stream(file.readline):
-            try:
-                record = read(line)
-            except FormatError as error:
-                raise FormatError(f"line {number}: {error}") from None
-            found = differences(record)
-            records += 1
-            agree += not found
-            if found:
-                print(f"record {record.id} (line {number}): {'; '.join(found)}")
-            if records % _PROGRESS == 0:
-                print(f"{records} records, {agree} agree so far", file=sys.stderr, flush=True)
+    for number, record in read_file(path):
+        found = differences(record)
+        records += 1
+        agree += not found
+        if found:
+            print(f"record {record.id} (line {number}): {'; '.join(found)}")
+        if records % _PROGRESS == 0:
+            print(f"{records} records, {agree} agree so far", file=sys.stderr, flush=True)
     return records, agree
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command; returns its exit status."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m games.skat.records", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="replay records and compare them with our rules")
     checking.add_argument("file", type=Path, help="records of the International Skat Server, one per line")
-    path = parser.parse_args(arguments).file
+    converting = commands.add_parser("convert", help="write the games that agree with our rules as shards")
+    converting.add_argument("file", type=Path, help="records of the International Skat Server, one per line")
+    converting.add_argument("--out", type=Path, required=True, help="a new directory")
+    converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
+    converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
+    converting.add_argument("--deals-per-shard", type=int, default=10_000)
+    converting.add_argument("--scoring", choices=("seeger_fabian", "classic"), default="seeger_fabian")
+    exporting = commands.add_parser("export", help="write shards of complete deals as records")
+    exporting.add_argument("directory", type=Path, help="shards of skat with the sequences of all three seats")
+    exporting.add_argument("--out", type=Path, required=True, help="the file to write")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    given = _parser().parse_args(arguments)
+    path = given.directory if given.command == "export" else given.file
     try:
-        records, agree = check(path)
-        if records == 0:
-            raise FormatError("there is no record in this file")
-    except (OSError, FormatError) as error:
+        if given.command == "check":
+            records, agree = check(path)
+            if records == 0:
+                raise FormatError("there is no record in this file")
+            print(f"{records} records, {agree} agree")
+            return 0 if agree == records else 1
+        if given.command == "convert":
+            kept = Filter(given.records, given.min_rating)
+            print(convert(path, given.out, kept, given.deals_per_shard, given.scoring))
+            return 0
+        deals, left_out = export(path, given.out)
+        print(f"{deals} deals written, {left_out} left out that lack a seat's sequence")
+        return 0 if left_out == 0 else 1
+    except (OSError, ValueError) as error:
+        named = isinstance(error, (ShardError, ConversionError))
         text = f"{error.strerror}" if isinstance(error, OSError) else str(error)
-        print(f"{path}: {text}", file=sys.stderr)
+        print(text if named else f"{path}: {text}", file=sys.stderr)
         return 2
-    print(f"{records} records, {agree} agree")
-    return 0 if agree == records else 1
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """Deals that somebody has played elsewhere, through the kernels of our rules."""
 
+import numpy as np
+
+from games.compiled import blank
 from games.compiling import kernel
-from games.skat.cards import ALL_CARDS
+from games.skat.cards import ALL_CARDS, EOS, ROW
 from games.skat.legal import is_legal
-from games.skat.state import act, aside_of, deal_hands, legal
+from games.skat.rules import template
+from games.skat.state import STATE, act, aside_of, deal_hands, legal
 
 
 @kernel
@@ -28,3 +32,32 @@ def concede(state):
         left &= ~public["taken"][seat]
     public["taken"][soloist] |= left
     public["tricks"][soloist] += 10 - public["tricks"].sum()
+
+
+def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[...]``: all that was done in a deal, in order, and by which seats. Of the state only what was dealt and
+    the three histories are read: an action is what the acting seat's own history gains next."""
+    actions, seats = np.zeros(ROW, np.int64), np.zeros(ROW, np.int64)
+    again = blank(STATE, template(), EOS, 1)
+    number = _retrace(state, again[0], actions, seats)
+    return actions[:number], seats[:number]
+
+
+@kernel
+def _retrace(state, again, actions, seats):
+    """Do everything once more in ``again``, a blank state; returns how many actions there were. Stops at a token that
+    is not legal."""
+    deal_hands(again, state["dealt"])
+    number = 0
+    while again["public"]["turn"] >= 0 and number < len(actions):
+        seat = again["public"]["turn"]
+        place = again["lengths"][seat]
+        if place >= state["lengths"][seat] or place >= state["tokens"].shape[1]:
+            break
+        token = np.int64(state["tokens"][seat, place])
+        if not is_legal(legal(again), token):
+            break
+        actions[number], seats[number] = token, seat
+        act(again, token)
+        number += 1
+    return number

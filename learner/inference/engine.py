@@ -73,7 +73,7 @@ class QueryEngine:
         self.arch = net.arch
         self.stats = EngineStats()
         self._max_batch = config.max_batch
-        self._views = SlotViews(rules, num_slots) if rules else None
+        self._views = SlotViews(rules) if rules else None
         self._trunk = make_trunk(net, np.asarray(utility, np.float32), num_slots, device, config)
         self._tree = PrefixTree(num_slots)
 

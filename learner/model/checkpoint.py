@@ -78,10 +78,16 @@ def find(checkpoint: str | Path) -> Path:
     kind, _, name = str(checkpoint).partition(":")
     if kind != SHIPPED:
         return storage.local_copy(checkpoint)
-    names = sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
-    if name not in names:
-        raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {', '.join(names) or 'none'}")
+    if name not in installed():
+        raise ValueError(
+            f"{checkpoint}: no such network comes with Kibitz; there is {', '.join(installed()) or 'none'}"
+        )
     return NETWORKS / name
+
+
+def installed() -> list[str]:
+    """Names of the networks that are installed with the package; one is called as the game that it plays."""
+    return sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
 
 
 def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:

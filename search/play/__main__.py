@@ -41,11 +41,12 @@ def _play(config: PlayConfig) -> None:
     seed = secrets.randbits(32) if config.seed is None else config.seed
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        specs = _seated(config, game)
+        checkpoint = _network(config, game)
+        specs = _seated(config, game, checkpoint)
         shard = new_shard(config.out, seed)
         engines = Engines(game, config.engine)
         players = _players(config, game, specs, engines)
-        hints = _hints(config, game, engines, seed)
+        hints = _hints(config, game, checkpoint, engines, seed)
         _check_terminal()
     print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
     session = Session(game, players, config.seat, seed)
@@ -75,7 +76,7 @@ def _replay(config: PlayConfig) -> None:
         tokens, lengths = sequences.tokens[config.row], (sequences.tokens[config.row] != game.vocabulary.eos).sum()
         if not game.consistent(game.views(tokens[None], lengths[None]))[0]:
             raise UserError(f"row={config.row}: what {config.replay} has there could not have happened")
-        hints = _hints(config, game, Engines(game, config.engine), config.seed or 0)
+        hints = _hints(config, game, _network(config, game), Engines(game, config.engine), config.seed or 0)
         _check_terminal()
     layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
     _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
@@ -90,21 +91,30 @@ def _run(app: PlayApp) -> None:
 # ---- everything that can be wrong is found before the screen opens
 
 
-def _seated(config: PlayConfig, game: Game) -> list[PlayerSpec]:
+def _network(config: PlayConfig, game: Game) -> str:
+    """The checkpoint to use; empty where none was given, or none ships for the game."""
+    if config.checkpoint != SHIPPED:
+        return config.checkpoint
+    from learner.model.checkpoint import installed  # loads torch
+
+    return f"{SHIPPED}:{game.name}" if game.name in installed() else ""
+
+
+def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[PlayerSpec]:
     """Who sits at the other seats, clockwise from the person's left, each that needs a network with its own."""
     names = config.players * (game.num_players - 1) if len(config.players) == 1 else config.players
     check_seats(game, len(names), config.seat)
     check_names(names, game, search=config.search)
     specs = [parse(name) for name in names]
     needing = [spec for spec in specs if kinds.find(spec.kind).needs_model and not spec.checkpoint]
-    if needing and config.checkpoint == SHIPPED and game.name != "hearts":
+    if needing and not checkpoint:
+        none = f" and none ships for {game.name}" if config.checkpoint == SHIPPED else ""
+        without = kinds.baseline(game) or "random"
         raise UserError(
-            f"player {needing[0].name!r}: the network that ships plays hearts, not {game.name}; "
-            "give checkpoint=DIR, or players=[random]"
+            f"player {needing[0].name!r} needs a network{none}: give checkpoint=DIR, or {needing[0].name}@DIR, "
+            f"or players=[{without}]"
         )
-    if needing and not config.checkpoint:
-        raise UserError(f"player {needing[0].name!r} needs a network: give checkpoint=DIR, or {needing[0].name}@DIR")
-    named = [f"{spec.name}@{config.checkpoint}" if spec in needing else spec.name for spec in specs]
+    named = [f"{spec.name}@{checkpoint}" if spec in needing else spec.name for spec in specs]
     return [parse(name) for name in named]
 
 
@@ -115,14 +125,13 @@ def _players(config: PlayConfig, game: Game, specs: Sequence[PlayerSpec], engine
     return [made[different.index(spec)] for spec in specs]
 
 
-def _hints(config: PlayConfig, game: Game, engines: Engines, seed: int) -> Hints | str:
+def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, seed: int) -> Hints | str:
     """Who tells what the network expects; where the network that ships cannot, the reason."""
-    if not config.checkpoint:
-        return "no network was given"
-    if config.checkpoint == SHIPPED and game.name != "hearts":
-        return f"the network that ships plays hearts, not {game.name}; give checkpoint=DIR"
+    if not checkpoint:
+        shipping = config.checkpoint == SHIPPED
+        return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"
     try:
-        model = engines.get(config.checkpoint, config.search.go_mcts.utility)
+        model = engines.get(checkpoint, config.search.go_mcts.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:
             raise

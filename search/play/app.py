@@ -222,7 +222,7 @@ class PlayApp(App[None]):
         if isinstance(hints, str):
             view.show_panel(draw_note(f"No hints: {hints}"))
             return
-        tokens = np.append(self.tokens[:seen], chosen).astype(self.tokens.dtype)
+        tokens = np.append(self.tokens[:seen], self._decided()).astype(self.tokens.dtype)
         expected = await self._think(lambda: hints.expect(tokens))
         visits = {} if chosen else self._visits.get(seen, {})
         behind = " ".join(map(self.pictures.token, chosen))
@@ -300,11 +300,16 @@ class PlayApp(App[None]):
         if self.selection.missing:
             self.show(f"Choose {self.selection.missing} more: by key, with the arrows and space, or with the mouse")
             return
-        for token in self.selection.chosen:
+        for token in self._decided():
             self.session.act(token)
         self.tokens = self.session.history
         self.phase = Phase.WATCHING
         self.go_on()
+
+    def _decided(self) -> list[int]:
+        """The tokens that are chosen, in the order in which they are done."""
+        chosen = self.selection.chosen
+        return list(chosen) if self.scene.ordered else sorted(chosen)
 
     def action_hint(self) -> None:
         """Show what the network expects, or the points again."""

@@ -9,8 +9,8 @@ from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
 
-SHIPPED = "kibitz:hearts"
-"""The checkpoint that is used where none is given; hints go without a network where it cannot be used."""
+SHIPPED = "kibitz"
+"""The network that ships for the game, used where none is given; hints go without one where it cannot be used."""
 
 
 @dataclass
@@ -21,8 +21,8 @@ class PlayConfig:
     players: list[str] = field(default_factory=lambda: ["argmax_val"])
     """The others, clockwise from your left, or one player for all their seats; written as in a tournament."""
     checkpoint: str = SHIPPED
-    """Network of all players that name none, and of the hints; ``kibitz:hearts`` is the one that ships with Kibitz;
-    empty for none."""
+    """Network of all players that name none, and of the hints; ``kibitz`` is the one that ships for the game, if there
+    is one; empty for none."""
     seat: int = 0
     """Your seat, from 0. It decides when you pass; the picture has you at the bottom anyway."""
     seed: int | None = None

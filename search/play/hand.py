@@ -7,7 +7,7 @@ from itertools import pairwise
 from rich.text import Text
 
 from search.play.canvas import Canvas, shortened
-from search.play.hearts import CARD_WIDTH, card_style, draw_card
+from search.play.cards import CARD_WIDTH, card_style, draw_card
 from search.play.scene import Choice
 from search.play.selection import KEYS, legal_tokens
 

@@ -4,27 +4,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from rich.text import Text
 
 from games.game import Next
 from games.hearts.cards import PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, Trick, card_text, is_red, stops, table_of
-from search.play.canvas import Canvas, shortened
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
-
-BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
-"""The face of a card."""
-FADED_BLACK, FADED_RED = "#3c3c3c on #97958f", "#7c2424 on #97958f"
-"""A card that cannot be played now, or that lies on the table and has lost."""
-CARD_WIDTH, CARD_HEIGHT = 5, 3
+from search.play.cards import Spot, draw_table
+from search.play.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
 
 _SEATS = ("You", "West", "North", "East")
-_NAME_AT = ((25, 14), (10, 4), (25, 0), (40, 4))
-"""Column and line of each seat's name."""
-_POINTS_AT = 15, 8, 4, 8
-"""Line of each seat's points, below its name and card."""
-_CARD_AT = ((23, 11), (8, 5), (23, 1), (38, 5))
+_SPOTS = (
+    Spot(name=(25, 14), points=15, card=(23, 11)),
+    Spot(name=(10, 4), points=8, card=(8, 5)),
+    Spot(name=(25, 0), points=4, card=(23, 1)),
+    Spot(name=(40, 4), points=8, card=(38, 5)),
+)
 _MIDDLE = 25, 6
 _DIRECTIONS = (
     "No cards are passed",
@@ -67,7 +61,7 @@ class HeartsLayout:
         pause = Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD
         prompt, cards = _prompt(table, needed), self._card_table(table, trick)
         points = final_points(self._game, views) or table.points
-        title, remarks, drawn = _title(table), _last_trick(table), _draw(cards)
+        title, remarks, drawn = _title(table), _last_trick(table), draw_table(cards, _SPOTS, _MIDDLE)
         return Scene(title, drawn, choices, True, needed, prompt, pause, remarks, points, cards)
 
     def _card_table(self, table: Table, trick: Trick | None) -> CardTable:
@@ -101,44 +95,6 @@ def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
     if table.turn >= 0:
         return ("You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads",)
     return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
-
-
-def _draw(table: CardTable) -> Text:
-    """The table in characters."""
-    canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)
-    for place, name_at, points_at, card_at in zip(table.places, _NAME_AT, _POINTS_AT, _CARD_AT, strict=True):
-        _draw_name(canvas, place, *name_at)
-        if place.points:
-            canvas.centre(name_at[0], points_at, f"{place.points:g} point{'s' * (place.points != 1)}")
-        if place.card:
-            draw_card(canvas, *card_at, place.card.name, card_style(place.card.red, place.card.faded))
-    for line, (text, style) in enumerate(zip(table.middle, ("", "bold"), strict=False)):
-        canvas.centre(_MIDDLE[0], _MIDDLE[1] + line, text, style)
-    for line, (label, cards) in enumerate(table.shown):
-        canvas.put(0, 9 + line, f"{label}:")
-        for i, card in enumerate(cards):
-            canvas.put(12 + 4 * i, 9 + line, f"{card.name:>3}", card_style(card.red))
-    return canvas.text()
-
-
-def _draw_name(canvas: Canvas, place: Place, x: int, y: int) -> None:
-    label = place.name + (f" {place.player}" if place.player else "")
-    label = ("▸ " if place.to_play else "") + shortened(label, 19)
-    x = max(x, len(label) // 2)
-    x = min(x, TABLE_WIDTH - (len(label) + 1) // 2)
-    canvas.centre(x, y, label, "bold reverse" if place.to_play else "bold")
-
-
-def draw_card(canvas: Canvas, x: int, y: int, face: str, style: str) -> None:
-    """A card, ``CARD_WIDTH`` x ``CARD_HEIGHT``, its upper left corner at ``x``, ``y``."""
-    canvas.put(x, y, "╭───╮", style)
-    canvas.put(x, y + 1, f"│{face:>3}│", style)
-    canvas.put(x, y + 2, "╰───╯", style)
-
-
-def card_style(red: bool, faded: bool = False) -> str:
-    """The style of a card's face."""
-    return (FADED_RED if red else FADED_BLACK) if faded else (RED if red else BLACK)
 
 
 def _last_trick(table: Table) -> tuple[str, ...]:

@@ -1,26 +1,31 @@
-"""How games are laid out: Hearts with pictures, any other game in words."""
+"""How games are laid out: those of ``LAYOUTS`` with pictures, any other in words."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.text import Text
 
 from games.game import Game, Next
 from search.play.canvas import shortened
+from search.play.crew import CrewLayout
 from search.play.hearts import HeartsLayout
 from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene, final_points
+from search.play.skat import SkatLayout
+
+LAYOUTS: Mapping[str, Callable[[Any, Sequence[str]], Layout]] = {
+    "crew": CrewLayout,
+    "hearts": HeartsLayout,
+    "skat": SkatLayout,
+}
+"""Name of a game -> its layout with pictures, made of the game and of who sits where."""
 
 
 def layout_of(game: Game, players: Sequence[str], own: str = "") -> Layout:
     """How ``game`` is shown; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at its
     own."""
-    if game.name == "hearts":
-        from games.hearts.game import HeartsGame
-
-        assert isinstance(game, HeartsGame)
-        return HeartsLayout(game, (own, *players))
-    return PlainLayout(game, (own, *players))
+    return LAYOUTS.get(game.name, PlainLayout)(game, (own, *players))
 
 
 class PlainLayout:

@@ -61,6 +61,8 @@ class Place:
     """Won so far in this hand."""
     card: Card | None
     """What it has played to the trick on the table."""
+    role: str = ""
+    """What it is in this hand, where seats differ."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class Scene:
     """Points of each seat, the observer's first: at the end of the hand, and before it where a game tells them."""
     card_table: CardTable | None = None
     """The table once more, not drawn yet; None for games without cards."""
+    ordered: bool = True
+    """Whether the order of several choices is the seat's to decide; if not, they are done in the order of tokens."""
 
 
 def final_points(game: Game, views: np.ndarray) -> tuple[float, ...]:

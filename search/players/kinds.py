@@ -10,7 +10,7 @@ from typing import Any
 
 from games import plugins
 from games.game import Game
-from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig
+from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SkatRulesConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
@@ -36,6 +36,8 @@ class PlayerKind:
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool = False
     """Whether it asks a network."""
+    baseline: bool = False
+    """Whether it is the scripted player of its games: who plays deals out where nobody else is named."""
 
     def plays(self, game: Game) -> bool:
         """Whether it plays this game."""
@@ -46,6 +48,24 @@ def _hearts_rules(game: Game, model: None, settings: None) -> Player:
     from search.players.hearts_rules import HeartsRules
 
     return HeartsRules()
+
+
+def _skat_rules(game: Game, model: None, settings: SkatRulesConfig) -> Player:
+    from search.players.skat_rules.player import SkatRules
+
+    return SkatRules(settings)
+
+
+def _xskat(game: Game, model: None, settings: None) -> Player:
+    from search.players.xskat import XSkat
+
+    return XSkat()
+
+
+def _crew_rules(game: Game, model: None, settings: None) -> Player:
+    from search.players.crew_rules.player import CrewRules
+
+    return CrewRules()
 
 
 BUILT_IN = (
@@ -59,6 +79,22 @@ BUILT_IN = (
         summary="Plays Hearts by rules of thumb.",
         games=("hearts",),
         factory=_hearts_rules,
+        baseline=True,
+    ),
+    PlayerKind(
+        name="skat_rules",
+        summary="Bids and plays Skat by rules of thumb.",
+        games=("skat",),
+        settings=SkatRulesConfig,
+        factory=_skat_rules,
+        baseline=True,
+    ),
+    PlayerKind(
+        name="crew_rules",
+        summary="Plays The Crew by rules of thumb.",
+        games=("crew",),
+        factory=_crew_rules,
+        baseline=True,
     ),
     PlayerKind(
         name="argmax_val",
@@ -80,6 +116,12 @@ BUILT_IN = (
         settings=GoMctsConfig,
         needs_model=True,
         factory=lambda game, model, settings: GoMcts(model, settings),
+    ),
+    PlayerKind(
+        name="xskat",
+        summary="Plays Skat as the program XSkat, which must be installed; its process knows the whole deal.",
+        games=("skat",),
+        factory=_xskat,
     ),
 )
 """This repository's kinds; their settings are configured under ``search`` by the same names."""
@@ -116,6 +158,11 @@ def every() -> list[PlayerKind]:
             except ValueError:
                 continue
     return kinds
+
+
+def baseline(game: Game) -> str | None:
+    """The scripted player of ``game``; None where there is none."""
+    return next((kind.name for kind in every() if kind.baseline and kind.plays(game)), None)
 
 
 def names(game: Game) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def _checked(point: Point[TournamentConfig]) -> Tournament:
     config = point.config
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        seatings(len(config.players), game.num_players)
+        seatings(len(config.players), game.num_players, game.cooperative)
         networks = check_entrants(config.players, game, config.search, config.checkpoint)
     check_out(config.out)
     engine = config.engine

@@ -7,7 +7,7 @@ can be shared out among any number of workers and put together again with ``merg
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations, product
 
 import numpy as np
@@ -34,14 +34,21 @@ class Matches:
     """Mean share of the table's places at which a match was going on."""
     sees_hidden: tuple[bool, ...] = ()
     """Whether each entrant looks at cards that a real player cannot see; empty where nobody does."""
+    variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
 
 
-def seatings(num_entrants: int, num_seats: int) -> np.ndarray:
+def seatings(num_entrants: int, num_seats: int, cooperative: bool = False) -> np.ndarray:
     """``int64[S, P]``: which entrant has which seat, in every seating of a deal.
 
     Two entrants: all ``2**P - 2`` seatings in which both play (14 at four seats, 6 at three). As many entrants as
-    seats: all ``P!`` permutations. ``ValueError`` for any other number.
+    seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of any number of them, two at least,
+    has all seats of one seating. ``ValueError`` for any other number.
     """
+    if cooperative:
+        if num_entrants < 2:
+            raise ValueError(f"{num_entrants} players: a tournament of a cooperative game takes 2 players or more")
+        return np.repeat(np.arange(num_entrants, dtype=np.int64)[:, None], num_seats, axis=1)
     if num_entrants == 2:
         both = [seating for seating in product(range(2), repeat=num_seats) if len(set(seating)) == 2]
         return np.array(both, np.int64)
@@ -69,7 +76,7 @@ def play_deals(
     """
     if count < 1:
         raise ValueError(f"deals={count}: at least 1 deal must be played")
-    seats = seatings(len(players), game.num_players)
+    seats = seatings(len(players), game.num_players, game.cooperative)
     deals = derive_many(derive(seed, "tournament"), count, first)
     ended = 0
 
@@ -82,7 +89,8 @@ def play_deals(
     result = play_table(game, players, seating, seeds, table_size, count_deals, secret=derive(seed, "decisions"))
     points = result.points.reshape(count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
-    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden)
+    variant = game.variant(result.states[:: len(seats)]) if game.variants else np.zeros(0, np.int16)
+    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden, variant)
 
 
 def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
@@ -108,6 +116,7 @@ def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
         np.sum([part.seconds for part in ordered], axis=0),
         float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
         ordered[0].sees_hidden,
+        np.concatenate([part.variant for part in ordered]),
     )
 
 

@@ -42,8 +42,7 @@ class Tournament:
 
     def tasks(self, match: int) -> list[DealsTask]:
         """Its parts, of nearly the same size; they do not depend on who plays them or on how many do."""
-        seats = len(seatings(len(self.players), self.game().num_players))
-        most = self.deals_per_task or -(-self.settings.table_size // seats)
+        most = self.deals_per_task or -(-self.settings.table_size // self._seatings())
         parts = -(-self.deals // most)
         ends = [self.deals * part // parts for part in range(parts + 1)]
         return [
@@ -54,7 +53,12 @@ class Tournament:
     def matches_at_once(self) -> int:
         """Most matches that are under way at one table."""
         deals = max(task.count for task in self.tasks(0))
-        return min(self.settings.table_size, deals * len(seatings(len(self.players), self.game().num_players)))
+        return min(self.settings.table_size, deals * self._seatings())
+
+    def _seatings(self) -> int:
+        """How many matches every deal makes."""
+        game = self.game()
+        return len(seatings(len(self.players), game.num_players, game.cooperative))
 
     def result(self, parts: Sequence[Matches]) -> TournamentResult:
         """What its parts come to together."""

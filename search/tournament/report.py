@@ -16,7 +16,40 @@ def render(result: TournamentResult) -> RenderableType:
     for section in sections(result):
         for row in section:
             table.add_row(*row, end_section=row is section[-1])
-    return Group(table, Text(times(result)))
+    return Group(table, *([_variants_table(result)] if result.variants else []), Text(times(result)))
+
+
+def _variants_table(result: TournamentResult) -> Table:
+    head, *rows = variant_rows(result)
+    table = Table(title="by kind of deal, with 95 % intervals")
+    for name in head:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def variant_rows(result: TournamentResult) -> list[list[str]]:
+    """The kinds of deals: names of the columns, then a row for each kind with its deals, the points of each entrant
+    and, of two entrants, the difference, each with its interval; nothing where the game has no kinds."""
+    if not result.variants:
+        return []
+    letters, two = _letters(result), len(result.players) == 2
+    rows = [["kind", "deals", *letters, *(["A - B"] if two else [])]]
+    for variant in result.variants:
+        column, row = variant.column, [variant.column.name, str(variant.deals)]
+        for player in result.players:
+            row.append(_with_interval(f"{column.points[player]:z.2f}", variant.intervals[player], "z.2f"))
+        if two:
+            (pair,) = column.comparisons
+            ends = None if pair.low is None or pair.high is None else (pair.low, pair.high)
+            row.append(_with_interval(f"{pair.delta:+z.2f}", ends, "+z.2f"))
+        rows.append(row)
+    return rows
+
+
+def _with_interval(figure: str, ends: tuple[float, float] | None, form: str) -> str:
+    return f"{figure} ({ends[0]:{form}}..{ends[1]:{form}})" if ends else figure
 
 
 def sections(result: TournamentResult) -> list[list[list[str]]]:

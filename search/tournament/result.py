@@ -4,7 +4,8 @@ Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants.
 
 An entrant's points in a match are the mean over its seats; a column's figures are means over its matches, as in Tables
 2 and 3 of paper 001, whose "All" weighs every match alike. Tests and intervals take the deal as the unit: matches of
-one deal are not independent.
+one deal are not independent. In a cooperative game an entrant plays one match of each deal, all seats of it; where its
+points are 1 or 0 their mean is the rate of success.
 """
 
 import json
@@ -17,7 +18,7 @@ import numpy as np
 
 from games.game import Game
 from search.tournament.matches import Matches, seatings
-from search.tournament.statistics import mean_interval, wilcoxon_p
+from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
 
 FORMAT = 2
 """Raised whenever the JSON changes its meaning."""
@@ -54,6 +55,18 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """The deals of one kind."""
+
+    deals: int
+    intervals: dict[str, tuple[float, float] | None]
+    """Entrant -> ends of the 95 % interval of its points over deals: of a rate where all points are 1 or 0, else as for
+    differences."""
+    column: Column
+    """All matches of these deals, called as the kind."""
+
+
+@dataclass(frozen=True)
 class TournamentResult:
     """Everything worth keeping of a tournament; ``record`` is what goes to JSON."""
 
@@ -76,6 +89,8 @@ class TournamentResult:
     """Entrant -> mean wall time of a turn, in batches as large as the tables allowed."""
     settings: dict[str, Any]
     """Whatever the caller wants to have on record: search settings, checkpoints."""
+    variants: tuple[Variant, ...] = ()
+    """The kinds of deals that were played, in the game's order; empty where it has none."""
     by_deal: dict[str, list[float]] = field(default_factory=dict)
     """Entrant -> mean points per hand and seat on every deal, over all seatings: what tournaments on the same deals
     are compared by. Empty in records of before it was kept."""
@@ -102,13 +117,21 @@ def from_record(record: Mapping[str, Any]) -> TournamentResult:
     """The result that ``record`` came from; ``ValueError`` for a record of another format."""
     if record.get("format") != FORMAT:
         raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads {FORMAT}")
-    columns = tuple(
-        Column(**column | {"comparisons": tuple(Comparison(**pair) for pair in column["comparisons"])})
-        for column in record["columns"]
+    variants = tuple(
+        Variant(
+            deals=variant["deals"],
+            intervals={name: tuple(ends) if ends else None for name, ends in variant["intervals"].items()},
+            column=_read_column(variant["column"]),
+        )
+        for variant in record.get("variants", ())
     )
-    rest = {key: value for key, value in record.items() if key not in ("format", "columns")}
+    rest = {key: value for key, value in record.items() if key not in ("format", "columns", "variants")}
     rest |= {key: tuple(record[key]) for key in ("players", "sees_hidden")}
-    return TournamentResult(columns=columns, **rest)
+    return TournamentResult(columns=tuple(map(_read_column, record["columns"])), variants=variants, **rest)
+
+
+def _read_column(record: Mapping[str, Any]) -> Column:
+    return Column(**{**record, "comparisons": tuple(Comparison(**pair) for pair in record["comparisons"])})
 
 
 def summarize(
@@ -119,8 +142,8 @@ def summarize(
     settings: Mapping[str, Any] | None = None,
 ) -> TournamentResult:
     """The result of all the matches of a tournament between ``players`` (distinct names)."""
-    seats = seatings(len(players), game.num_players)
-    means = _means(matches.points, seats)
+    seats = seatings(len(players), game.num_players, game.cooperative)
+    means, lower_better = _means(matches.points, seats), lower_is_better(game)
     return TournamentResult(
         game=game.name,
         game_options=dict(game.options),
@@ -129,9 +152,9 @@ def summarize(
         seed=seed,
         deals=len(matches.points),
         matches=means.shape[0] * means.shape[1],
-        lower_is_better=lower_is_better(game),
+        lower_is_better=lower_better,
         columns=tuple(
-            _column(name, players, means[:, chosen], lower_is_better(game)) for name, chosen in _groups(seats).items()
+            _column(name, players, means[:, chosen], lower_better) for name, chosen in _groups(seats).items()
         ),
         decisions={name: int(n) for name, n in zip(players, matches.decisions, strict=True)},
         seconds_per_turn={
@@ -139,13 +162,17 @@ def summarize(
             for name, n, seconds in zip(players, matches.decisions, matches.seconds, strict=True)
         },
         settings=dict(settings or {}),
-        by_deal={name: np.round(means[:, :, i].mean(1), 9).tolist() for i, name in enumerate(players)},
+        variants=tuple(
+            _variant(game, int(kind), players, means[matches.variant == kind], lower_better)
+            for kind in np.unique(matches.variant)
+        ),
+        by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )
 
 
 def lead(result: TournamentResult, column: int = -1) -> tuple[float, float | None, float | None]:
     """Points a hand that the first entrant is ahead, and the ends of the 95 % interval, None where there is none: with
-    one seat against the others, or in another column of the result."""
+    one seat against the others (in a cooperative game, with all), or in another column of the result."""
     pair = result.columns[column].comparisons[0]
     if pair.low is None or pair.high is None or not result.lower_is_better:
         return pair.advantage, pair.low, pair.high
@@ -160,25 +187,46 @@ def lower_is_better(game: Game) -> bool:
 
 
 def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """``float64[D, S, E]``: mean points of every entrant's seats in every match."""
+    """``float64[D, S, E]``: mean points of every entrant's seats in every match; not a number where it has none."""
     share = (seats[:, :, None] == np.arange(seats.max() + 1)).astype(np.float64)
-    share /= share.sum(axis=1, keepdims=True)
-    return np.einsum("dsp,spe->dse", points.astype(np.float64), share)
+    held = share.sum(axis=1, keepdims=True)
+    means = np.einsum("dsp,spe->dse", points.astype(np.float64), share / np.maximum(held, 1))
+    return np.where(held[:, 0] > 0, means, np.nan)
+
+
+def _by_deal(means: np.ndarray) -> np.ndarray:
+    """``float64[D, E]``: mean points of every entrant over its matches (``float64[D, S, E]``) of each deal."""
+    return np.asarray(np.nanmean(means, axis=1))
 
 
 def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
     """Column name -> which seatings it takes, ``bool[S]``."""
     everything = np.ones(len(seats), bool)
-    if seats.max() > 1:
+    teams = (seats == seats[:, :1]).all()
+    if teams or seats.max() > 1:
         return {"All": everything}
     num_seats, held = seats.shape[1], (seats == 0).sum(axis=1)
     groups = {f"{a}A/{num_seats - a}B": held == a for a in range(num_seats - 1, 0, -1)}
     return {"All": everything, **groups}
 
 
+def _variant(game: Game, kind: int, players: Sequence[str], means: np.ndarray, lower_better: bool) -> Variant:
+    """The deals of one kind (an index of ``game.variants``) from the means of their matches, ``float64[D', S, E]``."""
+    by_deal = _by_deal(means)
+    is_rate = np.isin(game.outcomes.points, (0, 1)).all() and np.isin(by_deal, (0, 1)).all()
+    ends = rate_interval(by_deal) if is_rate else mean_interval(by_deal)
+    return Variant(
+        deals=len(means),
+        intervals={
+            name: (float(ends[0][i]), float(ends[1][i])) if ends is not None else None for i, name in enumerate(players)
+        },
+        column=_column(game.variants[kind], players, means, lower_better),
+    )
+
+
 def _column(name: str, players: Sequence[str], means: np.ndarray, lower_better: bool) -> Column:
     """One column from the means of its matches, ``float64[D, S', E]``."""
-    by_deal = means.mean(axis=1)
+    by_deal = _by_deal(means)
     pairs = list(combinations(range(len(players)), 2))
     # Rounded, so that what is equal on paper ties in the test; + 0 makes -0 a plain 0.
     differences = np.round(np.stack([by_deal[:, i] - by_deal[:, j] for i, j in pairs], axis=1), 9) + 0.0

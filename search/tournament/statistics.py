@@ -20,6 +20,23 @@ def wilcoxon_p(differences: np.ndarray) -> float:
     return float(stats.wilcoxon(left).pvalue) if len(left) else 1.0
 
 
+def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of the rate of ones, for any number of deals; it has a width where all of them are alike too.
+
+    Args:
+        values: ``float[D, C]``, each 0 or 1.
+        level: probability between the two ends.
+
+    Returns:
+        lower and upper ends, ``float64[C]`` each.
+    """
+    count, z = len(values), float(stats.norm.ppf((1 + level) / 2))
+    rate, weight = values.mean(axis=0), 1 / (1 + z**2 / count)
+    middle = weight * (rate + z**2 / (2 * count))
+    half = weight * z * np.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
 def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
     """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
 

@@ -15,6 +15,7 @@ from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
 from search.config import ArgmaxValConfig
+from search.players import kinds
 from search.players.engines import Engines
 from search.players.player import Player
 from search.players.registry import make_players, settings_of
@@ -88,7 +89,8 @@ def _measured(
 
 def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
     """Specs of who plays the deals and who plays the worlds out."""
-    player = config.player or ("hearts_rules:explore=0.08" if game.name == "hearts" else "random")
+    scripted = kinds.baseline(game)
+    player = config.player or (f"{scripted}:explore=0.08" if scripted else "random")
     return player, playout_player(config.playouts, game)
 
 

@@ -22,9 +22,10 @@ class ValuesConfig:
     worlds: int = 100
     """Deals sampled for every decision, even; each is played out after every legal action."""
     player: str = ""
-    """Plays the deals, in every seat; empty for ``hearts_rules:explore=0.08`` in Hearts, else ``random``."""
+    """Plays the deals, in every seat; empty for the game's scripted player with ``explore=0.08``, else
+    ``random``."""
     playouts: str = ""
-    """Plays the sampled deals out, in every seat; empty for ``hearts_rules`` in Hearts, else ``random``."""
+    """Plays the sampled deals out, in every seat; empty for the game's scripted player, else ``random``."""
     thresholds: list[float] = field(default_factory=list)
     """Thresholds of ArgmaxVal* whose choices are judged, with every policy weight; empty for
     ``search.argmax_val.threshold`` alone."""

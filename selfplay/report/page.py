@@ -12,7 +12,7 @@ from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
 from cluster.provenance import installed_version
-from search.tournament.report import sections, signed, times, title
+from search.tournament.report import sections, signed, times, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, ahead_text, matched, read_run
@@ -176,6 +176,7 @@ def _table(result: TournamentResult) -> dict[str, Any]:
         "title": title(result),
         "columns": [column.name for column in result.columns],
         "sections": sections(result),
+        "variants": variant_rows(result),
         "times": times(result),
     }
 

@@ -63,7 +63,9 @@ def plot(curve: Curve) -> bytes:
 
 
 def _curve_table(curve: Curve) -> Table:
-    table = Table(title="learning curve: points a hand ahead (95 % interval), one seat against the others")
+    mixed = any(result and len(result.columns) > 1 for _, results in curve for result in results)
+    seats = "one seat against the others" if mixed else "each at all seats"
+    table = Table(title=f"learning curve: points a hand ahead (95 % interval), {seats}")
     table.add_column("iteration", justify="right")
     for title in _titles(curve):
         table.add_column(title, justify="right")

@@ -28,3 +28,12 @@ def test_the_config_of_the_game_gives_the_game_of_the_page(name: str) -> None:
     config = yaml.safe_load((ROOT / "conf" / "game" / f"{name}.yaml").read_text(encoding="utf-8"))
     game, documented = make_game(config["name"], config["options"]), make_game(PAGES[name])
     assert (game.name, game.options) == (documented.name, documented.options)
+
+
+def test_the_table_of_sizes_says_what_the_games_say() -> None:
+    lines = (DIRECTORY.parent / "games.md").read_text(encoding="utf-8").splitlines()
+    ours = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[1::2] for line in lines if "|" in line}
+    games = [make_game(name) for name in ("hearts", "skat", "crew")]
+    assert ours["vocabulary, `eos` included"] == [str(game.vocabulary.size) for game in games]
+    assert ours["longest history, `n_positions` in the paper"] == [str(game.max_length) for game in games]
+    assert ours["outcome labels"] == [f"{game.outcomes.num_labels:,}" for game in games]

@@ -117,8 +117,9 @@ def test_its_game_is_held_to_the_laws_by_a_test_of_its_own(environment: dict[str
 
 def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(environment: dict[str, str]) -> None:
     said = checked(environment, "-m", "cluster.console", "docs")
-    assert "games: hearts, skat, openspiel:<game>, lost, toy" in said
-    assert "players: random, hearts_rules, argmax_val, imitation, go_mcts, highest\n" in said
+    assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
+    offered = "random, hearts_rules, skat_rules, crew_rules, argmax_val, imitation, go_mcts, xskat, highest"
+    assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
@@ -163,7 +164,7 @@ def test_what_is_wrong_with_a_plug_in_is_one_line(
 
 
 def test_without_the_package_its_names_stand_for_nothing() -> None:
-    with pytest.raises(ValueError, match=r"no game 'toy'; there are hearts, skat, openspiel:<game>, or "):
+    with pytest.raises(ValueError, match=r"no game 'toy'; there are hearts, skat, crew, openspiel:<game>, or "):
         make_game("toy")
     with pytest.raises(ValueError, match=r"no player 'highest'; there are random, hearts_rules"):
         kinds.find("highest")

@@ -9,8 +9,10 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
 from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SearchConfig
+from search.players import kinds
 from search.players.engines import Engines, check_cache
 from search.players.registry import checkpoint_record, make_players, own_checkpoints
+from search.playouts import playout_player
 from search.table import play_table
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -28,6 +30,14 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)
     return str(path)
+
+
+def test_a_game_has_one_scripted_player_that_plays_deals_out_unless_another_is_named() -> None:
+    for kind in kinds.BUILT_IN:
+        assert not kind.baseline or (kind.games and not kind.needs_model)
+    assert kinds.baseline(HeartsGame()) == playout_player("", HeartsGame()) == "hearts_rules"
+    assert kinds.baseline(ToyGame()) is None and playout_player("", ToyGame()) == "random"
+    assert playout_player("random", HeartsGame()) == "random"
 
 
 def test_every_kind_of_player_plays_hearts_with_a_real_network(checkpoint: str) -> None:

@@ -101,6 +101,7 @@ def test_the_json_record_is_this() -> None:
         "decisions": {"one": 700, "two": 800},
         "seconds_per_turn": {"one": 0.01, "two": 0.0005},
         "settings": {"note": "by hand"},
+        "variants": [],
         "by_deal": {"one": [2.0, 2.0], "two": [4.0, 5.0]},
     }
 

@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from games.shards import find_shards, read_shard, shard_info
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
+from search.players.registry import check_names
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
@@ -184,10 +186,26 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("experiment", ["hearts_demo", "hearts_small", "hearts_strong", "hearts_paper"])
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "hearts_demo",
+        "hearts_small",
+        "hearts_strong",
+        "hearts_paper",
+        "skat_demo",
+        "skat_paper",
+        "crew_demo",
+        "crew_paper",
+    ],
+)
 def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
-    assert config.game.name == "hearts"
+    game = make_game(config.game.name, config.game.options)
+    assert game.name == experiment.partition("_")[0]
+    for match in (*config.evaluation.curve, *config.evaluation.final):
+        check_names(match.players, game)
+    check_names(list(config.selfplay.initial.players), game, with_model=False)
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
     assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
 
@@ -214,6 +232,27 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)
     assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)
+
+
+def test_skat_paper_has_the_numbers_of_the_paper() -> None:
+    config: TrainConfig = build_command("train", "experiment=skat_paper")
+    hearts: TrainConfig = build_command("train", "experiment=hearts_paper")
+    selfplay, search = config.selfplay, config.search.go_mcts
+    # Section 6.2: all permutations of two players; the learner's settings are those for Hearts.
+    assert selfplay.initial.players == {"random": 1.0, "skat_rules": 1.0} and selfplay.initial.keep == []
+    assert (selfplay.initial_games, selfplay.iterations, selfplay.games_per_iteration) == (4_000_000, 20, 500_000)
+    assert selfplay.pool_size == 10
+    assert (config.model, config.learner, config.initial_learner) == (hearts.model, hearts.learner, config.learner)
+    # Section 9.3.
+    assert (search.num_runs, search.num_steps, search.exploration) == (100, 5, 0.3)
+    assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)
+
+
+def test_search_settings_of_the_crew_are_the_papers() -> None:
+    config: TrainConfig = build_command("train", "experiment=hearts_demo", "search=crew")
+    search = config.search.go_mcts
+    assert (search.num_runs, search.num_steps, search.exploration) == (50, 5, 0.1)
+    assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.01, 0.01, 0.05)
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,16 @@ def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
     assert '<pre class="table">' in text_of(written) and 'id="chart-curve"' not in text_of(written)
 
 
+def test_skat_is_drawn_as_a_table_of_three_with_the_words_of_the_auction(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "skat"))
+    config.game, config.selfplay.initial = GameConfig(name="skat"), InitialConfig()
+    written = write_page(str(played(config)), deals=3)
+    text = text_of(written)
+    assert text.count('class="table seats-3"') > 30 and '<pre class="table">' not in text
+    for wanted in ("forehand", "The auction begins", '<span class="word chosen">', "Your hand: <span", "(+"):
+        assert wanted in text
+
+
 # ---- runs that are unfinished, damaged, or none
 
 

@@ -54,7 +54,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 async def play_hand(pilot: Pilot[None], app: PlayApp) -> None:
     """Play the first of what can be played until the hand is over."""
     while app.phase is Phase.CHOOSING:
-        keys = "123" if app.scene.needed == 3 else "1"
+        keys = "123"[: app.scene.needed]
         await press(pilot, *keys, "enter")
 
 

@@ -49,7 +49,7 @@ def shard(tmp_path: Path) -> Path:
         ({"players": ["argmax_val@/nowhere/else"]}, "/nowhere/else: no such directory"),
         ({"checkpoint": ""}, "player 'argmax_val' needs a network: give checkpoint=DIR"),
         ({"game": GameConfig("chess")}, "no game 'chess'"),
-        ({"game": GameConfig("openspiel:kuhn_poker")}, "plays hearts, not openspiel:kuhn_poker; give checkpoint=DIR"),
+        ({"game": GameConfig("openspiel:kuhn_poker")}, "none ships for openspiel:kuhn_poker: give checkpoint=DIR"),
         ({"replay": "missing.parquet"}, "missing.parquet"),
         ({"replay": "SHARD", "row": 3}, "row=3: .* has rows 0 to 2"),
         ({"replay": "SHARD", "row": 2}, "row=2: .* could not have happened"),

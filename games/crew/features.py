@@ -1,0 +1,204 @@
+"""What the rules of The Crew tell of one seat's history: whose token comes next, of which kind, and how things stand.
+
+Seats are relative to the observer: self, left, across, right. Nothing here is strategy: every number can be read off
+the tokens seen so far.
+"""
+
+from games.bits import count, mark
+from games.compiling import kernel
+from games.crew.cards import (
+    COLOUR_CARDS,
+    NINES,
+    NUM_CARDS,
+    NUM_COLOUR_CARDS,
+    NUM_TRICKS,
+    ONES,
+    PINK_CARDS,
+    ROCKET_CARDS,
+    TILES,
+)
+from games.crew.hidden import may_hold
+from games.crew.view import DEALT, ENDED, HEADER, PICKS, stage_of
+from games.features import filled
+
+_DOINGS = (
+    "tile to move",
+    "place for a tile",
+    "task",
+    "reply",
+    "naming",
+    "reply to the distress signal",
+    "direction of the distress pass",
+    "card shown or silence",
+    "radio token",
+    "play",
+)
+TOKEN_TYPES = (
+    "mission",
+    "card dealt to me",
+    "place of the commander",
+    "place of the holder of the pink 9",
+    "task card",
+    "card passed to me",
+    "card drawn from me",
+    "card I draw",
+    "card I pass",
+    *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "across's", "right's")),
+    "end",
+)
+"""In the order of ``games.crew.view``'s stages, those of a seat's doing four times."""
+
+
+@kernel
+def next_types(views, types):
+    """Write the type of the next token of every view into ``int8[B]``."""
+    for i in range(len(views)):
+        stage = stage_of(views[i])
+        if stage < PICKS:
+            types[i] = stage
+        elif stage == ENDED:
+            types[i] = PICKS + 4 * (ENDED - PICKS)
+        else:
+            types[i] = PICKS + 4 * (stage - PICKS) + views[i]["public"]["turn"]
+
+
+@kernel
+def _hand(views, numbers):
+    for i in range(len(views)):
+        mark(views[i]["hand"], numbers[i])
+
+
+@kernel
+def _gone(views, numbers):
+    for i in range(len(views)):
+        for seat in range(4):
+            mark(views[i]["public"]["shown"][seat], numbers[i])
+
+
+@kernel
+def _trick(views, numbers):
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        mark(public["trick"], row)
+        if public["trick"] != 0:
+            row[NUM_CARDS + public["winner"]] = 1
+            row[NUM_CARDS + 4 + public["led"]] = 1
+
+
+@kernel
+def _mission(views, numbers):
+    """Allocation, communication, special rules, then the seats that have a part in it."""
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        if stage_of(views[i]) in (HEADER, DEALT):
+            continue
+        row[public["allocation"]] = 1
+        row[4 + public["communication"]] = 1
+        mark(public["special"], row[8:])
+        if public["commander"] >= 0:
+            row[25 + public["commander"]] = 1
+        if public["named"] >= 0:
+            row[29 + public["named"]] = 1
+        if public["last"] >= 0:
+            row[33 + public["last"]] = 1
+
+
+@kernel
+def _tasks(views, numbers):
+    """For the card of every task: it lies there, it is done, who has it, its tile."""
+    for i in range(len(views)):
+        public = views[i]["public"]
+        for n in range(public["num_laid"]):
+            row = numbers[i, public["tasks"][n]]
+            row[0] = 1
+            row[1] = public["done"][n] != 0
+            if public["owners"][n] >= 0:
+                row[2 + public["owners"][n]] = 1
+            row[6 + public["tiles"][n]] = 1
+
+
+@kernel
+def _radio(views, numbers):
+    """For every seat: the radio token is left, the card shown, the mark on it."""
+    for i in range(len(views)):
+        public = views[i]["public"]
+        for seat in range(4):
+            numbers[i, seat, 0] = public["radio"][seat]
+            if public["said"][seat] >= 0:
+                numbers[i, seat, 1 + public["said"][seat]] = 1
+            if public["marks"][seat] >= 0:
+                numbers[i, seat, 1 + NUM_CARDS + public["marks"][seat]] = 1
+
+
+@kernel
+def _voids(views, numbers):
+    for i in range(len(views)):
+        if stage_of(views[i]) in (HEADER, DEALT):
+            continue
+        for seat in range(1, 4):
+            held = may_hold(views[i], seat)
+            for colour in range(5):
+                numbers[i, seat - 1, colour] = held & COLOUR_CARDS[colour] == 0
+
+
+@kernel
+def _tricks(views, numbers):
+    for i in range(len(views)):
+        for seat in range(4):
+            numbers[i, seat] = views[i]["public"]["tricks"][seat]
+
+
+@kernel
+def _needed(views, numbers):
+    """What the mission still asks for, and what is left to do it with."""
+    for i in range(len(views)):
+        public, row = views[i]["public"], numbers[i]
+        if stage_of(views[i]) in (HEADER, DEALT):
+            continue
+        gone = public["shown"][0] | public["shown"][1] | public["shown"][2] | public["shown"][3]
+        done = 0
+        for n in range(public["num_tasks"]):
+            done += int(public["done"][n] != 0)
+            if public["done"][n] == 0 and public["owners"][n] >= 0:
+                row[public["owners"][n]] += 1
+        row[4] = public["num_tasks"] - done
+        row[5] = done + 1
+        row[6] = NUM_TRICKS - public["num_played"] // 4
+        row[7] = public["tricks"].max() - public["tricks"].min()
+        row[8] = min(public["progress"], 4)
+        row[9] = count(ONES & ~gone)
+        row[10] = count(NINES & ~gone)
+        row[11] = count(PINK_CARDS & ~gone)
+        row[12] = count(ROCKET_CARDS & ~gone)
+
+
+FEATURES = {
+    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
+    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
+    "trick": filled(_trick, (NUM_CARDS + 9,), "the cards of this trick; who is winning it; the colour led"),
+    "mission": filled(
+        _mission,
+        (37,),
+        "allocation; communication; special rules; the commander; the seat named, for mission 46 who takes all pink;"
+        " the seat for the last trick",
+    ),
+    "tasks": filled(
+        _tasks,
+        (NUM_COLOUR_CARDS, 6 + len(TILES)),
+        "of every colour card: it is a task; that is done; the seat whose it is; its tile",
+    ),
+    "radio": filled(
+        _radio,
+        (4, NUM_CARDS + 5),
+        "of each seat: its radio token is left; the card it has shown; highest, only, lowest or without a mark",
+    ),
+    "voids": filled(_voids, (3, 5), "of each other seat: colours, rockets the last, of which it can hold no card"),
+    "tricks": filled(_tricks, (4,), "the number of tricks each seat has won"),
+    "needed": filled(
+        _needed,
+        (13,),
+        "the number of open tasks of each seat; of all; the place in order of the next task done; the tricks to come;"
+        " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
+        " played",
+    ),
+}

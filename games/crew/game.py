@@ -1,0 +1,96 @@
+"""The Crew as a ``Game``: batches of the scalar kernels, and missions as people write them."""
+
+import numpy as np
+
+from games.compiled import CompiledGame, Kernels
+from games.crew import determinize, hidden, outcomes, state, view
+from games.crew.cards import VOCABULARY
+from games.crew.describe import describe
+from games.crew.features import FEATURES, TOKEN_TYPES, next_types
+from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
+from games.crew.public import CHOICES, template
+
+
+class CrewGame(CompiledGame):
+    """The Crew: The Quest for Planet Nine, all fifty missions for four players, each a deal of its own.
+
+    A history: the mission, told by allocation, communication, special rules and a tile for every task; 10 dealt cards;
+    the commander's position, and in mission 46 that of the holder of the pink 9; the task cards; a change of tiles; who
+    is muted; the draft, or replies and the commander's choice; the distress signal with the card passed and the one
+    received, where the option allows it; before each trick what is said by radio, then the trick; in mission 12 after
+    the first trick the card lost and the card gained; ``eos`` as soon as the mission is decided. Positions are relative
+    to the observer; the hand is sorted. Paper 001, section 6.3, Table 1.
+
+    Args:
+        missions: those that are dealt, each equally often, such as ``"1-50"``, ``"4"`` or ``"1-3,7"``.
+        distress: whether the distress signal may be sent.
+        choices: one value for each of ``CHOICES``, which says what they mean. ``ValueError`` for anything else.
+    """
+
+    name = "crew"
+    rules_version = 1
+    num_players = 4
+    vocabulary = VOCABULARY
+    cooperative = True
+    token_types = TOKEN_TYPES
+    features = FEATURES
+    variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
+    state_type = state.STATE
+    view_type = view.VIEW
+    kernels = Kernels(
+        deal=state.deal_batch,
+        to_move=state.to_move_batch,
+        legal=state.legal_batch,
+        act=state.act_batch,
+        histories=state.histories_batch,
+        play_out=state.play_out_batch,
+        replay=view.replay_batch,
+        prefixes=view.prefixes_batch,
+        advance=view.advance_batch,
+        next=view.next_batch,
+        own_legal=view.own_legal_batch,
+        possible=hidden.possible_batch,
+        consistent=hidden.consistent_batch,
+        next_types=next_types,
+        determinize=determinize.determinize_batch,
+    )
+
+    def __init__(self, missions: str | int = f"1-{NUM_MISSIONS}", distress: bool = False, **choices: str) -> None:
+        if not isinstance(distress, bool):
+            raise ValueError(f"crew option distress={distress!r}: choose true or false")
+        for name, value in choices.items():
+            if name not in CHOICES:
+                raise ValueError(
+                    f"crew has no option {name!r}; its options are missions, distress, {', '.join(CHOICES)}"
+                )
+            if value not in CHOICES[name]:
+                raise ValueError(f"crew option {name}={value!r}: choose one of {', '.join(CHOICES[name])}")
+        numbers = parse_missions(str(missions))
+        defaults = {name: values[0] for name, values in CHOICES.items()}
+        self.options = {"missions": missions_text(numbers), "distress": distress, **defaults, **choices}
+        self.template = template(numbers, distress, **choices)
+        self.max_length = max(longest(MISSIONS[number - 1], distress) for number in numbers)
+        self.outcomes = outcomes.build()
+
+    def outcome(self, states: np.ndarray) -> np.ndarray:
+        return np.repeat(states["public"]["result"].astype(np.int32)[:, None], 4, axis=1)
+
+    def variant(self, states: np.ndarray) -> np.ndarray:
+        return (states["public"]["mission"] - 1).astype(np.int16)
+
+    def view_outcome(self, views: np.ndarray) -> np.ndarray:
+        return views["public"]["result"].astype(np.int32)
+
+    def view_outcomes(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_outcomes``: one label as soon as the mission is decided, both before."""
+        result = views["public"]["result"][:, None]
+        possible = (result < 0) | (result == np.arange(2))
+        possible[~self.consistent(views)] = True
+        return possible
+
+    def observer(self, views: np.ndarray) -> np.ndarray:
+        """As ``CompiledGame.observer``: seats of a sampled state are numbered from the observer."""
+        return np.zeros(len(views), np.int8)
+
+    def describe(self, tokens: np.ndarray) -> str:
+        return describe(np.asarray(tokens), self.template)

@@ -1,0 +1,287 @@
+"""The true state of a deal: four hands, the tasks to come, the public part, and the history every seat has seen."""
+
+import numpy as np
+
+from games.bits import count, lowest, nth
+from games.compiling import kernel
+from games.crew.allocation import end_passing, pass_on
+from games.crew.cards import (
+    BIT,
+    EOS,
+    FIRST_POSITION,
+    HAND_SIZE,
+    MAX_TASKS,
+    NUM_CARDS,
+    NUM_COLOUR_CARDS,
+    PINK_9,
+    ROCKET_4,
+    ROW,
+)
+from games.crew.legal import count_legal, is_legal, legal_tokens, mark_legal, nth_legal
+from games.crew.missions import HEADER_LENGTHS, HEADERS
+from games.crew.public import (
+    COMMANDER,
+    EXCHANGE,
+    FIRST_ACTION,
+    HOLDER,
+    NAME,
+    OVER,
+    PASS,
+    PLAY,
+    PUBLIC,
+    UNCOVER,
+)
+from games.crew.rules import begin, step
+from games.crew.tricks import end_exchange
+from games.rng import below, next_state, output
+
+STATE = np.dtype(
+    [
+        ("public", PUBLIC),  # seats absolute
+        ("hands", np.int64, 4),  # cards each seat holds
+        ("dealt", np.int64, 4),  # cards each seat was dealt
+        ("deck", np.int8, MAX_TASKS),  # the task cards in laying order, uncovered or not
+        ("passed", np.int64, 4),  # card each seat has passed, -1 without
+        ("drawn", np.int64, 4),  # card each seat has drawn in mission 12, -1 without
+        ("chance", np.uint64, 4),  # random bits that each seat's draw follows from
+        ("lengths", np.int64, 4),  # tokens in each history, eos included
+        ("tokens", np.uint8, (4, ROW)),  # history of every seat, eos behind its end
+    ]
+)
+
+
+@kernel
+def legal(state):
+    """What ``legal_tokens`` returns for the seat to act; empty when the deal is over."""
+    public = state["public"]
+    return legal_tokens(public, state["hands"][max(public["turn"], 0)])
+
+
+# ---- the deal ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal(state, seed):
+    """Deal a new state: mission, hands, tasks and the draw of mission 12 follow from ``seed`` (``uint64``).
+
+    Card after card goes to a seat with probability proportional to the room left in its hand: the distribution of a
+    shuffled deck, without a deck.
+    """
+    missions = state["public"]["missions"]
+    counter = next_state(seed)
+    mission = nth(missions, below(output(counter), count(missions)))
+    before_1, before_2, before_3 = 10, 20, 30
+    for card in range(NUM_CARDS):
+        counter = next_state(counter)
+        drawn = below(output(counter), NUM_CARDS - card)
+        seat = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
+        before_1 -= int(seat < 1)
+        before_2 -= int(seat < 2)
+        before_3 -= int(seat < 3)
+        state["hands"][seat] |= BIT[card]
+    laid = np.int64(0)
+    for n in range(MAX_TASKS):
+        counter = next_state(counter)
+        left = ((np.int64(1) << NUM_COLOUR_CARDS) - 1) & ~laid
+        card = nth(left, below(output(counter), NUM_COLOUR_CARDS - n))
+        state["deck"][n] = card
+        laid |= BIT[card]
+    _start(state, mission, next_state(counter))
+
+
+@kernel
+def deal_given(state, mission, hands, deck, chance):
+    """Deal given hands (``int64[4]`` disjoint sets of 10 cards) and task cards (``int64[10]``, as many as the mission
+    has) for a mission by its number. The draw of mission 12 follows from ``chance`` (``uint64``), or from what is
+    written to ``drawn`` afterwards."""
+    for seat in range(4):
+        state["hands"][seat] = hands[seat]
+    for n in range(MAX_TASKS):
+        state["deck"][n] = deck[n]
+    _start(state, mission, chance)
+
+
+@kernel
+def _start(state, mission, counter):
+    for seat in range(4):
+        state["passed"][seat] = -1
+        state["drawn"][seat] = -1
+        state["chance"][seat] = output(counter)
+        counter = next_state(counter)
+        state["dealt"][seat] = state["hands"][seat]
+        for place in range(HEADER_LENGTHS[mission]):
+            _write(state, seat, HEADERS[mission, place])
+        cards = state["hands"][seat]
+        for _ in range(HAND_SIZE):
+            _write(state, seat, lowest(cards))
+            cards &= cards - 1
+    begin(state["public"], mission)
+    _go_on(state)
+
+
+@kernel
+def _write(state, seat, token):
+    state["tokens"][seat, state["lengths"][seat]] = token
+    state["lengths"][seat] += 1
+
+
+@kernel
+def _write_all(state, token):
+    for seat in range(4):
+        _write(state, seat, token)
+
+
+@kernel
+def _tell_position(state, told):
+    """Everybody learns of the seat ``told``, each by its own token."""
+    for seat in range(4):
+        _write(state, seat, FIRST_POSITION + ((told - seat) & 3))
+    step(state["public"], np.int64(FIRST_POSITION + told))
+
+
+@kernel
+def _holder(state, card):
+    seat = 0
+    while state["hands"][seat] & BIT[card] == 0:
+        seat += 1
+    return seat
+
+
+@kernel
+def _go_on(state):
+    """Show what chance shows until a seat is to act, or the deal is over."""
+    public = state["public"]
+    while public["phase"] < FIRST_ACTION:
+        phase = public["phase"]
+        if phase == UNCOVER:
+            card = np.int64(state["deck"][public["num_laid"]])
+            _write_all(state, card)
+            step(public, card)
+        elif phase == COMMANDER:
+            _tell_position(state, _holder(state, ROCKET_4))
+        elif phase == HOLDER:
+            _tell_position(state, _holder(state, PINK_9))
+        elif phase == EXCHANGE:
+            _exchange(state)
+    if public["phase"] == OVER:
+        _write_all(state, EOS)
+
+
+@kernel
+def _exchange(state):
+    """Every seat draws a card of the seat before it, all at once; each sees the card it loses and the one it gains.
+    A card shown by radio stays where it is, unless the option ``shown_card`` lets it be drawn."""
+    public, hands, drawn = state["public"], state["hands"], state["drawn"]
+    for seat in range(4):
+        giver = (seat + 3) & 3
+        cards = hands[giver]
+        if public["said"][giver] >= 0 and public["shown_card"] == 0:
+            cards &= ~BIT[public["said"][giver]]
+        if drawn[seat] < 0:
+            drawn[seat] = nth(cards, below(state["chance"][seat], count(cards)))
+    for seat in range(4):
+        lost, gained = drawn[(seat + 1) & 3], drawn[seat]
+        hands[seat] = (hands[seat] & ~BIT[lost]) | BIT[gained]
+        _write(state, seat, lost)
+        _write(state, seat, gained)
+    end_exchange(public)
+
+
+# ---- actions -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def act(state, token):
+    """The seat to act does ``token``; every history gains what its seat sees. Legality is not checked."""
+    public = state["public"]
+    phase, turn = public["phase"], public["turn"]
+    if phase == PASS:
+        _pass_card(state, token)
+    elif phase == NAME:
+        _tell_position(state, (turn + token - FIRST_POSITION) & 3)
+    else:
+        if phase == PLAY:
+            state["hands"][turn] &= ~BIT[token]
+        _write_all(state, token)
+        step(public, token)
+    _go_on(state)
+
+
+@kernel
+def _pass_card(state, card):
+    """Only the own history gains the card; after the fourth each receiver's gains the one it gets."""
+    public = state["public"]
+    giver = public["turn"]
+    state["hands"][giver] &= ~BIT[card]
+    state["passed"][giver] = card
+    _write(state, giver, card)
+    pass_on(public)
+    if public["num_passed"] == 4:
+        for seat in range(4):
+            gained = state["passed"][(seat - public["direction"]) & 3]
+            state["hands"][seat] |= BIT[gained]
+            _write(state, seat, gained)
+        end_passing(public)
+
+
+@kernel
+def play_out(state, seed):
+    """Play on to the end, each action uniform over the legal ones, drawn from ``seed`` (``uint64``)."""
+    counter = seed
+    while state["public"]["turn"] >= 0:
+        counter = next_state(counter)
+        tokens = legal(state)
+        act(state, nth_legal(tokens, below(output(counter), count_legal(tokens))))
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def deal_batch(states, seeds):
+    """``deal`` every row."""
+    for i in range(len(states)):
+        deal(states[i], seeds[i])
+
+
+@kernel
+def to_move_batch(states, seats):
+    """Write the seat to act of every row into ``int8[B]``."""
+    for i in range(len(states)):
+        seats[i] = states[i]["public"]["turn"]
+
+
+@kernel
+def legal_batch(states, tokens):
+    """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
+    for i in range(len(states)):
+        if states[i]["public"]["turn"] >= 0:
+            mark_legal(legal(states[i]), tokens[i])
+
+
+@kernel
+def act_batch(states, actions):
+    """Act in every row until one is illegal; returns its index, or -1. Rows that are over stay as they are."""
+    for i in range(len(states)):
+        if states[i]["public"]["turn"] < 0:
+            continue
+        if not is_legal(legal(states[i]), actions[i]):
+            return i
+        act(states[i], actions[i])
+    return -1
+
+
+@kernel
+def histories_batch(states, seats, tokens, lengths):
+    """Copy one seat's history of every row into ``tokens[B, L]`` and ``lengths[B]``."""
+    for i in range(len(states)):
+        seat = seats[i]
+        tokens[i] = states[i]["tokens"][seat, : tokens.shape[1]]
+        lengths[i] = states[i]["lengths"][seat]
+
+
+@kernel
+def play_out_batch(states, seeds):
+    """``play_out`` every row."""
+    for i in range(len(states)):
+        play_out(states[i], seeds[i])

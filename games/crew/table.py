@@ -1,0 +1,140 @@
+"""What lies on the table of The Crew as one seat sees it, read from its history alone.
+
+Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.crew.cards import MAX_TASKS, NO_TILE, NUM_CARDS, SILENT, TILES, VOCABULARY
+from games.crew.game import CrewGame
+from games.crew.view import (
+    DEALT,
+    GAINS,
+    HEADER,
+    LOSES,
+    PLAYS,
+    RECEIVES,
+    SEES_COMMANDER,
+    SEES_HOLDER,
+    SEES_TASK,
+    next_of,
+    stage_of,
+)
+from games.game import Next
+
+_ARRIVING = (HEADER, DEALT, SEES_COMMANDER, SEES_HOLDER, SEES_TASK, RECEIVES, LOSES, GAINS)
+"""Stages in which something arrives that nobody does."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that lies open."""
+
+    card: int
+    tile: str
+    """Its name; empty without one."""
+    owner: int
+    """-1 while nobody has it."""
+    done: bool
+
+
+@dataclass(frozen=True)
+class Trick:
+    """Cards on the table, complete or not."""
+
+    leader: int
+    cards: tuple[int, ...]
+    """As they were played, 1 to 4."""
+    winner: int
+    """Seat that has played the best card so far."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every seat has played."""
+        return len(self.cards) == 4
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the observer knows of the deal, as far as people look at it."""
+
+    mission: int
+    """0 before the first dealt card."""
+    phase: int
+    """One of ``games.crew.public``'s."""
+    turn: int
+    """Seat to act, -1 where nobody is."""
+    commander: int
+    """-1 before it is known, as the next."""
+    named: int
+    hand: tuple[int, ...]
+    tasks: tuple[Task, ...]
+    said: tuple[tuple[int, int, int], ...]
+    """Seat, card and mark (``games.crew.cards``; -1 before it is told) of every statement."""
+    tricks: tuple[int, ...]
+    """How many each seat has won."""
+    trick: Trick | None
+    """The last one, which may be under way."""
+    result: int
+    """1 success, 0 failure, -1 open."""
+
+
+def table_of(game: CrewGame, tokens: np.ndarray) -> Table:
+    """The table of a history (token ids ``[T]``, complete or not); what stands behind a token of a wrong kind is left
+    out."""
+    views = game.prefixes(np.asarray(tokens)[None])[0]
+    view, public = views[-1], views[-1]["public"]
+    return Table(
+        mission=int(public["mission"]),
+        phase=int(public["phase"]),
+        turn=int(public["turn"]),
+        commander=int(public["commander"]),
+        named=int(public["named"]),
+        hand=tuple(card for card in range(NUM_CARDS) if int(view["hand"]) >> card & 1),
+        tasks=tuple(_task(public, n) for n in range(MAX_TASKS) if public["tasks"][n] >= 0),
+        said=tuple(
+            (seat, int(public["said"][seat]), int(public["marks"][seat]))
+            for seat in range(4)
+            if public["said"][seat] >= 0
+        ),
+        tricks=tuple(int(number) for number in public["tricks"]),
+        trick=_trick(views, tokens),
+        result=int(public["result"]),
+    )
+
+
+def stops(game: CrewGame, tokens: np.ndarray) -> list[int]:
+    """Lengths of a history's beginnings (token ids ``[T]``) that are worth a look: all that arrived by itself, then
+    whatever a seat did. Silence is passed over unless the observer is asked next."""
+    views = game.prefixes(np.asarray(tokens)[None])[0]
+    found = [length for length in range(1, len(views)) if _stands(views[length], length, int(tokens[length - 1]))]
+    return found or [len(tokens)]
+
+
+def card_text(card: int) -> str:
+    """A card as it is called: ``P9`` is the pink 9, ``R`` a rocket."""
+    return VOCABULARY.name(card)
+
+
+def _stands(view: np.void, length: int, last: int) -> bool:
+    if int(view["length"]) != length or stage_of(view) in _ARRIVING:
+        return False
+    return last != SILENT or next_of(view) == Next.ACTION
+
+
+def _task(public: np.void, n: int) -> Task:
+    tile = int(public["tiles"][n])
+    name = TILES[tile] if tile != NO_TILE else ""
+    return Task(int(public["tasks"][n]), name, int(public["owners"][n]), bool(public["done"][n]))
+
+
+def _trick(views: np.ndarray, tokens: np.ndarray) -> Trick | None:
+    plays = [
+        (int(views[i]["public"]["turn"]), int(token), views[i + 1]["public"])
+        for i, token in enumerate(tokens)
+        if stage_of(views[i]) == PLAYS and views[i + 1]["length"] > i
+    ]
+    last = plays[(len(plays) - 1) // 4 * 4 :] if plays else []
+    return Trick(last[0][0], tuple(card for _, card, _ in last), int(last[-1][2]["winner"])) if last else None

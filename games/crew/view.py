@@ -1,0 +1,325 @@
+"""What one seat knows, rebuilt from its history alone, token by token.
+
+Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether a history could have happened is for
+``games.crew.hidden`` to judge, from what ``games.crew.knowing`` keeps of the other hands.
+"""
+
+import numpy as np
+
+from games.bits import count
+from games.compiling import kernel
+from games.crew.allocation import end_passing, task_of
+from games.crew.cards import (
+    ALL_CARDS,
+    BIT,
+    FIRST_MARK,
+    FIRST_POSITION,
+    HAND_SIZE,
+    NUM_CARDS,
+    NUM_COLOUR_CARDS,
+    ROW,
+    SILENT,
+)
+from games.crew.knowing import (
+    hear_card,
+    hear_mark,
+    know_nothing,
+    may_be_drawn,
+    see_commander,
+    see_exchanged,
+    see_pink_holder,
+    see_play,
+    see_received,
+)
+from games.crew.legal import is_legal, legal_tokens, mark_legal, may_be_named
+from games.crew.missions import HEADER_LENGTHS, HEADERS, NUM_MISSIONS
+from games.crew.public import (
+    COMMANDER,
+    DIRECTION,
+    DISTRESS,
+    DRAFT,
+    EXCHANGE,
+    HOLDER,
+    MARK,
+    NAME,
+    OVER,
+    PASS,
+    PICK_TILE,
+    PLACE_TILE,
+    PLAY,
+    POLL,
+    PUBLIC,
+    TALK,
+    UNCOVER,
+)
+from games.crew.rules import begin, step
+from games.crew.tricks import end_exchange
+from games.game import Next
+
+VIEW = np.dtype(
+    [
+        ("public", PUBLIC),  # seats relative
+        ("hand", np.int64),  # cards the observer holds; the one it loses in mission 12 until it sees the one it gains
+        ("dealt", np.int64),  # cards it was dealt, as far as seen
+        ("passed", np.int64),  # the card it has passed after a distress signal, as a set, as the next three
+        ("received", np.int64),  # the card it has received then
+        ("lost", np.int64),  # the card it has lost in mission 12
+        ("gained", np.int64),  # the card it has gained then
+        ("possible", np.int64, 4),  # cards each other seat may hold, meaningful once the own are dealt
+        ("before", np.int64, 4),  # those it may have held before mission 12's exchange
+        ("since", np.int64, 4),  # cards it has played after that
+        ("some", np.int64, 4),  # when it spoke, it held one of these
+        ("high", np.int64, 4),  # or, where both sets are given, not both one of these
+        ("low", np.int64, 4),  # and one of these
+        ("early", np.int64, 4),  # 1 if it spoke before the exchange
+        ("fitting", np.int64),  # missions whose header begins as this one: bit m for mission m
+        ("length", np.int64),  # tokens taken in
+        ("ended", np.int64),  # 1 after a token of a wrong kind, or one that the rules forbid whatever the hands
+        ("refuted", np.int64),  # 1 once a token was seen that could not have come
+        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
+    ]
+)
+
+(
+    HEADER,
+    DEALT,
+    SEES_COMMANDER,
+    SEES_HOLDER,
+    SEES_TASK,
+    RECEIVES,
+    LOSES,
+    GAINS,
+    PASSES,
+    PICKS,
+    PLACES_TILE,
+    DRAFTS,
+    REPLIES,
+    NAMES,
+    SIGNALS,
+    DIRECTS,
+    SHOWS,
+    MARKS,
+    PLAYS,
+    ENDED,
+) = range(20)
+"""What the next token of a history is: the mission, own cards, what chance shows, a card passed (its own seat sees it
+alone), what a seat does before all, nothing."""
+_STAGE_OF = np.full(OVER + 1, ENDED, np.int64)
+for _phase, _stage in (
+    (COMMANDER, SEES_COMMANDER),
+    (HOLDER, SEES_HOLDER),
+    (UNCOVER, SEES_TASK),
+    (PICK_TILE, PICKS),
+    (PLACE_TILE, PLACES_TILE),
+    (DRAFT, DRAFTS),
+    (POLL, REPLIES),
+    (NAME, NAMES),
+    (DISTRESS, SIGNALS),
+    (DIRECTION, DIRECTS),
+    (PASS, PASSES),
+    (TALK, SHOWS),
+    (MARK, MARKS),
+    (PLAY, PLAYS),
+):
+    _STAGE_OF[_phase] = _stage
+
+_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
+
+
+@kernel
+def stage_of(view):
+    """What the next token is, one of ``HEADER`` ... ``ENDED``. It follows from what all see, so this holds for
+    impossible histories too; one that leaves the observer no card to play or to pass ends."""
+    public = view["public"]
+    if view["ended"] != 0:
+        return ENDED
+    if public["mission"] == 0:
+        return HEADER
+    if view["length"] < HEADER_LENGTHS[public["mission"]] + HAND_SIZE:
+        return DEALT
+    if public["phase"] == EXCHANGE:
+        return LOSES if view["lost"] == 0 else GAINS
+    stage = _STAGE_OF[public["phase"]]
+    if stage == PASSES and view["passed"] != 0:
+        stage = np.int64(RECEIVES)
+    own_card = stage == PASSES or (stage == PLAYS and public["turn"] == 0)
+    return ENDED if own_card and view["hand"] == 0 else stage
+
+
+@kernel
+def next_of(view):
+    """A ``Next``: what the next token of the history is."""
+    stage = stage_of(view)
+    if stage == ENDED:
+        return _END
+    if stage == PASSES or (stage > PASSES and view["public"]["turn"] == 0):
+        return _ACTION
+    return _OBSERVATION
+
+
+@kernel
+def own_legal(view):
+    """What ``legal_tokens`` returns for the observer, whose turn it must be. In an impossible history whose hand the
+    rules leave no card, every card of it."""
+    first, tokens, extra = legal_tokens(view["public"], view["hand"])
+    return first, view["hand"] if tokens == 0 and extra < 0 else tokens, extra
+
+
+@kernel
+def is_of_kind(view, stage, token):
+    """Whether a token is one that can be taken in at a stage: a card where one is due, or what the rules allow where
+    that is told by what all know."""
+    if stage == HEADER:
+        return _follow_header(view, token) != 0
+    if stage in (SEES_COMMANDER, SEES_HOLDER, NAMES):
+        seat = token - FIRST_POSITION
+        return seat >= 0 and seat < 4 and (stage != NAMES or may_be_named(view["public"], seat))
+    if stage >= PICKS and stage <= DIRECTS:
+        return is_legal(legal_tokens(view["public"], np.int64(0)), token)
+    if stage == MARKS:
+        return token >= FIRST_MARK and token < SILENT
+    if stage == SEES_TASK:
+        return token >= 0 and token < NUM_COLOUR_CARDS and task_of(view["public"], token) < 0
+    return (token >= 0 and token < NUM_CARDS) or (stage == SHOWS and token == SILENT)
+
+
+@kernel
+def _follow_header(view, token):
+    """Set of the missions that may be dealt and whose header goes on with a token; a card ends it."""
+    place, missions = view["length"], np.int64(0)
+    candidates = view["public"]["missions"] if place == 0 else view["fitting"]
+    for mission in range(1, NUM_MISSIONS + 1):
+        if candidates >> mission & 1 == 0:
+            continue
+        ended = place >= HEADER_LENGTHS[mission]
+        if (ended and token >= 0 and token < NUM_CARDS) or (not ended and HEADERS[mission, place] == token):
+            missions |= np.int64(1) << mission
+    return missions
+
+
+@kernel
+def advance(view, token):
+    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history; so does one that the
+    rules forbid whatever the hands, such as a task that does not lie there. A card that cannot be is carried on: the
+    history is merely inconsistent from then on. At its end a view stays as it is."""
+    stage = stage_of(view)
+    if stage == ENDED:
+        return
+    if not is_of_kind(view, stage, token):
+        view["ended"] = 1
+        return
+    if stage == HEADER:
+        view["fitting"] = _follow_header(view, token)
+        if token < NUM_CARDS:
+            view["public"]["mission"] = count((view["fitting"] & -view["fitting"]) - 1)
+            stage = DEALT
+    if not _see(view, stage, token):
+        view["refuted"] = 1
+    view["tokens"][view["length"]] = token
+    view["length"] += 1
+
+
+# ---- each of these takes in a token and returns whether it could have come -----------------------------------------
+
+
+@kernel
+def _see(view, stage, token):
+    public = view["public"]
+    if stage == HEADER:
+        return True
+    if stage == DEALT:
+        return _see_dealt(view, token)
+    if stage in (PASSES, RECEIVES, LOSES, GAINS):
+        return _see_own(view, stage, token)
+    possible = True
+    if stage == SEES_COMMANDER:
+        possible = see_commander(view, token - FIRST_POSITION)
+    elif stage == SEES_HOLDER:
+        possible = see_pink_holder(view, token - FIRST_POSITION)
+    elif public["turn"] == 0:
+        possible = is_legal(own_legal(view), token)
+    elif stage == PLAYS:
+        possible = see_play(view, token)
+    elif stage == SHOWS and token != SILENT:
+        possible = hear_card(view, token)
+    elif stage == MARKS:
+        possible = hear_mark(view, token - FIRST_MARK)
+    if stage == PLAYS:
+        view["hand"] &= ~BIT[token]
+    step(public, token)
+    return possible
+
+
+@kernel
+def _see_dealt(view, card):
+    """Dealt cards come in their order: each leaves enough higher ones for those still to come."""
+    left = HEADER_LENGTHS[view["public"]["mission"]] + HAND_SIZE - 1 - view["length"]
+    possible = view["dealt"] >> card == 0 and count(ALL_CARDS >> card) > left
+    view["dealt"] |= BIT[card]
+    view["hand"] = view["dealt"]
+    if left == 0:
+        know_nothing(view)
+        begin(view["public"], view["public"]["mission"])
+    return possible
+
+
+@kernel
+def _see_own(view, stage, card):
+    """Cards that the observer alone sees, as it gives them away or gets them."""
+    public, bit = view["public"], BIT[card]
+    if stage == PASSES:
+        possible = is_legal(own_legal(view), card)
+        view["passed"] = bit
+        view["hand"] &= ~bit
+    elif stage == RECEIVES:
+        possible = see_received(view, card)
+        end_passing(public)
+    elif stage == LOSES:
+        possible = view["hand"] & bit != 0 and may_be_drawn(public, 0, card)
+        view["lost"] = bit
+    else:
+        possible = see_exchanged(view, card)
+        end_exchange(public)
+    return possible
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def replay_batch(views, tokens, lengths):
+    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
+    for i in range(len(views)):
+        for place in range(lengths[i]):
+            advance(views[i], np.int64(tokens[i, place]))
+
+
+@kernel
+def prefixes_batch(views, tokens):
+    """Views ``[B, T + 1]`` of every prefix of ``tokens`` (``[B, T]``); those of the empty one are there already."""
+    for i in range(len(views)):
+        for place in range(tokens.shape[1]):
+            views[i, place + 1] = views[i, place]
+            advance(views[i, place + 1], np.int64(tokens[i, place]))
+
+
+@kernel
+def advance_batch(views, tokens):
+    """``advance`` every row."""
+    for i in range(len(views)):
+        advance(views[i], tokens[i])
+
+
+@kernel
+def next_batch(views, following):
+    """Write ``next_of`` every row into ``int8[B]``."""
+    for i in range(len(views)):
+        following[i] = next_of(views[i])
+
+
+@kernel
+def own_legal_batch(views, legal):
+    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
+    for i in range(len(views)):
+        if next_of(views[i]) == _ACTION:
+            mark_legal(own_legal(views[i]), legal[i])

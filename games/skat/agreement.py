@@ -1,0 +1,79 @@
+"""Whether our rules agree with what a server recorded of a deal."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from games.compiled import blank
+from games.skat.cards import EOS, NULL, NUM_PLAYS, SEATS, VOCABULARY
+from games.skat.iss import Record
+from games.skat.replay import concede, replay
+from games.skat.rules import template
+from games.skat.state import STATE, result_of
+
+
+def differences(record: Record) -> list[str]:
+    """What a record and the replay of its deal disagree in; empty if nothing."""
+    return disagreement(record, blank(STATE, template(), EOS, 1)[0])
+
+
+def disagreement(record: Record, state: np.void) -> list[str]:
+    """As ``differences``; the deal is replayed in ``state``, a blank one."""
+    refused = replay(state, record.hands, np.array(record.seats, np.int64), np.array(record.tokens, np.int64))
+    if refused >= 0:
+        return [_refusal(record, state, refused)]
+    if record.unreadable:
+        return [record.unreadable]
+    if record.undecided:
+        return ["the record breaks off between declaration and discards: there is no game to judge"]
+    public = state["public"]
+    over, passed_in = public["turn"] < 0, public["turn"] < 0 and public["soloist"] < 0
+    if passed_in or record.result["end"] in ("passed", "penalty"):
+        told = {"passed": passed_in, "penalty": not over and public["game"] < 0}
+        right = told.get(record.result["end"], False)
+        return [] if right else [f"end: the record says {record.result['end']}, the replay another"]
+    if public["game"] < 0:
+        return ["the record breaks off before the declaration, yet says how the game ended"]
+    return list(_judged(record, state, over))
+
+
+def _refusal(record: Record, state: np.void, index: int) -> str:
+    seat, token, turn = record.seats[index], record.tokens[index], int(state["public"]["turn"])
+    what = f"action {index + 1}: {VOCABULARY.name(token)} by {SEATS[seat]}"
+    if turn < 0:
+        return f"{what}, when the deal is over"
+    return f"{what}, when it is the turn of {SEATS[turn]}" if turn != seat else f"{what} is not legal"
+
+
+def _judged(record: Record, state: np.void, over: bool) -> Iterator[str]:
+    """What the result says otherwise, where the record tells enough: a soloist that gave up has lost, but the server's
+    count of what was left is not known."""
+    public, given = state["public"], record.result
+    soloist, game, played = int(public["soloist"]), int(public["game"]), int(public["num_played"])
+    given_up = not over and (record.gone == soloist or soloist in record.resigned)
+    defenders_out = len(record.resigned - {soloist}) == 2 or record.gone not in (-1, soloist)
+    if not over and not given_up and not defenders_out:
+        yield f"the record breaks off after {played} cards, and nobody has given up"
+        return
+    if not over and not given_up and game != NULL:
+        concede(state)
+    won, value, overbid, matadors, points = result_of(state)
+    won = won and not given_up
+    yield from _compare(given, "declarer", "d", soloist)
+    yield from _compare(given, "matadors", "m", matadors)
+    yield from _compare(given, "end", "end", "win" if won else "loss")
+    if given_up:
+        return
+    yield from _compare(given, "value", "v", value if won else -2 * value)
+    yield from _compare(given, "overbid", "bid", "overbid" if overbid else "bidok")
+    yield from _compare(given, "card points", "p", points)
+    tricks = int(public["tricks"][soloist])
+    yield from _compare(given, "tricks", "t", tricks)
+    if game != NULL and (not over or played == NUM_PLAYS):  # not reached in a game cut short by its announcement
+        yield from _compare(given, "schneider", "s", int(points <= 30 or points >= 90))
+        yield from _compare(given, "schwarz", "z", int(tricks in (0, 10)))
+
+
+def _compare(given: dict[str, str], what: str, name: str, replayed: int | str) -> Iterator[str]:
+    if given.get(name) != str(replayed):
+        yield f"{what}: the record says {given.get(name, 'nothing')}, the replay {replayed}"

@@ -1,0 +1,115 @@
+"""XSkat as a witness of our rules: ``python -m games.skat.xskat --games 10000 [--seed 1]``.
+
+XSkat, a program of its own, plays deals against itself (``apt-get install xskat``; no display is needed). Every deal
+of its log is replayed by the kernels that self-play uses: legality, who won each trick, card points, value and winner
+must agree. Each deal that differs is printed with what differs. The last line is ``N deals, M agree``. Exits 1 if any
+differs, 2 without XSkat.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from games.compiled import blank
+from games.skat.cards import EOS, NULL, SEATS, VOCABULARY
+from games.skat.iss import FormatError
+from games.skat.replay import replay
+from games.skat.rules import template
+from games.skat.state import STATE, result_of
+from games.skat.xskat_log import Played, parse, split_log
+
+_CHUNK = 300
+"""Deals of one run: the list keeps the last 360."""
+_SECONDS = 120
+
+
+class XSkatError(ValueError):
+    """XSkat is missing or did not do what was asked of it; one line."""
+
+
+def program() -> str:
+    """Path of XSkat; ``XSkatError`` where it is not installed."""
+    found = shutil.which("xskat") or shutil.which("xskat", path="/usr/games")
+    if found is None:
+        raise XSkatError("xskat is not installed; apt-get install xskat")
+    return found
+
+
+def self_play(games: int, seed: int) -> Iterator[tuple[str, int]]:
+    """Deals that XSkat plays against itself: each as the log has it, with the points the list has for it (what the
+    soloist won, or twice what it lost as a negative number; 0 where everybody passed)."""
+    path = program()
+    for number, begin in enumerate(range(0, games, _CHUNK)):
+        yield from _run(path, min(_CHUNK, games - begin), seed + number)
+
+
+def _run(path: str, games: int, seed: int) -> Iterator[tuple[str, int]]:
+    with tempfile.TemporaryDirectory() as directory:
+        log, scores, deals = (Path(directory) / name for name in ("log", "list", "deals"))
+        deals.write_text(f"random_seed {seed} 0 2\n")
+        command = [path, "-auto", str(games), "-game", str(deals), "-log", str(log), "-list", str(scores), "-unfmt"]
+        ended = subprocess.run(
+            [*command, "-lang", "english"], capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+        if ended.returncode != 0 or not log.exists() or not scores.exists():
+            raise XSkatError(f"xskat: exit {ended.returncode}: {ended.stderr.strip() or 'no log was written'}")
+        entries = [line.split() for line in scores.read_text().splitlines() if line.startswith("e ")]
+        played = list(split_log(log.read_text()))
+    if len(played) != games or len(entries) != games:
+        raise XSkatError(f"xskat: {games} games asked, {len(played)} in its log and {len(entries)} in its list")
+    yield from zip(played, (int(value) * (1 if won == "1" else -1) for *_, value, won in entries), strict=True)
+
+
+def differences(deal: Played, value: int) -> list[str]:
+    """What XSkat and the replay of a deal disagree in; empty if nothing. ``value`` is what the list has."""
+    state = blank(STATE, template(), EOS, 1)[0]
+    refused = replay(state, deal.hands, np.array(deal.seats, np.int64), np.array(deal.tokens, np.int64))
+    if refused >= 0:
+        what = f"{VOCABULARY.name(deal.tokens[refused])} by {SEATS[deal.seats[refused]]}"
+        return [f"action {refused + 1}: {what} is not legal, or not its turn"]
+    public = state["public"]
+    if deal.soloist < 0:
+        return [] if public["turn"] < 0 and value == 0 else ["XSkat has everybody pass, the replay not"]
+    if public["turn"] >= 0 and public["game"] != NULL:
+        return [f"XSkat ends the deal after {public['num_played']} cards"]
+    won, worth, _, _, points = result_of(state)
+    pairs = [
+        ("soloist", deal.soloist, int(public["soloist"])),
+        ("won", deal.won, bool(won)),
+        ("value", value, int(worth if won else -2 * worth)),
+        ("tricks", deal.tricks, int(public["tricks"][public["soloist"]])),
+    ]
+    if deal.points >= 0:
+        pairs.append(("card points", deal.points, int(points)))
+    return [f"{what}: XSkat says {theirs}, the replay {ours}" for what, theirs, ours in pairs if theirs != ours]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m games.skat.xskat", description=__doc__)
+    parser.add_argument("--games", type=int, default=1000, help="deals to play")
+    parser.add_argument("--seed", type=int, default=1, help="of XSkat's deals")
+    asked = parser.parse_args(arguments)
+    deals = agree = 0
+    try:
+        for text, value in self_play(asked.games, asked.seed):
+            found = differences(parse(text), value)
+            deals += 1
+            agree += not found
+            if found:
+                print(f"deal {deals}: {'; '.join(found)}\n{text}")
+    except (XSkatError, FormatError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{deals} deals, {agree} agree")
+    return 0 if agree == deals else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""What a seat has worked out before it decides: the record ``NOTES``, which the other files here read.
+
+Kernels take ``view`` (``games.crew.view.VIEW``) and ``notes``. Seats are relative to the player: 0 itself, then
+clockwise.
+"""
+
+import numpy as np
+
+from games.bits import count
+from games.compiling import kernel
+from games.crew.cards import (
+    BIT,
+    FIRST_ARROW,
+    HAND_SIZE,
+    NINES,
+    NO_TILE,
+    NUM_CARDS,
+    NUM_TRICKS,
+    OMEGA,
+    PINK_CARDS,
+)
+from games.crew.knowing import unseen
+from games.crew.missions import (
+    A_1_WINS,
+    ALL_PINK,
+    BALANCED,
+    COMMANDER_ENDS,
+    EXACTLY_ONE,
+    FOUR_AND_LAST,
+    NO_9_WINS,
+    OMEGA_AT_THE_END,
+    ONLY_ENDS,
+    ROCKETS_IN_ORDER,
+    ROCKETS_WIN,
+    SICK,
+    TWO_1S_WIN,
+)
+
+LEVELS = 13
+"""How high a card stands in a trick: the value of the colour led less 1, rockets from 9 on."""
+
+NOTES = np.dtype(
+    [
+        ("unseen", np.int64),  # cards in the hands of the others
+        ("likely", np.float64, (4, NUM_CARDS)),  # estimated chance that a seat holds a card; the own hand is known
+        ("owner", np.int64, NUM_CARDS),  # seat that has to win a card, -1 for anybody
+        ("task", np.int64, NUM_CARDS),  # index of the open task of a card, -1 without
+        ("ready", np.int64),  # cards of open tasks that may be won now, as far as the order goes
+        ("open", np.int64),  # cards that somebody has yet to win
+        ("owned", np.int64, 4),  # those that each seat has yet to win
+        ("goals", np.int64),  # how many things special rules still ask for
+        ("later", np.float64, NUM_CARDS),  # chance that an open task is done later, by its card
+        ("given", np.float64, NUM_CARDS),  # chance that it is added to this trick
+        ("may_win", np.int64),  # seats that may win this trick, as a set
+        ("chance", np.float64, (4, LEVELS)),  # estimated chance that a seat wins the trick at a level
+        ("before", np.float64, (4, LEVELS)),  # scratch
+    ]
+)
+
+
+@kernel
+def take_notes(view, notes):
+    """Work out everything but ``chance``."""
+    notes["unseen"] = unseen(view)
+    _note_tasks(view["public"], notes)
+    _note_hands(view, notes)
+    notes["may_win"] = 0
+    for seat in range(4):
+        if _may_win(view["public"], seat):
+            notes["may_win"] |= np.int64(1) << seat
+
+
+# ---- hands ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _note_hands(view, notes):
+    """Cards are spread over the seats that may hold them until every card is held once and every hand is full."""
+    likely = notes["likely"]
+    for card in range(NUM_CARDS):
+        likely[0, card] = 1.0 if view["hand"] >> card & 1 != 0 else 0.0
+        for seat in range(1, 4):
+            held = (view["possible"][seat] & notes["unseen"]) >> card & 1 != 0
+            likely[seat, card] = 1.0 if held else 0.0
+    for _ in range(3):
+        for seat in range(1, 4):
+            room, total = HAND_SIZE - count(view["public"]["shown"][seat]), 0.0
+            for card in range(NUM_CARDS):
+                total += likely[seat, card]
+            if total > 0.0:
+                for card in range(NUM_CARDS):
+                    likely[seat, card] *= room / total
+        for card in range(NUM_CARDS):
+            total = likely[1, card] + likely[2, card] + likely[3, card]
+            if total > 0.0:
+                for seat in range(1, 4):
+                    likely[seat, card] /= total
+
+
+# ---- what is wanted ------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _note_tasks(public, notes):
+    special = public["special"]
+    notes["owner"][:] = -1
+    notes["task"][:] = -1
+    notes["owned"][:] = 0
+    notes["ready"] = 0
+    notes["open"] = 0
+    for n in range(public["num_laid"]):
+        card, owner = public["tasks"][n], public["owners"][n]
+        if public["done"][n] == 0 and owner >= 0:
+            notes["owner"][card] = owner
+            notes["task"][card] = n
+            notes["owned"][owner] |= BIT[card]
+            notes["open"] |= BIT[card]
+            if in_order(public, BIT[card]):
+                notes["ready"] |= BIT[card]
+    if special & ALL_PINK != 0 and public["named"] >= 0:
+        for card in range(9):
+            if public["taken"][public["named"]] >> card & 1 == 0:
+                notes["owner"][card] = public["named"]
+        left = PINK_CARDS & ~public["taken"][public["named"]]
+        notes["owned"][public["named"]] |= left
+        notes["open"] |= left
+        notes["ready"] |= left
+    notes["goals"] = _special_goals(public, special)
+
+
+@kernel
+def _special_goals(public, special):
+    if special & (A_1_WINS | TWO_1S_WIN) != 0:
+        return (1 if special & A_1_WINS != 0 else 2) - public["progress"]
+    if special & (ROCKETS_WIN | ROCKETS_IN_ORDER) != 0:
+        return 4 - public["progress"]
+    if special & NO_9_WINS != 0:
+        shown = public["shown"]
+        return count(NINES & ~(shown[0] | shown[1] | shown[2] | shown[3]))
+    if special & EXACTLY_ONE != 0 and public["named"] >= 0:
+        return 1 - min(1, public["tricks"][public["named"]])
+    return 0
+
+
+@kernel
+def in_order(public, cards):
+    """Whether the tasks among ``cards`` may all be done in one trick now, as ``games.crew.judging`` has it."""
+    for n in range(public["num_laid"]):
+        tile = public["tiles"][n]
+        if tile == NO_TILE:
+            continue
+        if (not _is_done(public, n, cards)) == (tile == OMEGA):
+            continue  # an open omega, or a number or arrow that is done, breaks nothing by itself
+        for other in range(public["num_laid"]):
+            if other == n:
+                continue
+            other_done, other_tile = _is_done(public, other, cards), public["tiles"][other]
+            if tile == OMEGA:
+                if not other_done:
+                    return False
+            elif tile >= FIRST_ARROW:
+                if other_done and other_tile > tile and other_tile < OMEGA:
+                    return False
+            elif other_done and other_tile >= tile:
+                return False
+        if tile == OMEGA and public["special"] & OMEGA_AT_THE_END != 0 and public["num_played"] < 4 * (NUM_TRICKS - 1):
+            return False
+    return True
+
+
+@kernel
+def _is_done(public, n, cards):
+    return public["done"][n] != 0 or cards >> public["tasks"][n] & 1 != 0
+
+
+@kernel
+def _may_win(public, seat):
+    """Whether the special rules let a seat win this trick."""
+    special, number = public["special"], public["num_played"] // 4 + 1
+    named, at_an_end = public["named"] == seat, number == 1 or number == NUM_TRICKS
+    if special & SICK != 0 and named:
+        return False
+    if special & EXACTLY_ONE != 0 and named:
+        return public["tricks"][seat] == 0
+    if special & COMMANDER_ENDS != 0 and at_an_end and seat != public["commander"]:
+        return False
+    if special & ONLY_ENDS != 0:
+        return named == at_an_end
+    if special & FOUR_AND_LAST != 0:
+        return named == (number <= 4) and (public["last"] == seat) == (number == NUM_TRICKS)
+    if special & BALANCED != 0:
+        for other in range(4):
+            if public["tricks"][other] < public["tricks"][seat]:
+                return False
+    return True

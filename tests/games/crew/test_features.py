@@ -1,0 +1,143 @@
+"""Features of The Crew: on a position by hand, and over random missions against plain Python that reads the state."""
+
+import numpy as np
+
+from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, SPECIALS, TILES, VOCABULARY
+from games.crew.game import CrewGame
+from games.game import Next
+from games.rng import derive_many
+from tests.games.crew.table import TOKEN, do, given
+
+GAME = CrewGame()
+HANDS = [
+    ["P9", "P5", "G2", "B1", "B2", "B3", "B4", "B5", "B6", "R4"],
+    ["G5", "G7", "P1", "P2", "Y1", "Y2", "Y3", "Y4", "Y5", "Y6"],
+    ["G3", "G4", "G6", "P3", "P4", "B7", "B8", "B9", "R1", "R2"],
+    ["G1", "G8", "G9", "P6", "P7", "P8", "Y7", "Y8", "Y9", "R3"],
+]
+
+
+def told(views: np.ndarray, row: int = 0) -> dict[str, np.ndarray]:
+    return {name: feature.encode(views)[row] for name, feature in GAME.features.items()}
+
+
+def named(numbers: np.ndarray) -> set[str]:
+    return {VOCABULARY.name(card) for card in np.flatnonzero(numbers[:40])}
+
+
+def test_features_say_how_a_mission_stands() -> None:
+    """Mission 3, seen by the seat on the commander's left: it has task P1 with tile 2, the commander P9 with tile 1."""
+    states = given(3, HANDS, "P9 P1")
+    do(states, "P9 P1 silent G7 highest silent Y7 lowest P9 P1 P3 P8")
+    assert states["public"]["result"][0] == 0  # the commander took the task of its neighbour
+    states = given(3, HANDS, "P9 P1")
+    do(states, "P9 P1 silent G7 highest silent Y7 lowest P9 P2 P3 P8 silent silent B1 Y1")
+    views = GAME.views(*GAME.histories(states, np.array([1])))
+    numbers = told(views)
+    assert named(numbers["hand"]) == set(HANDS[1]) - {"P2", "Y1"}
+    assert named(numbers["gone"]) == {"P9", "P2", "P3", "P8", "B1", "Y1"}
+    assert named(numbers["trick"]) == {"B1", "Y1"}
+    assert np.flatnonzero(numbers["trick"][40:]).tolist() == [3, 4 + 1]  # right, the commander, wins; blue was led
+    assert np.flatnonzero(numbers["mission"]).tolist() == [1, 4, 25 + 3]  # draft, normal, the commander on the right
+    tasks = {VOCABULARY.name(int(card)): np.flatnonzero(numbers["tasks"][card]).tolist() for card in (0, 8)}
+    assert tasks == {"P1": [0, 2, 6 + 1], "P9": [0, 1, 2 + 3, 6]} and not numbers["tasks"][1:8].any()
+    radio = [np.flatnonzero(row).tolist() for row in numbers["radio"]]
+    g7, y7 = 1 + TOKEN["G7"], 1 + TOKEN["Y7"]
+    assert radio == [[g7, 41], [0], [y7, 43], [0]]
+    assert not numbers["voids"].any() and numbers["tricks"].tolist() == [0, 0, 0, 1]
+    assert numbers["needed"].tolist() == [1, 0, 0, 0, 1, 2, 9, 1, 0, 3 - 1, 4 - 1, 9 - 4, 4]
+
+
+def test_who_does_not_follow_and_who_said_only_has_no_more_of_that_colour() -> None:
+    states = given(1, HANDS, "Y9")
+    do(states, "Y9 silent silent silent silent P9 P2 P3 P8 silent silent silent silent B1 Y1 B7 G1")
+    views = GAME.views(*GAME.histories(states, np.array([0])))
+    voids = told(views)["voids"]
+    assert voids[:, 1].tolist() == [1, 0, 1] and voids[:, [0, 2, 3, 4]].sum() == 0
+
+
+def test_types_say_whose_token_comes() -> None:
+    states = given(3, HANDS, "P9 P1")
+    do(states, "P9 P1 silent G7 highest silent silent P9")
+    tokens, lengths = GAME.histories(states, np.array([1]))
+    types = [GAME.token_types[kind] for kind in GAME.next_type(GAME.prefixes(tokens[:, : lengths[0]])[0])]
+    assert types[:5] == ["mission"] * 5 and types[6:15] == ["card dealt to me"] * 9
+    assert types[15:18] == ["place of the commander", "task card", "task card"]
+    assert types[18:] == [
+        *("right's task", "my task", "right's card shown or silence", "my card shown or silence", "my radio token"),
+        *("left's card shown or silence", "across's card shown or silence", "right's play", "my play"),
+    ]
+
+
+def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
+    """Features read off the true state, seats turned so that the observer is first."""
+    public = state["public"]
+    told = {name: np.zeros(feature.shape, np.int64) for name, feature in GAME.features.items() if name != "voids"}
+    gone = 0
+    for other in range(4):
+        cards, relative = int(public["shown"][other]), (other - seat) % 4
+        gone |= cards
+        told["tricks"][relative] = public["tricks"][other]
+        told["radio"][relative, 0] = public["radio"][other]
+        if public["said"][other] >= 0:
+            told["radio"][relative, 1 + public["said"][other]] = 1
+        if public["marks"][other] >= 0:
+            told["radio"][relative, 41 + public["marks"][other]] = 1
+    for card in range(40):
+        told["gone"][card] = gone >> card & 1
+        told["hand"][card] = int(state["hands"][seat]) >> card & 1
+        told["trick"][card] = int(public["trick"]) >> card & 1
+    if public["trick"]:
+        told["trick"][40 + (public["winner"] - seat) % 4] = told["trick"][44 + public["led"]] = 1
+    for place, (value, size) in {0: (public["allocation"], 4), 4: (public["communication"], 4)}.items():
+        told["mission"][place : place + size] = np.arange(size) == value
+    told["mission"][8:25] = [int(public["special"]) >> special & 1 for special in range(17)]
+    for place, name in ((25, "commander"), (29, "named"), (33, "last")):
+        if public[name] >= 0:
+            told["mission"][place + (public[name] - seat) % 4] = 1
+    open_tasks = [0] * 4
+    for task in range(int(public["num_laid"])):
+        row, owner, done = told["tasks"][public["tasks"][task]], int(public["owners"][task]), public["done"][task] > 0
+        row[0], row[1], row[6 + public["tiles"][task]] = 1, done, 1
+        if owner >= 0:
+            row[2 + (owner - seat) % 4] = 1
+            open_tasks[(owner - seat) % 4] += not done
+    number_done = int((public["done"] > 0).sum())
+    left = [sum(1 for card in cards if not gone >> card & 1) for cards in _FAMILIES]
+    told["needed"][:] = [
+        *open_tasks,
+        public["num_tasks"] - number_done,
+        number_done + 1,
+        10 - public["num_played"] // 4,
+        max(public["tricks"]) - min(public["tricks"]),
+        public["progress"],
+        *left,
+    ]
+    return told
+
+
+_FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
+"""1s, 9s, pink cards, rockets."""
+
+
+def test_features_are_what_plain_python_reads_off_the_state() -> None:
+    """Random missions, for every seat at every fourth step."""
+    count, compared, step, rng = 150, 0, 0, np.random.default_rng(8)
+    states = GAME.deal(derive_many(8, count))
+    while (GAME.to_move(states) >= 0).any():
+        for seat in range(4 if step % 4 == 0 else 0):
+            views = GAME.views(*GAME.histories(states, np.full(count, seat)))
+            numbers = {name: feature.encode(views) for name, feature in GAME.features.items()}
+            for row in np.flatnonzero(GAME.next(views) != Next.END)[step % 3 :: 3]:
+                compared += 1
+                for name, expected in plainly(states[row], seat).items():
+                    np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
+        legal = GAME.legal(states)
+        GAME.play(states, np.argmax(legal * rng.random(legal.shape), axis=1))
+        step += 1
+    assert compared > 1000
+
+
+def test_the_shapes_are_those_of_the_vocabulary() -> None:
+    assert GAME.features["mission"].shape == (len(ALLOCATIONS) + len(COMMUNICATIONS) + len(SPECIALS) - 1 + 3 * 4,)
+    assert GAME.features["tasks"].shape == (36, 2 + 4 + len(TILES))

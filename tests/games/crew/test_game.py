@@ -1,0 +1,93 @@
+"""The Crew keeps every law of a game, and reads well."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from games import conformance
+from games.crew.game import CrewGame
+from games.crew.public import CHOICES
+from games.crew.rates import interval, successes
+from games.rng import derive_many
+
+OTHERS = {name: values[1] for name, values in CHOICES.items()}
+RULES = {
+    "defaults": {},
+    "distress": {"distress": True},
+    "other choices": {"distress": True, **OTHERS},
+    "long missions": {"missions": "5,9,13,33"},
+    "random draw": {"missions": "12", "distress": True},
+    "distribution": {"missions": "24,32,36,43"},
+    "dead zone": {"missions": "6,29", "distress": True},
+    "pink": {"missions": "46", "distress": True, "pink_target": "after_distress"},
+}
+
+
+@pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
+@pytest.mark.parametrize("law", [*conformance.LAWS, conformance.check_no_leak])
+def test_the_crew_keeps_the_law(law, options) -> None:
+    law(CrewGame(**options), num_deals=30, seed=1)
+
+
+def test_utilities_are_one_and_zero_for_all_seats() -> None:
+    game = CrewGame()
+    assert game.cooperative
+    assert game.outcomes.points.tolist() == [[0, 0, 0, 0], [1, 1, 1, 1]]
+    assert game.outcomes.utility().tolist() == [0, 1]
+
+
+def test_the_longest_history_is_that_of_the_longest_mission() -> None:
+    """Mission 43 with distress: 12 tokens of the mission, 11 of cards and commander, 45 for nine tasks, 7 for the
+    signal and the cards passed, 44 of talk, 40 plays, ``eos``."""
+    assert CrewGame(distress=True).max_length == 12 + 11 + 45 + 7 + 44 + 40 + 1
+    assert CrewGame(missions=1).max_length == 4 + 11 + 2 + 44 + 40 + 1
+
+
+def test_a_mission_reads_as_people_write_it() -> None:
+    game = CrewGame(missions="7")
+    states = game.deal(derive_many(3, 40))
+    game.playout(states, derive_many(4, 40))
+    row = int(np.argmax(states["public"]["num_played"]))
+    tokens, lengths = game.histories(states[row : row + 1], np.zeros(1, np.int64))
+    lines = game.describe(tokens[0, : lengths[0]]).splitlines()
+    assert lines[0] == "mission 7: draft, normal, 3 tasks, tiles omega"
+    assert [line.split(":")[0] for line in lines[1:5]] == ["hand", "commander", "tasks", "draft"]
+    assert lines[-1] in ("success", "failure")
+    tricks = [line for line in lines if line[:2].strip().isdigit()]
+    assert len(tricks) == states["public"]["num_played"][row] // 4
+    assert all(line.count("*") == 1 for line in tricks)
+
+
+def test_any_beginning_of_a_history_and_any_nonsense_reads_as_something() -> None:
+    game = CrewGame(distress=True)
+    states = game.deal(derive_many(5, 50))
+    game.playout(states, derive_many(6, 50))
+    tokens, lengths = game.histories(states, np.arange(50) % 4)
+    rng = np.random.default_rng(7)
+    assert game.describe(tokens[0, :0]) == "(nothing seen)"
+    for row in range(50):
+        assert game.describe(tokens[row, : rng.integers(1, lengths[row] + 1)])
+        mixed = tokens[row, : lengths[row]].copy()
+        mixed[rng.integers(len(mixed))] = rng.integers(game.vocabulary.size)
+        assert game.describe(mixed)
+
+
+def test_random_play_succeeds_about_as_often_as_the_documentation_says() -> None:
+    low, high = interval(successes(1, 4000, 5), 4000)
+    assert low < 0.323 < high
+    assert interval(0, 10)[0] == 0
+    assert interval(10, 10)[1] == pytest.approx(1)
+    low, high = interval(10, 100)
+    assert low == pytest.approx(0.0552, abs=1e-4), "Wilson's interval of 10 out of 100"
+    assert high == pytest.approx(0.1744, abs=1e-4)
+
+
+def test_the_command_prints_a_table_and_refuses_what_it_cannot_play() -> None:
+    command = [sys.executable, "-m", "games.crew.rates", "--games", "100", "--missions"]
+    done = subprocess.run([*command, "1,5"], capture_output=True, text=True, check=True, timeout=300)
+    assert [line.split()[1] for line in done.stdout.splitlines()[2:4]] == ["1", "5"]
+    refused = subprocess.run([*command, "51"], capture_output=True, text=True, timeout=300)
+    assert refused.returncode != 0
+    assert "does not lie within 1 to 50" in refused.stderr.splitlines()[-1]

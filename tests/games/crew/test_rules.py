@@ -1,0 +1,237 @@
+"""The Crew: every special rule, allocation, tile and communication mode, in games written down from the rules."""
+
+import numpy as np
+import pytest
+
+from tests.games.crew.table import do, every_distribution, given, hands_for, legal_names, play, seen, verdict
+
+SWEEP = [
+    *("R4 B1 G1 Y1", "R3 B2 G2 Y2", "R2 B3 G3 Y3", "R1 B4 G4 Y4", "P9 P1 P2 P3"),
+    *("P8 B5 G5 Y5", "P7 B6 G6 Y6", "P6 B7 G7 Y7", "P5 B8 G8 Y8", "P4 B9 G9 Y9"),
+]
+"""Seat 0, the commander, wins every trick."""
+TURNS = [
+    *("R4 R1 R2 R3", "P1 P4 P2 P3", "B1 B4 B2 B3", "G1 G4 G2 G3", "Y2 Y5 Y3 Y4"),
+    *("P5 P7 P6 Y1", "B5 B8 B6 B7", "G5 G8 G6 G7", "Y6 Y9 Y7 Y8", "P8 P9 B9 G9"),
+]
+"""Won by 0 1 2 3 0 1 2 3 0 1."""
+ENDS = [*TURNS[:8], "Y6 Y7 Y9 Y8", "P8 B9 G9 P9"]
+"""Won by 0 1 2 3 0 1 2 3 1 0: the commander has the first and the last."""
+ONE = [
+    *("R4 B2 G1 Y1", "R3 B3 G2 Y2", "R2 B4 G3 Y3", "R1 B5 G4 Y4", "P9 P1 P2 P3"),
+    *("P8 P4 G5 Y5", "P7 B6 G6 Y6", "P6 B7 G7 Y7", "P5 B8 G8 Y8", "B1 B9 G9 Y9"),
+]
+"""Seat 1 wins the last trick and no other."""
+FIRST_AND_LAST = [
+    *("P1 P9 P2 P3", "P4 G1 Y1 P8", "R4 B2 G2 Y2", "R3 B3 G3 Y3", "R2 B4 G4 Y4"),
+    *("R1 B5 G5 Y5", "P7 B6 G6 Y6", "P6 B7 G7 Y7", "P5 B8 G8 Y8", "B1 B9 G9 Y9"),
+]
+"""Seat 1 wins the first and the last trick, with cards of a colour, and seat 0 the others."""
+ROLES = [
+    *("R4 Y1 G1 G2", "R3 Y2 G3 G4", "R2 Y3 G5 G6", "R1 Y4 G7 G8", "P1 P9 P2 P3"),
+    *("P8 P4 Y5 B2", "P7 B3 Y6 B4", "P6 B5 Y7 B6", "P5 B7 Y8 G9", "B1 B9 Y9 B8"),
+]
+"""Seat 0 wins the first four, seat 1 the next five, seat 2 the last."""
+TWO_ONES = [
+    *("R4 P2 P3 P4", "R3 P5 P6 P7", "R2 B2 B3 B4", "R1 B5 B6 B7", "P9 G1 G2 G3"),
+    *("P8 G4 G5 G6", "B9 G7 G8 G9", "B8 Y1 Y2 Y3", "P1 Y4 Y5 Y6", "B1 Y7 Y8 Y9"),
+]
+"""The last two tricks are won by the pink and the blue 1."""
+PINK = ["R4 P1 P2 P9", *(f"P{9 - n} B{n} G{n} Y{n}" for n in range(1, 7))]
+"""Seat 3 has the pink 9; seat 0, on its left, takes all pink cards in seven tricks."""
+
+NINES = ["R4 B1 P9 Y9", "G1 G8 G3 G2"]
+"""Won by 0 and 1; two 9s are thrown away."""
+TWO_TASKS = {"tasks": "B1 G1", "before": "B1 G1"}
+POLL = "yes no no left"
+CASES = {
+    "5 sick wins none": ("success", 5, SWEEP, {"before": POLL}),
+    "5 sick wins one": ("failure", 5, TURNS[:2], {"before": POLL}),
+    "9 a 1 wins": ("success", 9, ["P1 B1 G1 Y1"], {}),
+    "9 a rocket 1 does not count": ("open", 9, ["R1 B5 G5 Y5"], {}),
+    "9 no 1 is left": ("failure", 9, ["R4 P1 B1 G1", "R3 Y1 P2 P3"], {}),
+    "13 each rocket wins, in any order": ("success", 13, SWEEP[:4], {}),
+    "13 two rockets in a trick": ("failure", 13, ["R4 R1 P1 P2"], {}),
+    "16 all nines are thrown away": ("success", 16, ["R4 B9 G9 Y9", "R3 P9 B1 B2"], {}),
+    "16 a 9 wins": ("failure", 16, SWEEP[:5], {}),
+    "26 two 1s win": ("success", 26, TWO_ONES, {}),
+    "26 one 1 is not enough": ("open", 26, TWO_ONES[:9], {}),
+    "26 only one 1 is left": ("failure", 26, ["R4 P1 B1 G1"], {}),
+    "29 never two tricks ahead": ("success", 29, TURNS, {}),
+    "29 two tricks ahead": ("failure", 29, SWEEP[:2], {}),
+    "33 exactly one": ("success", 33, ONE, {"before": POLL}),
+    "33 none": ("failure", 33, SWEEP, {"before": POLL}),
+    "33 two": ("failure", 33, TURNS[:6], {"before": POLL}),
+    "33 one with a rocket": ("failure", 33, ["P1 R1 P2 P3"], {"before": POLL}),
+    "34 balanced, first and last": ("success", 34, ENDS, {}),
+    "34 another has the last": ("failure", 34, TURNS, {}),
+    "34 another has the first": ("failure", 34, FIRST_AND_LAST[:1], {}),
+    "34 two tricks ahead": ("failure", 34, SWEEP[:2], {}),
+    "41 first and last": ("success", 41, FIRST_AND_LAST, {"before": POLL}),
+    "41 not the first": ("failure", 41, SWEEP[:1], {"before": POLL}),
+    "41 one more": ("failure", 41, ["P1 P9 P2 P3", "B9 B1 B2 B3"], {"before": POLL}),
+    "41 the first with a rocket": ("failure", 41, ["P1 R1 P2 P3"], {"before": POLL}),
+    "44 rockets in order": ("success", 44, [SWEEP[n][0] + str(4 - n) + SWEEP[3 - n][2:] for n in (3, 2, 1, 0)], {}),
+    "44 the second first": ("failure", 44, ["R2 P1 B1 G1"], {}),
+    "44 two in a trick": ("failure", 44, ["R1 R2 B1 G1"], {}),
+    "46 all pink": ("success", 46, PINK, {}),
+    "46 another takes a pink card": ("failure", 46, SWEEP[:5], {}),
+    "50 roles": ("success", 50, ROLES, {"before": "no no no self no yes no across"}),
+    "50 another's trick among the first four": ("failure", 50, ROLES[:1], {"before": "no yes no left no no self"}),
+    "50 the last role wins too early": ("failure", 50, ROLES[:5], {"before": "no no no self no yes no left"}),
+    "50 the first role wins too late": ("failure", 50, SWEEP[:5], {"before": "no no no self no yes no left"}),
+    "50 the middle wins the last": ("failure", 50, ROLES, {"before": "no no no self no yes no right"}),
+    "1 draft, owner's trick": ("success", 1, SWEEP[:3], {"tasks": "G3", "before": "G3"}),
+    "1 another's trick": ("failure", 1, TURNS[:2], {"tasks": "P3", "before": "P3"}),
+    "2 two tasks in one trick": ("open", 2, SWEEP[:1], {"tasks": "G1 B5", "before": "G1 B5"}),
+    "3 numbers in order": ("success", 3, TURNS[:5], {"tasks": "P1 Y2", "before": "Y2 P1"}),
+    "3 the second number first": ("failure", 3, TURNS[:2], {"tasks": "Y2 P1", "before": "Y2 P1"}),
+    "20 decided": ("success", 20, TURNS[:6], {"tasks": "P1 P5", "before": POLL}),
+    "20 decided, another's trick": ("failure", 20, TURNS[:2], {"tasks": "P1 P5", "before": "no no no right"}),
+    "6 arrows in order": ("success", 6, TURNS[:5], {"tasks": "P1 Y2 B1", "before": "Y2 P1 B1"}),
+    "6 an arrow out of order": ("failure", 6, TURNS[:2], {"tasks": "Y2 P1 B1", "before": "Y2 P1 B1"}),
+    "7 omega last": ("success", 7, TURNS[:5], {"tasks": "Y2 P1 B1", "before": "Y2 P1 B1"}),
+    "7 omega too early": ("failure", 7, TURNS[:2], {"tasks": "P1 Y2 B1", "before": "Y2 P1 B1"}),
+    "17 tasks, and no 9 wins": ("success", 17, [*NINES, "P2 P3 G9 B9"], TWO_TASKS),
+    "17 tasks, and a 9 wins": ("failure", 17, [*NINES, "B9 B2 B3 B4"], TWO_TASKS),
+    "17 goes on while a 9 is out": ("open", 17, NINES, TWO_TASKS),
+    "17 stops with the tasks if so ruled": ("success", 17, NINES, {**TWO_TASKS, "nines": "stop"}),
+    "48 omega in the last trick": ("success", 48, TURNS, {"tasks": "B9 Y2 B1", "before": "Y2 B9 B1"}),
+    "48 omega earlier": ("failure", 48, TURNS[:6], {"tasks": "P5 Y2 B1", "before": "Y2 P5 B1"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mission_ends_as_the_rules_say(case) -> None:
+    wanted, mission, tricks, more = CASES[case]
+    states = play(mission, tricks, **more)
+    assert verdict(states) == wanted
+    assert (states["public"]["turn"][0] < 0) == (wanted != "open")
+    assert all((seen(states, seat)[-1] == "eos") == (wanted != "open") for seat in range(4))
+
+
+def test_distributed_tasks_belong_to_their_receivers() -> None:
+    ask = "no yes no"
+    receivers = {"P1": "left", "P2": "left", "B1": "across", "G1": "right", "Y2": "self", "Y6": "self"}
+    before = " ".join(f"{ask} {receiver}" for receiver in receivers.values())
+    states = play(24, TURNS[:9], tasks=" ".join(receivers), before=before)
+    assert verdict(states) == "success"
+    before = before.replace("left", "right", 1)
+    assert verdict(play(24, TURNS[:2], tasks=" ".join(receivers), before=before)) == "failure"
+
+
+@pytest.mark.parametrize("mission", [24, 32])
+def test_the_commander_may_give_a_task_wherever_nobody_ends_two_ahead(mission) -> None:
+    number = {24: 6, 32: 7}[mission]
+    allowed = every_distribution(number)
+    positions = ("self", "left", "across", "right")
+    generator = np.random.default_rng(5)
+    for _ in range(30):
+        states, receivers = given(mission, hands_for(SWEEP)), ()
+        while len(receivers) < number:
+            do(states, "no no no")
+            possible = {row[len(receivers)] for row in allowed if row[: len(receivers)] == receivers}
+            assert legal_names(states) == {positions[seat] for seat in possible}
+            receivers = (*receivers, int(generator.choice(sorted(possible))))
+            do(states, positions[receivers[-1]])
+        assert "silent" in legal_names(states)
+
+
+def test_every_history_names_seats_as_its_own_seat_sees_them() -> None:
+    states = play(5, [], before="yes no no across")
+    assert [seen(states, seat)[-5:] for seat in range(4)] == [
+        ["self", "yes", "no", "no", "across"],
+        ["right", "yes", "no", "no", "left"],
+        ["across", "yes", "no", "no", "self"],
+        ["left", "yes", "no", "no", "right"],
+    ]
+
+
+def test_the_header_tells_the_mission_and_the_hand_follows() -> None:
+    states = given(28, hands_for(SWEEP), "P1 P2 P3 P4 P5 P6")
+    header = ["draft", "from trick 3", "no special", "1", "omega", "no tile", "no tile", "no tile", "no tile"]
+    hand = ["P2", *(f"G{value}" for value in range(1, 10))]
+    assert seen(states, 2) == [*header, *hand, "across", "P1", "P2", "P3", "P4", "P5", "P6"]
+
+
+def test_face_down_tasks_are_seen_when_their_owner_is_named() -> None:
+    states = play(27, [], tasks="P1 B2 G3", before="no yes no")
+    assert seen(states, 1)[-4:] == ["right", "no", "yes", "no"]
+    assert legal_names(states) == {"left", "across", "right"}
+    do(states, "left")
+    assert seen(states, 1)[-4:] == ["self", "P1", "B2", "G3"]
+
+
+def test_a_draft_goes_round_from_the_commander_until_no_task_is_left() -> None:
+    states = play(18, [], tasks="P1 P2 P3 P4 P5")
+    for left, seat, card in zip(range(5, 0, -1), (0, 1, 2, 3, 0), ("P3", "P5", "P1", "P2", "P4"), strict=True):
+        assert len(legal_names(states)) == left
+        assert states["public"]["turn"][0] == seat
+        do(states, card)
+    assert list(states["public"]["owners"][0][:5]) == [2, 3, 0, 0, 1]
+
+
+# ---- orders of tasks -----------------------------------------------------------------------------------------------
+
+
+def test_a_number_counts_all_tasks_those_without_a_tile_too() -> None:
+    """Mission 11: the task with the 1 must be the first of four."""
+    tasks, before = "Y2 P1 B1 G1", "left Y2 P1 B1 G1"
+    assert verdict(play(11, TURNS[:2], tasks=tasks, before=before)) == "failure"
+    tasks = "P1 Y2 B1 G1"
+    assert verdict(play(11, TURNS[:5], tasks=tasks, before=before)) == "success"
+
+
+def distribute(receivers: str) -> str:
+    return " ".join(f"no no no {receiver}" for receiver in receivers.split())
+
+
+@pytest.mark.parametrize(("same_trick", "wanted"), [("in_order", "open"), ("refused", "failure")])
+def test_a_number_with_a_free_task_in_one_trick_is_in_order_unless_ruled_otherwise(same_trick, wanted) -> None:
+    tasks = "P1 B5 B6 B7 P2"  # the 1 lies on the pink 1; seat 0 has both pink tasks
+    assert verdict(play(19, ["R4 P1 P2 B1"], tasks=tasks, before=tasks, same_trick=same_trick)) == wanted
+
+
+def test_a_free_task_before_a_number_is_out_of_order_in_one_trick_too() -> None:
+    before = distribute("left across left self self across right")
+    states = play(36, ["P1 P9 P2 P3"], tasks="P1 B1 P2 G1 G2 G3 Y1", before=before)
+    assert verdict(states) == "failure", "number 2 was still open"
+
+
+def test_two_numbers_of_one_trick_are_in_order() -> None:
+    states = play(
+        36, ["P1 P9 P2 P3"], tasks="P1 P2 B1 G1 G2 G3 Y1", before=distribute("left left self self across across right")
+    )
+    assert verdict(states) == "open"
+
+
+def test_arrows_let_other_tasks_fall_anywhere() -> None:
+    """Mission 6: the third task has no arrow, and comes first or between."""
+    for tasks in ("B1 Y2 P1", "P1 Y2 B1"):
+        states = play(6, TURNS[:5], tasks=tasks, before="Y2 P1 B1")
+        assert verdict(states) == "success"
+
+
+def test_tiles_swap_before_the_draft() -> None:
+    tasks = draft = "Y2 P1 B1 G1 Y3"
+    states = play(23, [], tasks=tasks)
+    assert legal_names(states) == {"P1", "B1", "G1", "Y2", "no tile"}, "the highest card cannot be first of a pair"
+    do(states, "P1")
+    assert legal_names(states) == {"B1", "G1", "Y2", "Y3"}
+    do(states, "Y2")
+    assert list(states["public"]["tiles"][0][:5]) == [1, 0, 2, 3, 4]
+    assert verdict(play(23, TURNS[:2], tasks=tasks, before=f"P1 Y2 {draft}")) == "open"
+    assert verdict(play(23, TURNS[:2], tasks=tasks, before=f"no tile {draft}")) == "failure"
+
+
+def test_a_tile_moves_to_a_task_without_one() -> None:
+    tasks = "Y2 P1 B1 G1 Y3 Y4 P5 P6"
+    states = play(40, [], tasks=tasks)
+    assert legal_names(states) == {"Y2", "P1", "B1", "no tile"}
+    do(states, "B1")
+    assert legal_names(states) == {"G1", "Y3", "Y4", "P5", "P6"}
+    do(states, "P6")
+    assert list(states["public"]["tiles"][0][:8]) == [0, 1, 10, 10, 10, 10, 10, 2]
+    draft = "Y2 P1 B1 G1 Y3 P5 Y4 P6"
+    assert verdict(play(40, TURNS[:2], tasks="P6 P1 B1 G1 Y3 Y4 P5 Y2", before=f"no tile {draft}")) == "failure"
+    assert verdict(play(40, TURNS[:2], tasks="P6 B1 G1 P1 Y3 Y4 P5 Y2", before=f"P6 P1 {draft}")) == "open"

@@ -1,0 +1,178 @@
+"""Records become shards and shards records, without loss; what cannot be kept is counted and named."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from games.registry import make_game
+from games.shards import Sequences, find_shards, read_shards, shard_info, write_shard
+from games.skat.export import export
+from games.skat.iss import read
+from games.skat.records import main
+from tests.games.skat.test_records import FILE, LINES, PASSED
+
+GAME = make_game("skat")
+
+
+def random_deals(seed: int, count: int, scoring: str = "seeger_fabian") -> Sequences:
+    """Whole deals of random play."""
+    game = make_game("skat", {"scoring": scoring})
+    states = game.deal(np.arange(count, dtype=np.uint64) + np.uint64(seed))
+    game.playout(states, np.arange(count, dtype=np.uint64) + np.uint64(seed + 1_000_000))
+    seats, games = np.tile(np.arange(3), count), np.repeat(np.arange(count), 3)
+    tokens, _ = game.histories(np.repeat(states, 3), seats)
+    names = np.array(["random"] * len(seats), object)
+    return Sequences(tokens, game.outcome(states).reshape(-1), seats, names, games, games)
+
+
+def converted(source: Path, out: Path, *options: str) -> int:
+    return main(["convert", str(source), "--out", str(out), *options])
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), scoring=st.sampled_from(["seeger_fabian", "classic"]))
+def test_random_deals_come_back_from_records_as_they_were(seed, scoring, tmp_path_factory) -> None:
+    directory = tmp_path_factory.mktemp("round")
+    game, deals = make_game("skat", {"scoring": scoring}), random_deals(seed, 40, scoring)
+    write_shard(directory / "shards" / "a.parquet", deals, game, {})
+    assert main(["export", str(directory / "shards"), "--out", str(directory / "records.sgf")]) == 0
+    assert main(["check", str(directory / "records.sgf")]) == 0
+    options = "--scoring", scoring, "--deals-per-shard", "17"
+    assert converted(directory / "records.sgf", directory / "back", *options) == 0
+    back = read_shards(find_shards(directory / "back"), game)
+    assert len(find_shards(directory / "back")) == 3
+    assert np.array_equal(back.tokens, deals.tokens)
+    assert np.array_equal(back.outcome, deals.outcome) and np.array_equal(back.seat, deals.seat)
+    assert len(set(back.deal_seed.tolist())) == 40
+
+
+def test_real_deals_are_written_as_the_server_wrote_them(tmp_path) -> None:
+    """Moves in their order, and the result: the server's own text is the reference."""
+    (tmp_path / "real.sgf").write_text("\n".join([*LINES, PASSED]))
+    converted(tmp_path / "real.sgf", tmp_path / "shards")
+    deals, left_out = export(tmp_path / "shards", tmp_path / "ours.sgf")
+    seeds = read_shards(find_shards(tmp_path / "shards"), GAME).deal_seed[::3]
+    assert (deals, left_out) == (len(seeds), 0) and deals >= 8
+    for ours, line in zip((tmp_path / "ours.sgf").read_text().splitlines(), seeds.tolist(), strict=True):
+        theirs = [*LINES, PASSED][line - 1]
+        mine, real = (re.search(r"R\[([^\]]*)\] ?;\)", text)[1].split()[:9] for text in (ours, theirs))
+        assert mine == real
+        assert read(ours).tokens == read(theirs).tokens and read(ours).seats == read(theirs).seats
+
+
+def test_what_is_left_out_is_counted_and_named(tmp_path, capsys) -> None:
+    (tmp_path / "real.sgf").write_text("\n".join([*LINES, "hello", PASSED]))
+    assert converted(tmp_path / "real.sgf", tmp_path / "out") == 0
+    result = json.loads((tmp_path / "out" / "conversion.json").read_text())
+    left_out = (tmp_path / "out" / "left_out.txt").read_text().splitlines()
+    assert result["records"] == len(LINES) + 2
+    assert result["left_out"]["no record"] == result["left_out"]["differs from our rules"] == 1
+    assert result["deals"] + sum(result["left_out"].values()) == result["records"]
+    assert len(left_out) == sum(result["left_out"].values())
+    assert f"line {len(LINES)}: record 10330141: the record breaks off" in "\n".join(left_out)
+    assert any(re.fullmatch(r"line \d+: record 1390253: ended after \d+ cards", line) for line in left_out)
+    assert f"{result['deals']} games of {result['records']} records" in capsys.readouterr().out
+
+
+def test_games_of_weak_players_can_be_left_out(tmp_path) -> None:
+    rated = [
+        re.sub(r"R0\[[^\]]*\]R1\[[^\]]*\]R2\[[^\]]*\]", f"R0[{rating}]R1[900]R2[900.5]", LINES[0])
+        for rating in ("850", "899.9", "900", "null", "")
+    ]
+    assert all("R2[900.5]" in line for line in rated)
+    (tmp_path / "rated.sgf").write_text("\n".join(rated))
+    assert converted(tmp_path / "rated.sgf", tmp_path / "out", "--min-rating", "899") == 0
+    result = json.loads((tmp_path / "out" / "conversion.json").read_text())
+    assert (result["deals"], result["left_out"]) == (2, {"rated too low": 3})
+
+
+def test_a_number_of_records_can_be_asked(tmp_path) -> None:
+    assert converted(FILE, tmp_path / "out", "--records", "3") == 0
+    assert json.loads((tmp_path / "out" / "conversion.json").read_text())["records"] == 3
+
+
+def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path, capsys) -> None:
+    assert converted(FILE, tmp_path / "out") == 0
+    said, before = capsys.readouterr().out, {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
+    assert converted(FILE, tmp_path / "out") == 0
+    assert capsys.readouterr().out == said
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
+    assert converted(FILE, tmp_path / "out", "--scoring", "classic") == 2
+    error = capsys.readouterr().err
+    assert "was converted with scoring=seeger_fabian, the command says classic" in error and error.count("\n") == 1
+    (tmp_path / "other.sgf").write_text(LINES[0])
+    assert converted(tmp_path / "other.sgf", tmp_path / "out") == 2
+    assert "take another --out" in capsys.readouterr().err
+
+
+def test_an_interrupted_conversion_is_done_again_with_the_same_bytes(tmp_path) -> None:
+    assert converted(FILE, tmp_path / "out", "--deals-per-shard", "2") == 0
+    before = {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
+    (tmp_path / "out" / "conversion.json").unlink()
+    (tmp_path / "out" / "shard_00001.parquet").unlink()
+    assert converted(FILE, tmp_path / "out", "--deals-per-shard", "2") == 0
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path, capsys) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.parquet").write_bytes(b"")
+    assert converted(FILE, tmp_path / "out") == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path / 'out'}: holds files, and no config.json of a conversion; take another --out\n"
+    )
+
+
+def test_a_file_without_a_game_is_refused(tmp_path, capsys) -> None:
+    (tmp_path / "none.sgf").write_text("hello\n")
+    assert converted(tmp_path / "none.sgf", tmp_path / "out") == 2
+    assert "no game of this file agrees with our rules" in capsys.readouterr().err
+
+
+def test_the_shards_say_where_they_come_from(tmp_path) -> None:
+    converted(FILE, tmp_path / "out")
+    info = shard_info(find_shards(tmp_path / "out")[0])
+    assert info.provenance["source"] == FILE.name and len(info.provenance["sha256"]) == 64
+
+
+def test_deals_that_lack_a_seat_are_counted(tmp_path, capsys) -> None:
+    deals = random_deals(3, 4)
+    rows = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11])
+    names = ("tokens", "outcome", "seat", "player", "deal_seed", "game")
+    kept = Sequences(*(getattr(deals, name)[rows] for name in names))
+    write_shard(tmp_path / "in" / "a.parquet", kept, GAME, {})
+    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 1
+    assert capsys.readouterr().out == "3 deals written, 1 left out that lack a seat's sequence\n"
+
+
+@pytest.mark.parametrize("damage", ["other deal", "token", "seat"])
+def test_sequences_that_are_not_of_one_deal_are_named(damage, tmp_path, capsys) -> None:
+    deals = random_deals(3, 2)
+    tokens, seats = deals.tokens.copy(), deals.seat.copy()
+    if damage == "other deal":
+        tokens[0] = tokens[3]
+    elif damage == "token":
+        tokens[1, 3] = tokens[1, 4]
+    else:
+        seats[0] = 1
+    broken = Sequences(tokens, deals.outcome, seats, deals.player, deals.deal_seed, deals.game)
+    write_shard(tmp_path / "in" / "a.parquet", broken, GAME, {})
+    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 2
+    assert "game 0: its sequences are not those of one deal" in capsys.readouterr().err
+    assert not (tmp_path / "r.sgf").exists()
+
+
+def test_other_games_are_not_records_of_skat(tmp_path, capsys) -> None:
+    poker = make_game("openspiel:kuhn_poker")
+    states = poker.deal(np.arange(1, dtype=np.uint64))
+    poker.playout(states, np.arange(1, dtype=np.uint64))
+    tokens, _ = poker.histories(states, np.zeros(1, np.int64))
+    one = Sequences(tokens, poker.outcome(states)[:, 0], [0], ["random"], [0], [0])
+    write_shard(tmp_path / "in" / "a.parquet", one, poker, {})
+    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 2
+    assert "holds sequences of openspiel" in capsys.readouterr().err

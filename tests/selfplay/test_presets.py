@@ -1,0 +1,74 @@
+"""The presets of Skat and The Crew, run from the first game to the last tournament with a tiny network."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster.files import storage
+from cluster.watching.metrics import MetricsLogger
+from games.registry import make_game
+from games.shards import read_shard
+from selfplay.checks import check
+from selfplay.config import TrainConfig
+from selfplay.evaluation import Evaluation
+from selfplay.loop import Loop
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import InProcess
+from tests.test_repository import build_command
+
+TINY = (
+    "cluster=local",
+    "engine.device=cpu",
+    "engine.precision=fp32",
+    "engine.cuda_graphs=false",
+    "learner.device=cpu",
+    "learner.precision=fp32",
+    "learner.batch_size=16",
+    "learner.num_threads=1",
+    "model.n_layer=1",
+    "model.n_head=2",
+    "model.n_embd=16",
+    "model.n_inner=32",
+    "selfplay.initial_games=40",
+    "selfplay.iterations=3",
+    "selfplay.games_per_iteration=12",
+    "selfplay.games_per_shard=8",
+    "search.go_mcts.num_runs=3",
+    "evaluation.curve=[{players:[argmax_val,random],deals:2}]",
+)
+
+
+INITIAL = {
+    "skat_paper": {"random", "skat_rules"},
+    "skat_demo": {"skat_rules:noise=0.7:explore=0.02"},
+    "crew_paper": {"random"},
+    "crew_demo": {"crew_rules:explore=0.08"},
+}
+"""Preset -> who plays iteration 0."""
+
+
+@pytest.mark.parametrize("experiment", INITIAL)
+def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_path: Path) -> None:
+    name, cooperative = experiment.partition("_")[0], experiment.startswith("crew")
+    finals = f"{{players:[argmax_val,{name}_rules],deals:2}},{{players:[go_mcts,argmax_val],deals:1}}"
+    config: TrainConfig = build_command(
+        "train", f"experiment={experiment}", f"run.dir={tmp_path}/run", *TINY, f"evaluation.final=[{finals}]"
+    )
+    config.selfplay.pool_size = min(config.selfplay.pool_size, 2)
+    config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
+    check(config)
+    run = RunDirectory(config.run.dir)
+    run.begin(config)
+    with MetricsLogger(run.root, config.game.name) as metrics:
+        Loop(config, run, InProcess(config), metrics).run()
+    game, evaluation = make_game(name), Evaluation(config, run)
+    final, curve = evaluation.final(), [evaluation.curve(iteration) for iteration in range(4)]
+    assert evaluation.complete() and all(result for results in curve for result in results)
+    assert [result.matches for result in final if result] == ([4, 2] if cooperative else [12, 6])
+    shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(4)]
+    assert set(shards[0].player) == INITIAL[experiment]
+    assert all(name.startswith("argmax_val@") for later in shards[1:] for name in later.player)
+    if cooperative:  # everybody is the newest network
+        assert [set(later.player) for later in shards[1:]] == [{f"argmax_val@{i:03d}"} for i in range(3)]
+        counted = storage.read_json(run.successes(3))["successes"]
+        assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.variants)
