@@ -4,20 +4,25 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
-from games.bits import count, mark
+from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
+    BIT,
     COLOUR_CARDS,
+    FIRST_ARROW,
     NINES,
     NUM_CARDS,
     NUM_COLOUR_CARDS,
     NUM_TRICKS,
+    OMEGA,
     ONES,
     PINK_CARDS,
+    ROCKET,
     ROCKET_CARDS,
     TILES,
 )
 from games.crew.hidden import may_hold
+from games.crew.knowing import unseen
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, stage_of
 from games.features import filled
 
@@ -172,6 +177,57 @@ def _needed(views, numbers):
         row[12] = count(ROCKET_CARDS & ~gone)
 
 
+@kernel
+def _choices(views, numbers):
+    """For every card in hand: whose open task it is, and whether that task is out of turn now; whether it would be the
+    best card of this trick so far; how many cards that were not seen yet are higher in its colour."""
+    for i in range(len(views)):
+        public, cards = views[i]["public"], views[i]["hand"]
+        if stage_of(views[i]) in (HEADER, DEALT):
+            continue
+        left = unseen(views[i])
+        while cards != 0:
+            card = lowest(cards)
+            cards &= cards - 1
+            row = numbers[i, card]
+            for n in range(public["num_laid"]):
+                if public["tasks"][n] == card and public["owners"][n] >= 0:
+                    row[public["owners"][n]] = 1
+                    row[4] = out_of_turn(public, n)
+            colour = card // 9
+            follows = colour == public["led"] or colour == ROCKET
+            row[5] = public["trick"] != 0 and card > public["high"] and follows
+            row[6] = count(left & COLOUR_CARDS[colour] & ~(BIT[card] - 1))
+
+
+@kernel
+def _stakes(views, numbers):
+    """The seats whose open tasks lie in this trick, and how many are still to play to it."""
+    for i in range(len(views)):
+        public = views[i]["public"]
+        if public["trick"] == 0:
+            continue
+        for n in range(public["num_laid"]):
+            if public["trick"] >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
+                numbers[i, public["owners"][n]] = 1
+        numbers[i, 4] = 4 - count(public["trick"])
+
+
+@kernel
+def out_of_turn(public, n):
+    """Whether the tiles forbid that open task ``n`` is the next one done."""
+    tile = public["tiles"][n]
+    for other in range(public["num_tasks"]):
+        if other == n or public["done"][other] != 0:
+            continue
+        pending = public["tiles"][other]
+        if pending < FIRST_ARROW and (tile >= FIRST_ARROW or pending < tile):
+            return True
+        if tile == OMEGA or (tile < OMEGA and tile >= FIRST_ARROW and pending >= FIRST_ARROW and pending < tile):
+            return True
+    return False
+
+
 FEATURES = {
     "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
     "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
@@ -201,4 +257,11 @@ FEATURES = {
         " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
         " played",
     ),
+    "choices": filled(
+        _choices,
+        (NUM_CARDS, 7),
+        "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick so"
+        " far; how many cards I have not seen are higher in its colour",
+    ),
+    "stakes": filled(_stakes, (5,), "the seats whose open tasks lie in this trick; the seats still to play to it"),
 }

@@ -36,7 +36,7 @@ GAME = HeartsGame()
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
-        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are hearts_demo, hearts_paper, hearts_small"),
+        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are crew_demo, crew_paper, hearts_demo"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
@@ -85,7 +85,7 @@ def test_without_an_experiment_nothing_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
-    assert "there are hearts_demo, hearts_paper, hearts_small" in capsys.readouterr().err
+    assert "there are crew_demo, crew_paper, hearts_demo" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

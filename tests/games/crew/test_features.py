@@ -113,7 +113,33 @@ def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
         public["progress"],
         *left,
     ]
+    others = [card for other in range(4) if other != seat for card in range(40) if int(state["hands"][other]) >> card & 1]
+    for card in np.flatnonzero(told["hand"]).tolist():
+        row = told["choices"][card]
+        for task in range(int(public["num_laid"])):
+            if public["tasks"][task] == card and public["owners"][task] >= 0:
+                row[(public["owners"][task] - seat) % 4], row[4] = 1, breaks_the_order(public, task)
+        beats = card // 9 in (public["led"], 4) and card > public["high"]
+        row[5], row[6] = bool(public["trick"]) and beats, sum(o // 9 == card // 9 and o > card for o in others)
+    in_trick = [card for card in range(40) if int(public["trick"]) >> card & 1]
+    for task in range(int(public["num_laid"])):
+        if public["tasks"][task] in in_trick and public["owners"][task] >= 0:
+            told["stakes"][(public["owners"][task] - seat) % 4] = 1
+    told["stakes"][4] = (4 - len(in_trick)) % 4
     return told
+
+
+def breaks_the_order(public: np.void, task: int) -> bool:
+    """The three checks of the rules, were this task done next and nothing else."""
+    tiles, count = [TILES[tile] for tile in public["tiles"]], int(public["num_tasks"])
+    done = [n for n in range(count) if public["done"][n] > 0 or n == task]
+    pending = [n for n in range(count) if n not in done]
+    for n in pending:
+        if tiles[n].isdigit() and any(not tiles[m].isdigit() or int(tiles[m]) > int(tiles[n]) for m in done):
+            return True
+        if ">" in tiles[n] and any(">" in tiles[m] and len(tiles[m]) > len(tiles[n]) for m in done):
+            return True
+    return bool(pending) and any(tiles[m] == "omega" for m in done)
 
 
 _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
