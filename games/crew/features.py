@@ -260,8 +260,8 @@ FEATURES = {
     "choices": filled(
         _choices,
         (NUM_CARDS, 7),
-        "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick so"
-        " far; how many cards I have not seen are higher in its colour",
+        "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick"
+        " so far; how many cards I have not seen are higher in its colour",
     ),
     "stakes": filled(_stakes, (5,), "the seats whose open tasks lie in this trick; the seats still to play to it"),
 }

@@ -1,4 +1,4 @@
-"""XSkat as a player: the installed program, one process for each deal and seat (``games.skat.xskat_table``).
+"""XSkat as a player: the installed program, one process for each deal and seat (``games.skat.xskat.table``).
 
 It sees hidden cards: its process is told the whole deal, as XSkat is when it deals itself, and what the others do.
 """
@@ -7,8 +7,8 @@ import numpy as np
 
 from games.game import Game
 from games.skat.replay import actions_of
-from games.skat.xskat import program
-from games.skat.xskat_table import XSkatTable
+from games.skat.xskat.program import program
+from games.skat.xskat.table import XSkatTable
 from search.players.player import Turns
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from games.registry import make_game
-from games.skat import xskat
+from games.skat.xskat import program
 from search.config import SearchConfig
 from search.players.registry import make_players
 from search.table import play_table
@@ -25,6 +25,6 @@ def test_it_plays_every_seating_and_the_table_size_changes_nothing() -> None:
 
 
 def test_without_the_program_it_is_refused_in_one_line(monkeypatch) -> None:
-    monkeypatch.setattr(xskat.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(program.shutil, "which", lambda *_, **__: None)
     with pytest.raises(ValueError, match=r"^xskat is not installed; apt-get install xskat$"):
         make_players(["xskat"], make_game("skat"), SearchConfig())

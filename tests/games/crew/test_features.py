@@ -113,7 +113,9 @@ def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
         public["progress"],
         *left,
     ]
-    others = [card for other in range(4) if other != seat for card in range(40) if int(state["hands"][other]) >> card & 1]
+    others = [
+        card for other in range(4) if other != seat for card in range(40) if int(state["hands"][other]) >> card & 1
+    ]
     for card in np.flatnonzero(told["hand"]).tolist():
         row = told["choices"][card]
         for task in range(int(public["num_laid"])):

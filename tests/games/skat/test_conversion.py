@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from games.registry import make_game
 from games.shards import Sequences, find_shards, read_shards, shard_info, write_shard
-from games.skat.export import export
-from games.skat.iss import read
-from games.skat.records import main
+from games.skat.records.__main__ import main
+from games.skat.records.export import export
+from games.skat.records.iss import read
 from tests.games.skat.test_records import FILE, LINES, PASSED
 
 GAME = make_game("skat")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games.skat.agreement import differences
-from games.skat.iss import FormatError, read, stream
-from games.skat.records import main
+from games.skat.records.__main__ import main
+from games.skat.records.agreement import differences
+from games.skat.records.iss import FormatError, read, stream
 
 FILE = Path(__file__).parent / "iss_records.sgf"
 """Names replaced. The last was timed out before discarding, and the server judged an empty hand."""

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from games.registry import make_game
-from games.skat import xskat
 from games.skat.cards import NUM_CARDS, PASS, VOCABULARY
-from games.skat.iss import FormatError
+from games.skat.records.iss import FormatError
 from games.skat.replay import actions_of
-from games.skat.xskat import XSkatError, differences, main, program
-from games.skat.xskat_log import parse, split_log
-from games.skat.xskat_table import XSkatTable, deal_file
+from games.skat.xskat import program as installed
+from games.skat.xskat.__main__ import differences, main
+from games.skat.xskat.log import parse, split_log
+from games.skat.xskat.program import XSkatError, program
+from games.skat.xskat.table import XSkatTable, deal_file
 
 LOG = (Path(__file__).parent / "xskat.log").read_text()
 """Ten deals of XSkat 4.0 against itself: suit games, grands, null, by hand, won and lost, passed in."""
@@ -90,7 +91,7 @@ def test_what_is_no_log_is_refused(old, new) -> None:
 
 
 def test_without_xskat_there_is_one_clear_line(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(xskat.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(installed.shutil, "which", lambda *_, **__: None)
     assert main(["--games", "1"]) == 2
     assert capsys.readouterr().err == "xskat is not installed; apt-get install xskat\n"
 
@@ -104,7 +105,7 @@ def test_deals_it_plays_now_agree(capsys) -> None:
 @needs_display
 def test_three_seats_at_our_table_play_as_it_plays_alone(tmp_path) -> None:
     """Card for card: XSkat's own game against itself is the reference."""
-    from games.skat.xskat_screen import display_library
+    from games.skat.xskat.screen import display_library
 
     states = GAME.deal(np.arange(40, dtype=np.uint64))
     for row in range(len(states)):

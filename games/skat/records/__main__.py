@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from games.shards import ShardError
-from games.skat.agreement import differences
-from games.skat.conversion import ConversionError, Filter, convert
-from games.skat.export import export
-from games.skat.iss import FormatError, Record, read, stream
+from games.skat.records.agreement import differences
+from games.skat.records.conversion import ConversionError, Filter, convert
+from games.skat.records.export import export
+from games.skat.records.iss import FormatError, Record, read, stream
 
 _PROGRESS = 100_000
 

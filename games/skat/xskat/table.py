@@ -30,9 +30,9 @@ from games.skat.legal import legal_plays
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY, template
 from games.skat.state import STATE, act, deal_hands, legal
 from games.skat.values import BIDS
-from games.skat.xskat import XSkatError
-from games.skat.xskat_log import discards_of, split_log
-from games.skat.xskat_screen import CARD_ORDER, XSkatScreen
+from games.skat.xskat.log import discards_of, split_log
+from games.skat.xskat.program import XSkatError
+from games.skat.xskat.screen import CARD_ORDER, XSkatScreen
 
 _COMPUTER = 2
 _BUTTONS = ("Diamond", "Heart", "Spade", "Club", "Grand", "Null")

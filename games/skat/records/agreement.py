@@ -6,7 +6,7 @@ import numpy as np
 
 from games.compiled import blank
 from games.skat.cards import EOS, NULL, NUM_PLAYS, SEATS, VOCABULARY
-from games.skat.iss import Record
+from games.skat.records.iss import Record
 from games.skat.replay import concede, replay
 from games.skat.rules import template
 from games.skat.state import STATE, result_of

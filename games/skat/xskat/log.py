@@ -28,7 +28,7 @@ from games.skat.cards import (
     SCHWARZ,
     card_id,
 )
-from games.skat.iss import FormatError
+from games.skat.records.iss import FormatError
 from games.skat.values import BIDS
 
 _SUITS = {"diamond": "D", "heart": "H", "spade": "S", "club": "C"}

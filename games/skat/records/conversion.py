@@ -25,9 +25,9 @@ from games.compiled import blank
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, write_shard
-from games.skat.agreement import disagreement
 from games.skat.cards import EOS
-from games.skat.iss import FormatError, Record, read, stream
+from games.skat.records.agreement import disagreement
+from games.skat.records.iss import FormatError, Record, read, stream
 from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE
 

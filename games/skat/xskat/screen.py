@@ -1,6 +1,6 @@
 """An XSkat process whose two displays nobody looks at: what it shows is read, and clicks are sent to it.
 
-The program is the installed one, unchanged. ``xskat_display.c``, built with the C compiler when it is first needed,
+The program is the installed one, unchanged. ``display.c``, built with the C compiler when it is first needed,
 stands in for the display, for waiting and for the time of day, so that a deal takes milliseconds and comes out the same
 whenever it is played.
 """
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from games.skat.cards import RANKS
-from games.skat.xskat import XSkatError, program
+from games.skat.xskat.program import XSkatError, program
 
 _RANKS = "ATKQJ987"
 """The order in which XSkat counts the cards of a suit; the suits are in ours."""
@@ -165,7 +165,7 @@ def _built() -> "tempfile.TemporaryDirectory[str]":
         raise XSkatError("there is no C compiler to build XSkat's display with; apt-get install gcc libx11-dev")
     directory = tempfile.TemporaryDirectory(prefix="xskat-display-")
     library = Path(directory.name) / _LIBRARY
-    source = Path(__file__).with_name("xskat_display.c")
+    source = Path(__file__).with_name("display.c")
     built = subprocess.run(
         [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(library), str(source)],
         capture_output=True,
