@@ -58,6 +58,8 @@ _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
 """Hydra's words for a name that a group does not have, and for a group that no name was given for."""
+_FIRST_CHOICE = "hearts_demo"
+"""The choice to begin with, where a group has it."""
 
 
 def run(
@@ -276,7 +278,7 @@ def explain(error: Exception) -> str:
     open_choice = _MUST_CHOOSE.search(str(error))
     if open_choice:
         group, names = open_choice[1], open_choice[2].split()
-        return f"{group} must be given, for example {group}={names[0]}; there are {', '.join(names)}"
+        return f"{group} must be given, for example {group}={_example(names)}; there are {', '.join(names)}"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
@@ -301,8 +303,12 @@ def _or_help(main: Callable[[], None]) -> None:
         open_choice = _MUST_CHOOSE.search(str(error))
         if open_choice is None or not {"--help", "-h"} & set(sys.argv):
             raise
-        sys.argv.append(f"{open_choice[1]}={open_choice[2].split()[0]}")
+        sys.argv.append(f"{open_choice[1]}={_example(open_choice[2].split())}")
         main()
+
+
+def _example(choices: Sequence[str]) -> str:
+    return _FIRST_CHOICE if _FIRST_CHOICE in choices else choices[0]
 
 
 def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:

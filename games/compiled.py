@@ -4,7 +4,6 @@ A game brings record types for its state and its view, and loops over them. Both
 seats know, in which a game also keeps its options, and hold ``tokens``, ``eos`` behind what is written.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -163,6 +162,7 @@ class CompiledGame(Game):
             raise ValueError(f"row {row}: a history of {length} tokens stops amid what is seen at once; add the rest")
         return states, self.observer(views)
 
-    @abstractmethod
     def observer(self, views: np.ndarray) -> np.ndarray:
-        """``int8[B]``: the seat that the observer has in a state of ``determinize``."""
+        """``int8[B]``: the seat that the observer has in a state of ``determinize``: 0, as seats in a view are counted
+        from it, unless a game says otherwise."""
+        return np.zeros(len(views), np.int8)

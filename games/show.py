@@ -26,14 +26,14 @@ def parse_rows(text: str, count: int) -> range:
 
 def header(info: ShardInfo) -> str:
     """What a shard says of itself, one entry per line."""
-    entries = {
-        "shard": info.path,
-        "sequences": str(info.num_sequences),
-        "game": f"{info.game}, rules version {info.rules_version}",
-        "options": ", ".join(f"{name}={value}" for name, value in sorted(info.options.items())),
-        **info.provenance,
-    }
-    return "\n".join(f"{name:<14} {value}" for name, value in entries.items())
+    entries = [
+        ("file", info.path),
+        ("sequences", str(info.num_sequences)),
+        ("game", f"{info.game}, rules version {info.rules_version}"),
+        ("options", ", ".join(f"{name}={value}" for name, value in sorted(info.options.items()))),
+        *info.provenance.items(),
+    ]
+    return "\n".join(f"{name:<14} {value}" for name, value in entries)
 
 
 def sequence_text(game: Game, sequences: Sequences, row: int) -> str:

@@ -80,6 +80,8 @@ def check_players(
         ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
     """
     check_names(list(initial.players), game, with_model=False, search=settings.search)
+    if initial.successes and not game.cooperative:
+        raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
     for key, name in (("newest_player", settings.newest_player), ("earlier_player", settings.earlier_player)):
         check_names([name], game, search=settings.search)
         spec = parse(name)

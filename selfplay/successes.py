@@ -18,6 +18,8 @@ from games.shards import shard_info
 
 _ROUND = 20_000
 """Deals drawn at a time."""
+_BARREN_ROUNDS = 10
+"""Rounds in a row without a deal of the kinds that are missing: those are never dealt, such as missions left out."""
 _PLANNED, _MORE = "successes", "more_successes"
 
 
@@ -120,14 +122,13 @@ def play_on(
     """
     missing = wins - Successes.of(game, first.states, first.labels).wins
     parts, counts = [first], Successes.of(game, first.states[:0], first.labels[:0])
-    drawn, left = 0, most_games
-    while left > 0 and (missing > 0).any():
+    drawn, left, barren = 0, most_games, 0
+    while left > 0 and barren < _BARREN_ROUNDS and (missing > 0).any():
         seeds = derive_many(seed, _ROUND, drawn)
         drawn += _ROUND
         seeds = seeds[(missing > 0)[game.variant(game.deal(seeds))]][:left]
-        if not len(seeds):
-            if drawn >= _ROUND * max(most_games, 1):  # kinds that are never dealt
-                break
+        barren = 0 if len(seeds) else barren + 1
+        if barren:
             continue
         more = play(seeds)
         left -= len(seeds)

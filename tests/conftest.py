@@ -18,12 +18,22 @@ os.environ.setdefault("RAY_metrics_report_interval_ms", "1000")
 settings.register_profile("kibitz", deadline=None)
 settings.load_profile("kibitz")
 
+# Ray starts two workers beforehand, which our actors, with environment variables of their own, cannot use.
+os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+
 START_RAY = (
-    "cluster/",
+    "cluster/test_connection",
+    "cluster/test_doctor",
+    "cluster/test_machines",
+    "cluster/test_metrics",
+    "cluster/test_pool",
+    "cluster/test_submit",
     "packaging/",
+    "search/test_sweep",
     "selfplay/test_command",
     "selfplay/test_faults",
     "selfplay/test_job",
+    "selfplay/test_learners",
     "selfplay/test_watching",
     "selfplay/test_workers",
     "storage/test_command",
@@ -31,14 +41,27 @@ START_RAY = (
 """Where tests start Ray on this machine; two at once can disturb each other."""
 
 
+def scope_of(nodeid: str) -> str:
+    """What goes to one process, with ``-n``: a file, for its fixtures' sake, and all files that start Ray."""
+    file = nodeid.split("::")[0]
+    return "ray" if file.removeprefix("tests/").startswith(START_RAY) else file
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever takes long begins first, so that no process is left with a long file at the end."""
+    slow = {scope_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (scope_of(item.nodeid) != "ray", scope_of(item.nodeid) not in slow))
+
+
 class Scheduling(LoadScopeScheduling):
-    """With ``-n``, a file's tests share a process, for their fixtures' sake; those that start Ray all share one."""
+    """With ``-n``, tests are shared out by ``scope_of``."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        return "ray" if file.removeprefix("tests/").startswith(START_RAY) else file
+        return scope_of(nodeid)
 
 
+@pytest.hookimpl(optionalhook=True)  # so that -p no:xdist works
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """How tests are shared out, whatever ``--dist`` says."""
+    """How tests are shared out, whatever ``--dist`` says: in the order above, not by number."""
+    config.option.loadscopereorder = False
     return Scheduling(config, log)

@@ -33,7 +33,7 @@ PINK_CARDS = 0b111111111
 ONES = sum(1 << 9 * colour for colour in range(4))
 NINES = sum(1 << (9 * colour + 8) for colour in range(4))
 PINK_9 = 8
-ROCKET_4 = 39
+FIRST_ROCKET, ROCKET_4 = 36, 39
 
 POSITIONS = ("self", "left", "across", "right")
 ALLOCATIONS = ("no allocation", "draft", "commander decides", "commander distributes")

@@ -22,6 +22,7 @@ from games.crew.cards import (
     TILES,
 )
 from games.crew.hidden import may_hold
+from games.crew.judging import played
 from games.crew.knowing import unseen
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, stage_of
 from games.features import filled
@@ -76,8 +77,7 @@ def _hand(views, numbers):
 @kernel
 def _gone(views, numbers):
     for i in range(len(views)):
-        for seat in range(4):
-            mark(views[i]["public"]["shown"][seat], numbers[i])
+        mark(played(views[i]["public"]), numbers[i])
 
 
 @kernel
@@ -160,7 +160,7 @@ def _needed(views, numbers):
         public, row = views[i]["public"], numbers[i]
         if stage_of(views[i]) in (HEADER, DEALT):
             continue
-        gone = public["shown"][0] | public["shown"][1] | public["shown"][2] | public["shown"][3]
+        gone = played(public)
         done = 0
         for n in range(public["num_tasks"]):
             done += int(public["done"][n] != 0)

@@ -88,9 +88,5 @@ class CrewGame(CompiledGame):
         possible[~self.consistent(views)] = True
         return possible
 
-    def observer(self, views: np.ndarray) -> np.ndarray:
-        """As ``CompiledGame.observer``: seats of a sampled state are numbered from the observer."""
-        return np.zeros(len(views), np.int8)
-
     def describe(self, tokens: np.ndarray) -> str:
         return describe(np.asarray(tokens), self.template)

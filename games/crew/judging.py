@@ -10,7 +10,17 @@ still on the table.
 
 from games.bits import count
 from games.compiling import kernel
-from games.crew.cards import FIRST_ARROW, NINES, NO_TILE, NUM_TRICKS, OMEGA, ONES, PINK_CARDS, ROCKET_CARDS
+from games.crew.cards import (
+    FIRST_ARROW,
+    FIRST_ROCKET,
+    NINES,
+    NO_TILE,
+    NUM_TRICKS,
+    OMEGA,
+    ONES,
+    PINK_CARDS,
+    ROCKET_CARDS,
+)
 from games.crew.missions import (
     A_1_WINS,
     ALL_PINK,
@@ -102,9 +112,9 @@ def _breaks_by_card(public, special):
     if special & (A_1_WINS | TWO_1S_WIN) != 0:
         public["progress"] += ONES >> high & 1
         wanted = 1 if special & A_1_WINS != 0 else 2
-        return public["progress"] + count(ONES & ~_played(public)) < wanted
+        return public["progress"] + count(ONES & ~played(public)) < wanted
     if special & (ROCKETS_WIN | ROCKETS_IN_ORDER) != 0 and trick & ROCKET_CARDS != 0:
-        out_of_order = high != 36 + public["progress"]
+        out_of_order = high != FIRST_ROCKET + public["progress"]
         public["progress"] += 1
         return count(trick & ROCKET_CARDS) > 1 or (special & ROCKETS_IN_ORDER != 0 and out_of_order)
     if special & NO_9_WINS != 0:
@@ -122,7 +132,11 @@ def _breaks_by_card(public, special):
 def _breaks_by_trick(public, special):
     """Rules on who wins which tricks."""
     winner, number, tricks = public["winner"], public["num_played"] // 4, public["tricks"]
-    named, rocket, at_an_end = winner == public["named"], public["high"] >= 36, number == 1 or number == NUM_TRICKS
+    named, rocket, at_an_end = (
+        winner == public["named"],
+        public["high"] >= FIRST_ROCKET,
+        number == 1 or number == NUM_TRICKS,
+    )
     if special & SICK != 0 and named:
         return True
     if special & BALANCED != 0:
@@ -158,13 +172,14 @@ def is_fulfilled(public):
         return public["progress"] == 4
     if special & NO_9_WINS != 0:
         stops = public["nines"] != 0 and public["num_tasks"] > 0
-        return stops or NINES & ~_played(public) == 0
+        return stops or NINES & ~played(public) == 0
     if special & ALL_PINK != 0:
         return PINK_CARDS & ~public["taken"][public["named"]] == 0
     return True
 
 
 @kernel
-def _played(public):
+def played(public):
+    """``int64`` set of all cards played."""
     shown = public["shown"]
     return shown[0] | shown[1] | shown[2] | shown[3]

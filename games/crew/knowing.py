@@ -9,6 +9,7 @@ import numpy as np
 
 from games.compiling import kernel
 from games.crew.cards import ALL_CARDS, BIT, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PINK_9, ROCKET_4, TASK_CARDS
+from games.crew.judging import played
 from games.crew.missions import ALL_PINK
 from games.crew.public import PASS
 
@@ -16,8 +17,7 @@ from games.crew.public import PASS
 @kernel
 def unseen(view):
     """``int64`` set of the cards that lie in the hands of the others."""
-    shown = view["public"]["shown"]
-    known = view["hand"] | shown[0] | shown[1] | shown[2] | shown[3]
+    known = view["hand"] | played(view["public"])
     if view["public"]["phase"] == PASS:
         known |= view["passed"]
     return ALL_CARDS & ~known

@@ -30,7 +30,8 @@ from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK
 @kernel
 def legal_tokens(public, hand):
     """``(first, set, extra)``: legal tokens of the seat to act, which holds ``hand`` (a set): token ``first + n`` for
-    every ``n`` of the set, and ``extra``. Hands matter from the distress pass on: ``needs_hand``."""
+    every ``n`` of the set, and ``extra``. The hand
+    matters only where a card is passed, shown, marked or played."""
     phase = public["phase"]
     first, tokens, extra = np.int64(0), np.int64(0), np.int64(-1)
     if phase == PLAY:
@@ -54,12 +55,6 @@ def legal_tokens(public, hand):
     elif phase in (POLL, DISTRESS):
         first, tokens = np.int64(YES), np.int64(0b01 if phase == POLL and _must_volunteer(public) else 0b11)
     return first, tokens, extra
-
-
-@kernel
-def needs_hand(phase):
-    """Whether what is legal in a phase depends on the hand of the seat to act."""
-    return phase in (PASS, TALK, MARK, PLAY)
 
 
 @kernel

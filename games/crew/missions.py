@@ -188,7 +188,7 @@ def parse_missions(text: str) -> tuple[int, ...]:
     """Mission numbers named by a text such as ``"1-50"``, ``"4"`` or ``"1-3,7"``, ascending; ``ValueError`` if it
     names none or one that does not exist."""
     numbers: set[int] = set()
-    for part in str(text).split(","):
+    for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise _not_missions(text, f"{part.strip()!r} is neither a number nor a range")

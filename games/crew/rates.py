@@ -5,13 +5,8 @@ import math
 import time
 from collections.abc import Iterator
 
-import numpy as np
-
-from games.compiled import blank
-from games.crew.cards import EOS
+from games.crew.game import CrewGame
 from games.crew.missions import NUM_MISSIONS, parse_missions
-from games.crew.public import template
-from games.crew.state import STATE, deal_batch, play_out_batch
 from games.rng import derive, derive_many
 
 _BATCH = 20_000
@@ -19,13 +14,11 @@ _BATCH = 20_000
 
 def successes(mission: int, games: int, seed: int) -> int:
     """Missions that succeed out of ``games`` random ones with default options, played from ``seed``."""
-    public, number = template([mission]), 0
+    game, number = CrewGame(missions=mission), 0
     for batch, first in enumerate(range(0, games, _BATCH)):
-        states = blank(STATE, public, EOS, min(_BATCH, games - first))
-        with np.errstate(over="ignore"):
-            deal_batch(states, derive_many(derive(seed, "deal", mission, batch), len(states)))
-            play_out_batch(states, derive_many(derive(seed, "playout", mission, batch), len(states)))
-        number += int((states["public"]["result"] == 1).sum())
+        states = game.deal(derive_many(derive(seed, "deal", mission, batch), min(_BATCH, games - first)))
+        game.playout(states, derive_many(derive(seed, "playout", mission, batch), len(states)))
+        number += int(game.outcome(states)[:, 0].sum())
     return number
 
 
@@ -47,25 +40,25 @@ def table(missions: tuple[int, ...], games: int, seed: int) -> Iterator[str]:
         yield f"| {mission} | {number:,} | {number / games:.3g} | {low:.3g} to {high:.3g} |"
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Entry point: prints the table, and how fast the games were."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=100_000, help="games of every mission")
     parser.add_argument("--missions", default=f"1-{NUM_MISSIONS}", help="such as 1-50, 4 or 1-3,7")
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    given = parser.parse_args(arguments)
     try:
-        missions = parse_missions(arguments.missions)
+        missions = parse_missions(given.missions)
     except ValueError as error:
         parser.error(str(error))
-    if arguments.games < 1:
-        parser.error(f"--games {arguments.games}: at least 1 is needed")
-    successes(missions[0], 1, arguments.seed)  # compiles
+    if given.games < 1:
+        parser.error(f"--games {given.games}: at least 1 is needed")
+    successes(missions[0], 1, given.seed)  # compiles
     began = time.perf_counter()
-    for line in table(missions, arguments.games, arguments.seed):
+    for line in table(missions, given.games, given.seed):
         print(line, flush=True)
-    speed = arguments.games * len(missions) / (time.perf_counter() - began)
-    print(f"\n{arguments.games:,} games of each, {speed:,.0f} a second on one core, histories written")
+    speed = given.games * len(missions) / (time.perf_counter() - began)
+    print(f"\n{given.games:,} games of each, {speed:,.0f} a second on one core, histories written")
 
 
 if __name__ == "__main__":

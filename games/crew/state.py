@@ -16,6 +16,7 @@ from games.crew.cards import (
     PINK_9,
     ROCKET_4,
     ROW,
+    TASK_CARDS,
 )
 from games.crew.legal import count_legal, is_legal, legal_tokens, mark_legal, nth_legal
 from games.crew.missions import HEADER_LENGTHS, HEADERS
@@ -82,7 +83,7 @@ def deal(state, seed):
     laid = np.int64(0)
     for n in range(MAX_TASKS):
         counter = next_state(counter)
-        left = ((np.int64(1) << NUM_COLOUR_CARDS) - 1) & ~laid
+        left = TASK_CARDS & ~laid
         card = nth(left, below(output(counter), NUM_COLOUR_CARDS - n))
         state["deck"][n] = card
         laid |= BIT[card]

@@ -6,7 +6,7 @@ Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether
 
 import numpy as np
 
-from games.bits import count
+from games.bits import count, lowest
 from games.compiling import kernel
 from games.crew.allocation import end_passing, task_of
 from games.crew.cards import (
@@ -211,7 +211,7 @@ def advance(view, token):
     if stage == HEADER:
         view["fitting"] = _follow_header(view, token)
         if token < NUM_CARDS:
-            view["public"]["mission"] = count((view["fitting"] & -view["fitting"]) - 1)
+            view["public"]["mission"] = lowest(view["fitting"])
             stage = DEALT
     if not _see(view, stage, token):
         view["refuted"] = 1

@@ -91,9 +91,5 @@ class HeartsGame(CompiledGame):
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
 
-    def observer(self, views: np.ndarray) -> np.ndarray:
-        """As ``CompiledGame.observer``: seat 0, as all positions in a view are relative to it."""
-        return np.zeros(len(views), np.int8)
-
     def describe(self, tokens: np.ndarray) -> str:
         return describe(np.asarray(tokens))

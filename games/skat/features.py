@@ -11,7 +11,7 @@ from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
 from games.skat.hidden import homes
 from games.skat.rules import PLAY
 from games.skat.values import NUM_BIDS
-from games.skat.view import CALLED, ENDED, stage_of
+from games.skat.view import CALLED, ENDED, played, stage_of
 
 _DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
 TOKEN_TYPES = (
@@ -56,15 +56,13 @@ def _laid(views, numbers):
 @kernel
 def _open(views, numbers):
     for i in range(len(views)):
-        shown = views[i]["public"]["shown"]
-        mark(views[i]["open"] & ~(shown[0] | shown[1] | shown[2]), numbers[i])
+        mark(views[i]["open"] & ~played(views[i]), numbers[i])
 
 
 @kernel
 def _gone(views, numbers):
     for i in range(len(views)):
-        for seat in range(3):
-            mark(views[i]["public"]["shown"][seat], numbers[i])
+        mark(played(views[i]), numbers[i])
 
 
 @kernel

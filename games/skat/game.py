@@ -82,7 +82,7 @@ class SkatGame(CompiledGame):
         return possible
 
     def observer(self, views: np.ndarray) -> np.ndarray:
-        """As ``CompiledGame.observer``: its own place."""
+        """As ``CompiledGame.observer``: its own place, as seats in a view are absolute."""
         return views["seat"].astype(np.int8)
 
     def describe(self, tokens: np.ndarray) -> str:

@@ -10,6 +10,11 @@ from games.skat.rules import template
 from games.skat.state import STATE, act, aside_of, deal_hands, legal
 
 
+def new_state() -> np.void:
+    """A state before the deal."""
+    return blank(STATE, template(), EOS, 1)[0]
+
+
 @kernel
 def replay(state, hands, seats, tokens):
     """Deal ``hands`` (``int64[3]`` sets) and do ``tokens``, each by the seat named; returns the index of the first that
@@ -37,15 +42,20 @@ def concede(state):
 def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
     """``int64[...]``: all that was done in a deal, in order, and by which seats. Of the state only what was dealt and
     the three histories are read: an action is what the acting seat's own history gains next."""
-    actions, seats = np.zeros(ROW, np.int64), np.zeros(ROW, np.int64)
-    again = blank(STATE, template(), EOS, 1)
-    number = _retrace(state, again[0], actions, seats)
-    return actions[:number], seats[:number]
+    actions, seats, _ = retraced(state)
+    return actions, seats
+
+
+def retraced(state: np.void) -> tuple[np.ndarray, np.ndarray, np.void]:
+    """What ``actions_of`` returns, and the state that all of it gives when it is done once more."""
+    actions, seats, again = np.zeros(ROW, np.int64), np.zeros(ROW, np.int64), new_state()
+    number = _retrace(state, again, actions, seats)
+    return actions[:number], seats[:number], again
 
 
 @kernel
 def _retrace(state, again, actions, seats):
-    """Do everything once more in ``again``, a blank state; returns how many actions there were. Stops at a token that
+    """Do everything once more in ``again``, a new state; returns how many actions there were. Stops at a token that
     is not legal."""
     deal_hands(again, state["dealt"])
     number = 0

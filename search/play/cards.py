@@ -1,7 +1,8 @@
 """Card tables in characters: cards, names, and what lies in the middle."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from rich.text import Text
 
@@ -15,6 +16,26 @@ FADED_BLACK, FADED_RED = "#3c3c3c on #97958f", "#7c2424 on #97958f"
 CARD_WIDTH, CARD_HEIGHT = 5, 3
 _SHOWN_AT, _LABEL_WIDTH, _STEP = 9, 12, 4
 """Line of the first row of cards shown; columns of its label; columns from card to card."""
+
+
+class Trick(Protocol):
+    """Cards on the table, complete or not: what the ``Trick`` of every game's ``table`` tells."""
+
+    @property
+    def leader(self) -> int:
+        """Seat that led."""
+
+    @property
+    def cards(self) -> tuple[int, ...]:
+        """As they were played."""
+
+    @property
+    def winner(self) -> int:
+        """Seat that has played the best card so far."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every seat has played."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,23 @@ def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int])
     for line, (label, cards) in enumerate(table.shown):
         _draw_row(canvas, _SHOWN_AT + line, label, cards)
     return canvas.text()
+
+
+def played_card(trick: Trick | None, seat: int, num_seats: int, face: Callable[[int], Card]) -> Card | None:
+    """What a seat has played to a trick, faded once it has lost."""
+    turn = (seat - trick.leader) % num_seats if trick else num_seats
+    if trick is None or turn >= len(trick.cards):
+        return None
+    return replace(face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
+
+
+def last_trick(tricks: Sequence[Trick], seats: Sequence[str], text: Callable[[int], str]) -> tuple[str, ...]:
+    """Remarks on the trick before the one on the table."""
+    if len(tricks) < 2:
+        return ()
+    trick = tricks[-2]
+    cards = " ".join(map(text, trick.cards))
+    return ("Last trick", f"{seats[trick.leader]} led {cards}", f"{seats[trick.winner]} took it")
 
 
 def standing(place: Place) -> str:

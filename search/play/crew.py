@@ -1,7 +1,6 @@
 """Pictures of The Crew: four names and cards around a table, drawn from one seat's history alone."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from games.crew.missions import MISSIONS
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
 from games.crew.table import Table, Task, card_text, stops, table_of
 from games.game import Next
-from search.play.cards import Spot, draw_table
+from search.play.cards import Spot, draw_table, played_card
 from search.play.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
 
 _SEATS = ("You", "Left", "Across", "Right")
@@ -82,7 +81,14 @@ class CrewLayout:
 
     def _card_table(self, table: Table, speaks: bool) -> CardTable:
         places = tuple(
-            Place(name, player, table.turn == seat, 0, _played(table, seat), _role(table, seat))
+            Place(
+                name,
+                player,
+                to_play=table.turn == seat,
+                points=0,
+                card=played_card(table.trick, seat, len(_SEATS), _face),
+                role=_role(table, seat),
+            )
             for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
         )
         free = tuple(task for task in table.tasks if task.owner < 0)
@@ -101,15 +107,6 @@ def _hand(table: Table, legal: Sequence[int]) -> tuple[Choice, ...]:
 def _face(card: int) -> Card:
     """Rockets are red, as they win over all others."""
     return Card(card_text(card), card >= _FIRST_ROCKET)
-
-
-def _played(table: Table, seat: int) -> Card | None:
-    """What a seat has played to the trick on the table."""
-    trick = table.trick
-    turn = (seat - trick.leader) % 4 if trick else 4
-    if trick is None or turn >= len(trick.cards):
-        return None
-    return replace(_face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
 
 
 def _role(table: Table, seat: int) -> str:

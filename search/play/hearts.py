@@ -1,7 +1,6 @@
 """Pictures of Hearts: names and cards around a table, drawn from one seat's history alone."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from games.game import Next
 from games.hearts.cards import PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, Trick, card_text, is_red, stops, table_of
-from search.play.cards import Spot, draw_table
+from search.play.cards import Spot, draw_table, last_trick, played_card
 from search.play.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
 
 _SEATS = ("You", "West", "North", "East")
@@ -58,15 +57,29 @@ class HeartsLayout:
         choices = tuple(Choice(card, card_text(card), bool(legal[card]), is_red(card), card & 3) for card in table.hand)
         needed = (PASS_SIZE - len(table.passed) if table.passing else 1) if my_turn else 0
         trick = table.tricks[-1] if table.tricks else None
-        pause = Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD
-        prompt, cards = _prompt(table, needed), self._card_table(table, trick)
-        points = final_points(self._game, views) or table.points
-        title, remarks, drawn = _title(table), _last_trick(table), draw_table(cards, _SPOTS, _MIDDLE)
-        return Scene(title, drawn, choices, True, needed, prompt, pause, remarks, points, cards)
+        cards = self._card_table(table, trick)
+        return Scene(
+            title=_title(table),
+            table=draw_table(cards, _SPOTS, _MIDDLE),
+            choices=choices,
+            cards=True,
+            needed=needed,
+            prompt=_prompt(table, needed),
+            pause=Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD,
+            remarks=last_trick(table.tricks, _SEATS, card_text),
+            points=final_points(self._game, views) or table.points,
+            card_table=cards,
+        )
 
     def _card_table(self, table: Table, trick: Trick | None) -> CardTable:
         places = tuple(
-            Place(name, player, table.turn == seat, table.points[seat], _played(trick, seat))
+            Place(
+                name,
+                player,
+                to_play=table.turn == seat,
+                points=table.points[seat],
+                card=played_card(trick, seat, len(_SEATS), _face),
+            )
             for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
         )
         shown: tuple[tuple[str, tuple[Card, ...]], ...] = ()
@@ -80,14 +93,6 @@ def _face(card: int) -> Card:
     return Card(card_text(card), is_red(card))
 
 
-def _played(trick: Trick | None, seat: int) -> Card | None:
-    """What a seat has played to a trick."""
-    turn = (seat - trick.leader) % 4 if trick else 4
-    if trick is None or turn >= len(trick.cards):
-        return None
-    return replace(_face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
-
-
 def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
     """What is said in the middle of the table."""
     if trick is not None:
@@ -95,15 +100,6 @@ def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
     if table.turn >= 0:
         return ("You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads",)
     return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
-
-
-def _last_trick(table: Table) -> tuple[str, ...]:
-    """The trick before the one on the table."""
-    if len(table.tricks) < 2:
-        return ()
-    trick = table.tricks[-2]
-    cards = " ".join(card_text(card) for card in trick.cards)
-    return ("Last trick", f"{_SEATS[trick.leader]} led {cards}", f"{_SEATS[trick.winner]} took it")
 
 
 def _title(table: Table) -> str:

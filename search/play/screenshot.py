@@ -4,9 +4,9 @@ A hand from a fixed seed against the game's scripted players, up to a decision; 
 search of the decision. For Hearts, the default, it is the network that ships.
 """
 
+import argparse
 import asyncio
 import re
-import sys
 from pathlib import Path
 
 from games.registry import make_game
@@ -59,5 +59,11 @@ def _worth_a_picture(app: PlayApp, ending: str) -> bool:
 
 
 if __name__ == "__main__":
-    path, *given = sys.argv[1:]
-    Path(path).write_text(screenshot(*given) if given else screenshot("hearts", "kibitz:hearts"), encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("game", nargs="?", choices=MOMENTS, default="hearts")
+    parser.add_argument("checkpoint", nargs="?")
+    given = parser.parse_args()
+    shipped = "kibitz:hearts" if given.game == "hearts" else ""
+    drawn = screenshot(given.game, shipped if given.checkpoint is None else given.checkpoint)
+    given.path.write_text(drawn, encoding="utf-8")

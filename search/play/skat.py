@@ -1,7 +1,6 @@
 """Pictures of Skat: three names and cards around a table, drawn from one seat's history alone."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from games.skat.cards import GAMES, HOLD, MODIFIERS, NUM_CARDS, SEATS
 from games.skat.game import SkatGame
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, OVER, PLAY
 from games.skat.table import UTILITY_POINTS, Table, Trick, card_text, group_of, is_red, stops, table_of
-from search.play.cards import Spot, draw_table
+from search.play.cards import Spot, draw_table, last_trick, played_card
 from search.play.scene import TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
 
 _SEATS = ("You", "Left", "Right")
@@ -61,7 +60,7 @@ class SkatLayout:
             needed=_needed(table) if my_turn else 0,
             prompt=_prompt(table) if my_turn else "",
             pause=_pause(table),
-            remarks=_last_trick(table),
+            remarks=last_trick(table.tricks, _SEATS, card_text),
             points=final_points(self._game, views),
             card_table=cards,
             ordered=table.phase != DISCARD,
@@ -73,7 +72,14 @@ class SkatLayout:
     def _card_table(self, table: Table, speaks: bool) -> CardTable:
         trick = table.tricks[-1] if table.tricks else None
         places = tuple(
-            Place(name, player, table.turn == seat, table.points[seat], _played(trick, seat), _role(table, seat))
+            Place(
+                name,
+                player,
+                to_play=table.turn == seat,
+                points=table.points[seat],
+                card=played_card(trick, seat, len(_SEATS), _face),
+                role=_role(table, seat),
+            )
             for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
         )
         middle = (self._auction(table) if table.soloist < 0 else _contract(table), *_trick_lines(trick), *_end(table))
@@ -169,23 +175,6 @@ def _shown(table: Table, speaks: bool) -> tuple[tuple[str, tuple[Card, ...]], ..
 
 def _face(card: int) -> Card:
     return Card(card_text(card), is_red(card))
-
-
-def _played(trick: Trick | None, seat: int) -> Card | None:
-    """What a seat has played to a trick."""
-    turn = (seat - trick.leader) % 3 if trick else 3
-    if trick is None or turn >= len(trick.cards):
-        return None
-    return replace(_face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
-
-
-def _last_trick(table: Table) -> tuple[str, ...]:
-    """The trick before the one on the table."""
-    if len(table.tricks) < 2:
-        return ()
-    trick = table.tricks[-2]
-    cards = " ".join(card_text(card) for card in trick.cards)
-    return ("Last trick", f"{_SEATS[trick.leader]} led {cards}", f"{_SEATS[trick.winner]} took it")
 
 
 def _title(table: Table) -> str:

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +126,20 @@ def test_the_slurm_script_is_given_a_place_by_slurm_and_starts_what_the_docs_say
     assert {"requeue", "exclusive"} <= options.keys() and options["signal"].startswith("B:TERM@")
 
 
-def test_the_slurm_script_waits_for_a_run_that_was_told_to_end() -> None:
+@pytest.mark.parametrize("late", ["", "sleep 0.5\n"], ids=["amid the run", "before the script knows the run"])
+def test_the_slurm_script_waits_for_a_run_that_was_told_to_end(late: str) -> None:
     script = (ROOT / "cluster/slurm/kibitz.sbatch").read_text()
     waiting = script[script.index("stopping=\n") :]
     ends_slowly = "(trap 'sleep 1; echo ended; exit 143' TERM; echo begun; while :; do sleep 0.1; done) &"
     waiting, runs = re.subn(r"srun .*?&$", ends_slowly, waiting, count=1, flags=re.DOTALL | re.MULTILINE)
     assert runs == 1
-    with subprocess.Popen(["bash", "-euc", waiting], stdout=subprocess.PIPE, text=True) as job:
+    waiting = waiting.replace("run=$!\n", f"{late}run=$!\n")
+    job = subprocess.Popen(["bash", "-euc", waiting], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
         assert job.stdout is not None and job.stdout.readline() == "begun\n"
         job.terminate()  # its trap stands since before the run began
         assert job.communicate(timeout=60) == ("ended\n", None)
-    assert job.returncode == 143
+        assert job.returncode == 143
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGKILL)

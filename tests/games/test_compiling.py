@@ -1,9 +1,11 @@
 """Machine code that is kept is used again only while nothing it was made of has changed."""
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,21 @@ def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(
     assert choose() == (1023, False)
     change("games/rng.py", "\n", "\n# another line\n")
     assert choose() == (1023, False)
+
+
+def test_no_kernels_call_each_other_in_a_circle() -> None:
+    """numba crashes when it loads such kernels from the directory, so this looks at their sources."""
+    calls: dict[str, set[str]] = {}
+    for path in (path for package in ("games", "learner", "search") for path in (ROOT / package).rglob("*.py")):
+        module, tree = ".".join(path.relative_to(ROOT).with_suffix("").parts), ast.parse(path.read_text("utf-8"))
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        known = {node.name: f"{module}.{node.name}" for node in functions}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        for node in functions:
+            if any(ast.unparse(decorator).startswith("kernel") for decorator in node.decorator_list):
+                called = {ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+                calls[known[node.name]] = {known[name] for name in called & known.keys()}
+    assert len(calls) > 100 and "games.bits.count" in calls["games.skat.cards.points_of"]
+    TopologicalSorter(calls).prepare()  # CycleError names the circle

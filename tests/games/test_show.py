@@ -22,7 +22,7 @@ def shard(tmp_path: Path) -> Path:
     tokens, _ = game.histories(states, np.zeros(5, int))
     names = np.array([f"player{row}" for row in range(5)], object)
     rows = Sequences(tokens, game.outcome(states)[:, 0], np.zeros(5), names, seeds, np.arange(5))
-    write_shard(tmp_path / "s.parquet", rows, game, {"run_seed": "77", "iteration": "002"})
+    write_shard(tmp_path / "s.parquet", rows, game, {"run_seed": "77", "iteration": "002", "shard": "4"})
     return tmp_path / "s.parquet"
 
 
@@ -31,7 +31,8 @@ def test_the_command_prints_a_hand_as_people_write_it(shard: Path) -> None:
         [sys.executable, "-m", "games.show", str(shard), "--row", "2"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    for text in ("run_seed       77", "jd_bonus=True", "player2", "dealt ♣", "leader:", "13 "):
+    assert done.stdout.startswith(f"file           {shard}\n")
+    for text in ("shard          4", "run_seed       77", "jd_bonus=True", "player2", "dealt ♣", "leader:", "13 "):
         assert text in done.stdout
     assert "player1" not in done.stdout
 

@@ -1,5 +1,6 @@
 """A game and players of another package, installed beside this one, take part in everything."""
 
+import json
 import os
 import subprocess
 import sys
@@ -77,6 +78,31 @@ UNLISTED = PlayerKind(
     name="unlisted", summary="As above.", settings=Settings, factory=lambda game, model, settings: Highest(settings)
 )
 '''
+TOURNAMENTS = """
+import contextlib, io, json, os, runpy, sys
+answers = []
+for arguments in json.load(sys.stdin):
+    sys.argv = ["kibitz tournament", *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "0"  # the command sets it and leaves it
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            runpy.run_module("search.tournament", run_name="__main__")
+            code = 0
+        except SystemExit as ended:
+            code = ended.code
+    answers.append([code, out.getvalue(), err.getvalue()])
+json.dump(answers, sys.stdout)
+"""
+"""Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
+PLAYED = ("toy", "tiny_tricks.game:ToyGame")
+REFUSED = (
+    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, highest"),
+    ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
+    ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
+    ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
+    ("toy", '"highest:depth=2"', "highest has no 'depth'; there are lowest"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +154,24 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "The deck is" not in checked(environment, "-m", "cluster.console", "docs", "toy")
 
 
-@pytest.mark.parametrize("game", ["toy", "tiny_tricks.game:ToyGame"])
-def test_it_plays_tournaments(environment: dict[str, str], game: str) -> None:
-    players = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
-    done = run(environment, "-m", "cluster.console", "tournament", f"game={game}", players, "deals=20")
+@pytest.fixture(scope="module")
+def answers(environment: dict[str, str]) -> dict[tuple[str, str], tuple[int, str, str]]:
+    """(game, first player) -> what a tournament of them answers."""
+    both = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
+    lines = {(game, "highest"): [f"game={game}", both, "deals=20"] for game in PLAYED}
+    lines |= {(game, player): [f"game={game}", f"players=[{player},random]", "deals=1"] for game, player, _ in REFUSED}
+    line = [sys.executable, "-c", TOURNAMENTS]
+    given = json.dumps(list(lines.values()))
+    done = subprocess.run(line, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
-    assert "highest (A)" in done.stdout
+    return dict(zip(lines, map(tuple, json.loads(done.stdout)), strict=True))
+
+
+@pytest.mark.parametrize("game", PLAYED)
+def test_it_plays_tournaments(answers: dict[tuple[str, str], tuple[int, str, str]], game: str) -> None:
+    code, output, errors = answers[game, "highest"]
+    assert code == 0, errors
+    assert "highest (A)" in output
 
 
 @pytest.mark.slow
@@ -145,22 +183,13 @@ def test_it_plays_in_self_play(environment: dict[str, str], tmp_path: Path) -> N
     assert set(rows.player) == {"random", "highest"} and len(rows) == 80
 
 
-@pytest.mark.parametrize(
-    ("game", "player", "message"),
-    [
-        ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, highest"),
-        ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
-        ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
-        ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
-        ("toy", '"highest:depth=2"', "highest has no 'depth'; there are lowest"),
-    ],
-)
+@pytest.mark.parametrize(("game", "player", "message"), REFUSED)
 def test_what_is_wrong_with_a_plug_in_is_one_line(
-    environment: dict[str, str], game: str, player: str, message: str
+    answers: dict[tuple[str, str], tuple[int, str, str]], game: str, player: str, message: str
 ) -> None:
-    done = run(environment, "-m", "search.tournament", f"game={game}", f"players=[{player},random]", "deals=1")
-    assert done.returncode == 2
-    assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    code, _, errors = answers[game, player]
+    assert code == 2
+    assert message in errors and errors.count("\n") == 1, errors
 
 
 def test_without_the_package_its_names_stand_for_nothing() -> None:

@@ -27,6 +27,8 @@ class FunctionModel:
         self.computed: list[History] = []
         self.held: Counter[int] = Counter()
         """Handle -> holds."""
+        self._uses: Counter[int] = Counter()
+        """Handle -> holds of it, and longer histories that stand on it and have uses themselves."""
         self._limit = limit
         self._made: list[tuple[History, int]] = []
         """Handle -> its history, and the handle of what it continues."""
@@ -37,16 +39,11 @@ class FunctionModel:
     @property
     def slots(self) -> set[int]:
         """Handles of everything that is held, itself or as the beginning of something longer."""
-        found = set()
-        for handle in self.held:
-            while handle != EMPTY and handle not in found:
-                found.add(handle)
-                handle = self._made[handle][1]
-        return found
+        return set(self._uses)
 
     @property
     def slots_left(self) -> int:
-        return self._limit - len(self.slots)
+        return self._limit - len(self._uses)
 
     def query(
         self,
@@ -61,7 +58,8 @@ class FunctionModel:
         try:
             return self._answer(handles, tokens, counts, candidates, values, look_ahead)
         except BaseException:
-            self.held = before
+            for handle in (self.held - before).elements():
+                self._let_go(handle)
             raise
 
     def _answer(
@@ -96,20 +94,37 @@ class FunctionModel:
     def release(self, handles: np.ndarray) -> None:
         for handle in handles[handles != EMPTY].ravel().tolist():
             assert self.held[handle] > 0, "released what nobody holds"
-            self.held[handle] -= 1
-            if self.held[handle] == 0:
-                del self.held[handle]
+            self._let_go(handle)
 
     def _append(self, handle: int, tokens: list[int]) -> int:
         """The handle of a history that goes on with these tokens, held once more."""
-        assert handle == EMPTY or handle in self.slots, "asked with a handle that nobody holds"
+        assert handle == EMPTY or handle in self._uses, "asked with a handle that nobody holds"
         for token in tokens:
             history = (*(self._made[handle][0] if handle != EMPTY else ()), token)
             self._made.append((history, handle))
             self.computed.append(history)
             handle = len(self._made) - 1
-        self.held[handle] += 1
+        self._hold(handle)
         return handle
+
+    def _hold(self, handle: int) -> None:
+        self.held[handle] += 1
+        while handle != EMPTY:
+            self._uses[handle] += 1
+            if self._uses[handle] > 1:
+                return
+            handle = self._made[handle][1]
+
+    def _let_go(self, handle: int) -> None:
+        self.held[handle] -= 1
+        if self.held[handle] == 0:
+            del self.held[handle]
+        while handle != EMPTY:
+            self._uses[handle] -= 1
+            if self._uses[handle] > 0:
+                return
+            del self._uses[handle]
+            handle = self._made[handle][1]
 
 
 def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) -> Model:
@@ -125,8 +140,10 @@ def table_model(size: int, rows: dict[History, tuple[dict[int, float], float]]) 
     return answer
 
 
+@functools.cache
 def hash_model(game: Game, nonsense: float) -> Model:
-    """Answers that look random but follow from the history; impossible tokens share the probability ``nonsense``."""
+    """Answers that look random but follow from the history; impossible tokens share the probability ``nonsense``. Tests
+    of one game share its answers."""
     size = game.vocabulary.size
 
     @functools.cache

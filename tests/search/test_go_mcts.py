@@ -1,5 +1,6 @@
 """GO-MCTS against a tree computed by hand and against Algorithm 3 written plainly."""
 
+import functools
 from collections import Counter
 from dataclasses import replace
 
@@ -139,6 +140,20 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
     assert model.histories_asked == [ROOT]
 
 
+def paper_config(num_steps: int, **beyond: bool | str) -> GoMctsConfig:
+    return replace(GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02), **beyond)
+
+
+@functools.cache
+def plain_searches(game: Game, num_steps: int, **beyond: bool | str) -> list[tuple[int, dict]]:
+    """Action and tree of the plain algorithm at each of 8 histories; speculation and slots are nothing to it."""
+    model, found = hash_model(game, nonsense=0.02), []
+    for history, seed in zip(decision_histories(game, count=8), derive_many(5, 8), strict=True):
+        reference = PlainGoMcts(game, model, paper_config(num_steps, **beyond), int(seed))
+        found.append((reference.search(history), reference.tree))
+    return found
+
+
 @pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
 @pytest.mark.parametrize("num_steps", [0, 1, 3])
 @pytest.mark.parametrize("speculative", [1, 4, 0])
@@ -155,25 +170,19 @@ def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_thres
 def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     game: Game, num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]
 ) -> None:
-    config = replace(
-        GoMctsConfig(25, num_steps, exploration=0.3, threshold=0.05, illegal_penalty=0.02, speculative=speculative),
-        **beyond,
-    )
-    model = hash_model(game, nonsense=0.02)
+    config = replace(paper_config(num_steps, **beyond), speculative=speculative)
     histories = decision_histories(game, count=8)
-    seeds = derive_many(5, len(histories))
-    player = GoMcts(FunctionModel(model, slots), config)
-    turns = turns_at(game, histories, seeds)
+    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02), slots), config)
+    turns = turns_at(game, histories, derive_many(5, len(histories)))
     player.start(game, len(histories))
     search = player.search(turns)
     actions = player.act(turns)
     assert search.statistics.illegal < search.statistics.simulations
     assert "mask_impossible" not in beyond or search.statistics.illegal == 0
-    for row, history in enumerate(histories):
-        reference = PlainGoMcts(game, model, config, int(seeds[row]))
-        assert actions[row] == reference.search(history)
-        if len(reference.tree[history]) > 1:
-            assert search.forest.decisions(row, history) == nearly(reference.tree)
+    for row, (action, tree) in enumerate(plain_searches(game, num_steps, **beyond)):
+        assert actions[row] == action
+        if len(tree[histories[row]]) > 1:
+            assert search.forest.decisions(row, histories[row]) == nearly(tree)
 
 
 def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_grows_on() -> None:

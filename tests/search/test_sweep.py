@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,9 @@ from scipy import stats
 from cluster.errors import UserError, raised
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
+from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
+from learner.model.checkpoint import save_weights
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
@@ -27,21 +29,32 @@ from search.tournament.result import TournamentResult
 from search.tournament.stored import stored_result, write_result
 from search.tournament.sweep import HEAT_MAP, behind, read_points
 from search.tournament.tournament import run_tournament
+from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
+
+Sweep = Callable[..., subprocess.CompletedProcess]
 
 ROOT = Path(__file__).parents[2]
 GRID = ("search.argmax_val.threshold=0.02,0.1", "search.argmax_val.policy_weight=0,0.5")
 
 
-def sweep(out: Path, *arguments: str) -> subprocess.CompletedProcess:
-    fixed = ["checkpoint=kibitz:hearts", "players=[argmax_val,hearts_rules]", "deals=5", "deals_per_task=3"]
-    line = [sys.executable, "-m", "search.tournament", "--multirun", *fixed, f"out={out}", *arguments]
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=240, env=environment)
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """Runs the command with a small network."""
+    network, game = tmp_path_factory.mktemp("networks") / "tiny", HeartsGame()
+    save_weights(network, tiny_net(game), game)
+
+    def run(out: Path, *arguments: str) -> subprocess.CompletedProcess:
+        fixed = [f"checkpoint={network}", "players=[argmax_val,hearts_rules]", "deals=5", "deals_per_task=3"]
+        line = [sys.executable, "-m", "search.tournament", "--multirun", *fixed, f"out={out}", *arguments]
+        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=240, env=environment)
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def swept(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     out = tmp_path_factory.mktemp("sweep") / "grid"
     done = sweep(out, *GRID)
     assert done.returncode == 0, done.stderr
@@ -64,7 +77,7 @@ def test_every_point_has_a_result_named_after_what_is_swept(swept: tuple[Path, s
         assert f"{point.result.advantage:+.2f}" in printed
 
 
-def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tuple[Path, str]) -> None:
+def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tuple[Path, str], sweep: Sweep) -> None:
     out, _ = swept
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.json")}
     again = sweep(out, *GRID)
@@ -77,7 +90,7 @@ def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tu
 
 
 def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_played(
-    swept: tuple[Path, str], tmp_path: Path
+    swept: tuple[Path, str], sweep: Sweep, tmp_path: Path
 ) -> None:
     other = sorted(swept[0].glob("*.json"))[0]
     (tmp_path / other.name).write_text(other.read_text().replace('"deals": 5', '"deals": 7'))
@@ -91,7 +104,7 @@ def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_
     assert f"{other.name}: left out" in broken.stderr and broken.stdout.count("best") == 2
 
 
-def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], tmp_path: Path) -> None:
+def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], sweep: Sweep, tmp_path: Path) -> None:
     done = sweep(tmp_path, *GRID, "cluster=local", "cluster.evaluators=2", "cluster.num_gpus=0")
     assert done.returncode == 0, done.stderr
     paths = list(tmp_path.glob("*.json"))
@@ -109,7 +122,9 @@ def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], tmp
         (("search.argmax_val.treshold=0.1,0.2",), "unknown key 'search.argmax_val.treshold'"),
     ],
 )
-def test_a_bad_point_ends_in_one_line_and_code_2(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_a_bad_point_ends_in_one_line_and_code_2(
+    sweep: Sweep, arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
     done = sweep(tmp_path, *arguments)
     assert done.returncode == 2
     assert sum(line.startswith("error: ") for line in done.stderr.splitlines()) == 1 and message in done.stderr
@@ -130,7 +145,7 @@ BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fai
 
 @pytest.mark.parametrize("place", [(), ("cluster=local", "cluster.evaluators=1", "cluster.num_gpus=0")])
 def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_played(
-    place: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, place: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_plugin.py").write_text(BREAKING)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
@@ -143,8 +158,9 @@ def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_playe
     assert len(list((tmp_path / "out").glob("*.json"))) == 2 and done.stdout.count("hearts_rules,random], seed=") == 2
 
 
-def test_a_cache_too_small_for_a_tournament_is_refused_before_anything_is_played(tmp_path: Path) -> None:
-    done = sweep(tmp_path, "engine.cache_mb=1,64", "players=[argmax_val,random]", "deals=1", "deals_per_task=1")
+def test_a_cache_too_small_for_a_tournament_is_refused_before_anything_is_played(sweep: Sweep, tmp_path: Path) -> None:
+    few = ("players=[argmax_val,random]", "deals=1", "deals_per_task=1")
+    done = sweep(tmp_path, "checkpoint=kibitz:hearts", "engine.cache_mb=1,64", *few)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert done.returncode == 2 and len(errors) == 1 and "Traceback" not in done.stderr
     assert errors[0].startswith("error: engine.cache_mb=1: table_size=256: keys and values of 56 histories may take")

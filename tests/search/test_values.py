@@ -30,6 +30,7 @@ from search.values.reference import playout_utilities
 from search.values.report import unit_of
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel, History
+from tests.selfplay.commands import call
 
 ROOT = Path(__file__).parents[2]
 JACK, QUEEN, KING = 0, 1, 2
@@ -339,11 +340,17 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
         (("game=tests.search.toy:ToyGame",), "game=toy: cannot sample hidden hands"),
     ],
 )
-def test_bad_input_ends_in_one_line_before_any_work(arguments: tuple[str, ...], message: str, checkpoint: str) -> None:
+def test_bad_input_ends_in_one_line_before_any_work(
+    arguments: tuple[str, ...],
+    message: str,
+    checkpoint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     given = [f"checkpoint={checkpoint}"] if not arguments[0].startswith("checkpoint") else []
-    done = command(*given, *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert call(monkeypatch, "search.values", *given, *arguments) == 2
+    printed = capsys.readouterr().err
+    assert message in printed and len(printed.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_without_an_experiment_nothing_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
-    assert "there are crew_demo, crew_paper, hearts_demo" in capsys.readouterr().err
+    assert "for example experiment=hearts_demo; there are crew_demo, crew_paper, hearts_demo" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -29,7 +29,7 @@ SETTINGS = (
     "selfplay.games_per_iteration=240",
     "selfplay.games_per_shard=20",
     "learner.num_epochs=50",
-    "learner.max_steps=500",
+    "learner.max_steps=250",
     "learner.checkpoint_every_steps=25",
     "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 40}]",
     "evaluation.deals_per_task=5",
@@ -78,7 +78,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             ended.callback(command.clean_up)
             return command
 
-        undisturbed = start("undisturbed", "undisturbed.log")
+        undisturbed = start("undisturbed", "undisturbed.log", "cluster.generators=1")  # the same games, fewer processes
         ray_files = tempfile.mkdtemp(prefix="kibitz-", dir="/tmp")  # short; a killed driver leaves its files behind
         ended.callback(shutil.rmtree, ray_files, ignore_errors=True)
         hurry = ("cluster.item_timeout_s=5", f"cluster.temp_dir={ray_files}")

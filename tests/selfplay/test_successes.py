@@ -5,10 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from games.config import GameConfig
 from games.openspiel import OpenSpielGame
+from games.registry import make_game
 from games.rng import derive_many, mix
 from games.shards import Sequences, write_shard
+from learner.config import EngineConfig
+from search.config import SearchConfig
+from selfplay import successes
 from selfplay.config import InitialConfig
+from selfplay.generator import GeneratorSettings, check_players
 from selfplay.successes import Played, Successes, counted, play_on, succeeded, told
 
 
@@ -79,12 +85,14 @@ def test_what_is_played_is_bounded_and_always_the_same() -> None:
     assert len(kept.seeds) != len(other.seeds) or (kept.seeds != other.seeds).any()
 
 
-def test_a_kind_that_never_comes_ends_the_search() -> None:
+def test_a_kind_that_never_comes_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(successes, "_ROUND", 100)
+
     class Never(Hanabi):
         variants = (*Hanabi.variants, "never dealt")
 
     game = Never("tiny_hanabi")
-    _, more = play_on(game, played(derive_many(2, 200)), played, 1, most_games=2, seed=3)
+    _, more = play_on(game, played(derive_many(2, 200)), played, 1, most_games=1_000_000, seed=3)
     assert more.games.tolist() == [0, 0, 0]
 
 
@@ -116,3 +124,6 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         InitialConfig(successes=3)
     with pytest.raises(ValueError, match=r"selfplay\.initial\.successes=-1"):
         InitialConfig(successes=-1)
+    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), 8)
+    with pytest.raises(ValueError, match=r"initial\.successes=3: hearts is no cooperative game; give 0"):
+        check_players(settings, InitialConfig(successes=3, more_games=9), make_game("hearts"))

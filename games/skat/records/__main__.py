@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from games.shards import ShardError
 from games.skat.records.agreement import differences
-from games.skat.records.conversion import ConversionError, Filter, convert
+from games.skat.records.conversion import Filter, convert
 from games.skat.records.export import export
 from games.skat.records.iss import FormatError, Record, read, stream
+from games.skat.rules import SCORINGS
 
 _PROGRESS = 100_000
 
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
     converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
     converting.add_argument("--deals-per-shard", type=int, default=10_000)
-    converting.add_argument("--scoring", choices=("seeger_fabian", "classic"), default="seeger_fabian")
+    converting.add_argument("--scoring", choices=SCORINGS, default=SCORINGS[0])
     exporting = commands.add_parser("export", help="write shards of complete deals as records")
     exporting.add_argument("directory", type=Path, help="shards of skat with the sequences of all three seats")
     exporting.add_argument("--out", type=Path, required=True, help="the file to write")
@@ -81,11 +81,13 @@ def main(arguments: list[str] | None = None) -> int:
         deals, left_out = export(path, given.out)
         print(f"{deals} deals written, {left_out} left out that lack a seat's sequence")
         return 0 if left_out == 0 else 1
-    except (OSError, ValueError) as error:
-        named = isinstance(error, (ShardError, ConversionError))
-        text = f"{error.strerror}" if isinstance(error, OSError) else str(error)
-        print(text if named else f"{path}: {text}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        print(f"{error.filename or path}: {error.strerror}", file=sys.stderr)
+    except FormatError as error:
+        print(f"{path}: {error}", file=sys.stderr)
+    except ValueError as error:  # names what it is about
+        print(error, file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

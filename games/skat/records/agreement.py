@@ -4,21 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from games.compiled import blank
-from games.skat.cards import EOS, NULL, NUM_PLAYS, SEATS, VOCABULARY
+from games.skat.cards import NULL, NUM_PLAYS, SEATS, VOCABULARY
 from games.skat.records.iss import Record
-from games.skat.replay import concede, replay
-from games.skat.rules import template
-from games.skat.state import STATE, result_of
+from games.skat.replay import concede, new_state, replay
+from games.skat.state import result_of
 
 
 def differences(record: Record) -> list[str]:
     """What a record and the replay of its deal disagree in; empty if nothing."""
-    return disagreement(record, blank(STATE, template(), EOS, 1)[0])
+    return disagreement(record, new_state())
 
 
 def disagreement(record: Record, state: np.void) -> list[str]:
-    """As ``differences``; the deal is replayed in ``state``, a blank one."""
+    """As ``differences``; the deal is replayed in ``state``, a new one."""
     refused = replay(state, record.hands, np.array(record.seats, np.int64), np.array(record.tokens, np.int64))
     if refused >= 0:
         return [_refusal(record, state, refused)]

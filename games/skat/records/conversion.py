@@ -72,6 +72,10 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
     """
     if deals_per_shard < 1:
         raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be at least 1")
+    if kept.records < 0:
+        raise ConversionError(f"--records {kept.records}: give a number of records, or 0 for all")
+    if not kept.min_rating >= 0:  # nan too
+        raise ConversionError(f"--min-rating {kept.min_rating}: give a rating, or 0 for anybody")
     game = make_game("skat", {"scoring": scoring})
     config: dict[str, object] = {
         "source": path.name,
@@ -84,7 +88,10 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
     }
     if (out / _RESULT).exists():
         _check(out, config)
-        return _summary(out, json.loads((out / _RESULT).read_text()))
+        try:
+            return _summary(out, json.loads((out / _RESULT).read_text()))
+        except (ValueError, TypeError, KeyError):
+            raise ConversionError(f"{out / _RESULT}: is damaged; remove it and convert again") from None
     _prepare(out, config)
     counts: Counter[str] = Counter()
     shards = 0
@@ -94,9 +101,10 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
             shards += 1
     if shards == 0:
         raise ConversionError(f"{path}: no game of this file agrees with our rules; {_LEFT_OUT} in {out} says why")
-    result = {"records": counts.pop("records"), "deals": counts.pop("deals"), "shards": shards}
-    _write_json(out / _RESULT, {**result, "left_out": dict(sorted(counts.items()))})
-    return _summary(out, json.loads((out / _RESULT).read_text()))
+    result: dict[str, Any] = {"records": counts.pop("records"), "deals": counts.pop("deals"), "shards": shards}
+    result["left_out"] = dict(sorted(counts.items()))
+    _write_json(out / _RESULT, result)
+    return _summary(out, result)
 
 
 def _check(out: Path, config: dict[str, object]) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from games.compiled import blank
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, ShardError, find_shards, read_shard, shard_info
@@ -21,18 +20,15 @@ from games.skat.cards import (
     OUVERT,
     PASS,
     PICKUP,
-    RANKS,
     SCHNEIDER,
     SCHWARZ,
-    SUITS,
+    VOCABULARY,
 )
-from games.skat.replay import actions_of, replay
-from games.skat.rules import template
-from games.skat.state import STATE, result_of
+from games.skat.records.iss import GAME_LETTERS
+from games.skat.replay import new_state, retraced
+from games.skat.state import result_of
 from games.skat.values import BIDS
 
-_CARDS = [suit + rank for suit in SUITS for rank in RANKS]
-_GAMES = "DHSCGN"
 _ANNOUNCED = {SCHNEIDER: "S", SCHWARZ: "Z"}
 
 
@@ -75,18 +71,19 @@ def _deals(sequences: Sequences) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _record(path: str, game: Game, sequences: Sequences, number: int, rows: np.ndarray, record: int) -> str:
-    state = _state(sequences.tokens[rows])
-    if sequences.seat[rows].tolist() != [0, 1, 2] or state is None:
+    deal = _deal(sequences.tokens[rows])
+    if sequences.seat[rows].tolist() != [0, 1, 2] or deal is None:
         raise ShardError(f"{path}: game {number}: its sequences are not those of one deal")
+    actions, seats, state = deal
     names = [str(name).replace("]", "").replace("[", "") for name in sequences.player[rows]]
     people = "".join(f"P{seat}[{name}]" for seat, name in enumerate(names))
-    moves = " ".join(_moves(state))
+    moves = " ".join(_moves(actions, seats, state))
     return f"(;GM[Skat]PC[Kibitz]CO[]ID[{record}]{people}MV[{moves} ]R[{_result(state)}] ;)"
 
 
-def _state(tokens: np.ndarray) -> np.void | None:
-    """The finished deal of three histories (``[3, L]``), or None if they are not of one."""
-    told = blank(STATE, template(), EOS, 1)[0]
+def _deal(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.void] | None:
+    """What ``retraced`` returns for the finished deal of three histories (``[3, L]``), None if they are not of one."""
+    told = new_state()
     for seat in range(3):
         cards = tokens[seat, 1 : 1 + HAND_SIZE]
         if tokens[seat, 0] != FIRST_SEAT + seat or cards.max() >= NUM_CARDS or len(set(cards.tolist())) < HAND_SIZE:
@@ -96,16 +93,13 @@ def _state(tokens: np.ndarray) -> np.void | None:
         told["lengths"][seat] = int(np.argmax(np.append(tokens[seat], EOS) == EOS)) + 1
     if sum(int(hand).bit_count() for hand in told["dealt"]) != int(np.bitwise_or.reduce(told["dealt"])).bit_count():
         return None
-    actions, seats = actions_of(told)
-    state = blank(STATE, template(), EOS, 1)[0]
-    if replay(state, told["dealt"], seats, actions) >= 0 or state["public"]["turn"] >= 0:
-        return None
-    return state if np.array_equal(state["tokens"], told["tokens"]) else None
+    actions, seats, state = retraced(told)
+    over = state["public"]["turn"] < 0
+    return (actions, seats, state) if over and np.array_equal(state["tokens"], told["tokens"]) else None
 
 
-def _moves(state: np.void) -> Iterator[str]:
+def _moves(actions: np.ndarray, seats: np.ndarray, state: np.void) -> Iterator[str]:
     """Pairs of actor and move; the discards stand behind the game, as the server writes them."""
-    actions, seats = actions_of(state)
     talon = _names(int(state["talon"]))
     yield f"w {'.'.join(card for hand in state['dealt'] for card in _names(int(hand)))}.{'.'.join(talon)}"
     num_cards = int(state["public"]["num_played"])
@@ -120,7 +114,7 @@ def _moves(state: np.void) -> Iterator[str]:
     if state["public"]["soloist"] >= 0:
         yield f"{state['public']['soloist']} {_declaration(state)}"
     for seat, card in zip(seats[before:].tolist(), actions[before:].tolist(), strict=True):
-        yield f"{seat} {_CARDS[card]}"
+        yield f"{seat} {VOCABULARY.name(card)}"
 
 
 def _declaration(state: np.void) -> str:
@@ -128,9 +122,9 @@ def _declaration(state: np.void) -> str:
     public = state["public"]
     game, modifier, by_hand = int(public["game"]), int(public["modifier"]), public["picked_up"] == 0
     if game != NULL and modifier == OUVERT:
-        return f"{_GAMES[game]}O"  # the others are implied
+        return f"{GAME_LETTERS[game]}O"  # the others are implied
     said = ("O" if modifier == OUVERT else "") + ("H" if by_hand else "") + _ANNOUNCED.get(modifier, "")
-    return ".".join([_GAMES[game] + said, *([] if by_hand else _names(int(state["laid"])))])
+    return ".".join([GAME_LETTERS[game] + said, *([] if by_hand else _names(int(state["laid"])))])
 
 
 def _result(state: np.void) -> str:
@@ -151,4 +145,4 @@ def _result(state: np.void) -> str:
 
 
 def _names(cards: int) -> list[str]:
-    return [_CARDS[card] for card in range(NUM_CARDS) if cards >> card & 1]
+    return [VOCABULARY.name(card) for card in range(NUM_CARDS) if cards >> card & 1]

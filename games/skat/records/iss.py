@@ -31,8 +31,9 @@ from games.skat.values import BIDS
 
 _KEYS = re.compile(r"([A-Z][A-Z0-9]*)\[([^\]]*)\]")
 _CARDS = {suit + rank: card_id(suit + rank) for suit in SUITS for rank in RANKS}
-_DECLARATION = re.compile(r"([CSHDGN])([OHSZ]*)((?:\.[A-Z0-9?]{2})*)")
-_GAMES = {"D": 0, "H": 1, "S": 2, "C": 3, "G": 4, "N": 5}
+GAME_LETTERS = "DHSCGN"
+"""What the server calls ``games.skat.cards.GAMES``."""
+_DECLARATION = re.compile(rf"([{GAME_LETTERS}])([OHSZ]*)((?:\.[A-Z0-9?]{{2}})*)")
 _BID_TOKENS = {str(bid): FIRST_BID + place for place, bid in enumerate(BIDS)}
 
 
@@ -165,7 +166,7 @@ class _Moves:
         parts = _DECLARATION.fullmatch(move)
         if parts is None:
             return False
-        game, said = _GAMES[parts[1]], parts[2]
+        game, said = GAME_LETTERS.index(parts[1]), parts[2]
         cards = [_CARDS[card] for card in parts[3].split(".")[1:]]
         modifier = next(level for sign, level in _LEVELS if sign in said)
         if game == NULL and modifier not in (PLAIN, OUVERT):

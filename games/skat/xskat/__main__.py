@@ -11,19 +11,17 @@ import sys
 
 import numpy as np
 
-from games.compiled import blank
-from games.skat.cards import EOS, NULL, SEATS, VOCABULARY
+from games.skat.cards import NULL, SEATS, VOCABULARY
 from games.skat.records.iss import FormatError
-from games.skat.replay import replay
-from games.skat.rules import template
-from games.skat.state import STATE, result_of
+from games.skat.replay import new_state, replay
+from games.skat.state import result_of
 from games.skat.xskat.log import Played, parse
 from games.skat.xskat.program import XSkatError, self_play
 
 
 def differences(deal: Played, value: int) -> list[str]:
     """What XSkat and the replay of a deal disagree in; empty if nothing. ``value`` is what the list has."""
-    state = blank(STATE, template(), EOS, 1)[0]
+    state = new_state()
     refused = replay(state, deal.hands, np.array(deal.seats, np.int64), np.array(deal.tokens, np.int64))
     if refused >= 0:
         what = f"{VOCABULARY.name(deal.tokens[refused])} by {SEATS[deal.seats[refused]]}"
@@ -51,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--games", type=int, default=1000, help="deals to play")
     parser.add_argument("--seed", type=int, default=1, help="of XSkat's deals")
     asked = parser.parse_args(arguments)
+    if asked.games < 1:
+        parser.error(f"--games {asked.games}: at least 1 is needed")
     deals = agree = 0
     try:
         for text, value in self_play(asked.games, asked.seed):

@@ -42,8 +42,6 @@ _MODIFIERS = {"ouvert": OUVERT, "schwarz": SCHWARZ, "schneider": SCHNEIDER}
 class Played:
     """One deal of a log; seats are forehand, middlehand, rearhand."""
 
-    first: int
-    """Which of the three players, from 0, was forehand."""
     hands: np.ndarray
     """``int64[3]``: the cards dealt to each seat, as sets."""
     seats: list[int]
@@ -79,7 +77,7 @@ def parse(deal: str) -> Played:
     if passes:
         first = passes[0].split().index("_Pass_")
         hands = np.array([columns[(first + seat) % 3] for seat in range(3)], np.int64)
-        return Played(first, hands, [1, 2, 0], [PASS] * 3, -1, False, 0, 0)
+        return Played(hands, [1, 2, 0], [PASS] * 3, -1, False, 0, 0)
     played = _PLAYED.search(tables[3])
     if played is None:
         raise FormatError("no deal of an XSkat log: nobody passed and nobody played")
@@ -144,7 +142,7 @@ def _with_soloist(
             tokens.append(row.cards[(row.leader + place) % 3])
     hands = np.array([columns[(first + seat) % 3] for seat in range(3)], np.int64)
     points = int(result[2]) if result[2] else -1
-    return Played(first, hands, seats, tokens, soloist, result[1] == "Won", points, tricks)
+    return Played(hands, seats, tokens, soloist, result[1] == "Won", points, tricks)
 
 
 def _auction(soloist: int, bid: int) -> tuple[list[int], list[int]]:

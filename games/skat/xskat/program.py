@@ -38,9 +38,11 @@ def _run(path: str, games: int, seed: int) -> Iterator[tuple[str, int]]:
         log, scores, deals = (Path(directory) / name for name in ("log", "list", "deals"))
         deals.write_text(f"random_seed {seed} 0 2\n")
         command = [path, "-auto", str(games), "-game", str(deals), "-log", str(log), "-list", str(scores), "-unfmt"]
-        ended = subprocess.run(
-            [*command, "-lang", "english"], capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        command += ["-lang", "english"]
+        try:
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise XSkatError(f"xskat: has not played {games} deals in {_SECONDS} s") from None
         if ended.returncode != 0 or not log.exists() or not scores.exists():
             raise XSkatError(f"xskat: exit {ended.returncode}: {ended.stderr.strip() or 'no log was written'}")
         entries = [line.split() for line in scores.read_text().splitlines() if line.startswith("e ")]

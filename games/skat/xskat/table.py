@@ -9,9 +9,7 @@ import re
 import numpy as np
 
 from games.bits import lowest
-from games.compiled import blank
 from games.skat.cards import (
-    EOS,
     FIRST_BID,
     FIRST_GAME,
     FIRST_MODIFIER,
@@ -27,8 +25,9 @@ from games.skat.cards import (
     SCHWARZ,
 )
 from games.skat.legal import legal_plays
-from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY, template
-from games.skat.state import STATE, act, deal_hands, legal
+from games.skat.replay import new_state
+from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY
+from games.skat.state import act, deal_hands, legal
 from games.skat.values import BIDS
 from games.skat.xskat.log import discards_of, split_log
 from games.skat.xskat.program import XSkatError
@@ -47,7 +46,7 @@ class XSkatTable:
         not installed."""
         self._dealt, self._seat = dealt, seat
         self._first = (_COMPUTER - seat) % 3  # XSkat's number of the player that is forehand
-        self._state = blank(STATE, template(), EOS, 1)[0]
+        self._state = new_state()
         deal_hands(self._state, dealt)
         self._done: list[int] = []
         self._discards: list[int] = []

@@ -1,4 +1,4 @@
-"""The means that seats have to win their tasks later. The numbers were found by trying them out on sampled deals."""
+"""The means that seats have to win their tasks later. The numbers were found as those of ``playing``."""
 
 from games.bits import count, lowest
 from games.compiling import kernel

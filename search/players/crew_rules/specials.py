@@ -75,7 +75,7 @@ def _special_progress(public, content, led, winner, level):
     if special & NO_9_WINS != 0:
         if level == 8 and not rocket:
             return -1
-        return count(content & (BIT[8] | BIT[17] | BIT[26] | BIT[35]))
+        return count(content & NINES)
     if special & (A_1_WINS | TWO_1S_WIN) != 0:
         return int(level == 0)
     if special & (ROCKETS_WIN | ROCKETS_IN_ORDER) != 0:

@@ -1,6 +1,7 @@
 """What each feature of a hand adds to the logarithm of the odds to win: the regressions of ``strength``.
 
 They were fitted to hundreds of thousands of deals that this player played in all seats, the soloist and its game given.
+The script that fitted them is not in the repository.
 """
 
 import numpy as np

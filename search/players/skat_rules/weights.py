@@ -1,7 +1,8 @@
 """What the rules of thumb of Skat's card play weigh, in card points for the own side.
 
 The numbers were climbed to in paired deals, a step at a time, the soloist's against the defenders' in turn. A rule that
-made no difference there was taken out; 0 where it makes none for this side.
+made no difference there was taken out; 0 where it makes none for this side. The script that climbed is not in the
+repository.
 """
 
 import numpy as np

@@ -7,8 +7,7 @@ import numpy as np
 from games.compiled import blank
 from games.crew.cards import EOS, VOCABULARY, card_id
 from games.crew.public import template
-from games.crew.state import STATE, act_batch, deal_batch, deal_given, legal_batch, play_out_batch
-from games.rng import derive_many
+from games.crew.state import STATE, act_batch, deal_given, legal_batch
 
 TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}
 DECK = [colour + str(value) for colour in "PBGY" for value in range(1, 10)] + ["R1", "R2", "R3", "R4"]
@@ -115,15 +114,6 @@ def hush(states: np.ndarray) -> list[int]:
 
 def verdict(states: np.ndarray) -> str:
     return {1: "success", 0: "failure", -1: "open"}[int(states["public"]["result"][0])]
-
-
-def finished(missions: range, seed: int, count: int, **options) -> np.ndarray:
-    """Random games."""
-    states = blank(STATE, template(missions, **options), EOS, count)
-    with np.errstate(over="ignore"):
-        deal_batch(states, derive_many(seed, count))
-        play_out_batch(states, derive_many(seed + 1, count))
-    return states
 
 
 def every_distribution(tasks: int) -> set[tuple[int, ...]]:

@@ -7,10 +7,11 @@ from itertools import combinations, product
 
 import numpy as np
 
-from games.crew.cards import TASK_CARDS, VOCABULARY
+from games.compiled import blank
+from games.crew.cards import EOS, TASK_CARDS, VOCABULARY
 from games.crew.game import CrewGame
 from games.crew.public import DISTRESS, PASS, TALK
-from games.crew.state import deal_given
+from games.crew.state import STATE, deal_given
 from games.rng import derive_many
 from tests.games.crew.table import TOKEN
 
@@ -76,7 +77,7 @@ def worlds(deal: Deal, seat: int) -> np.ndarray:
     """``STATE[W]``: every state in which this seat has seen what it has."""
     found = [world for hands in _divisions(deal, seat) for world in _undone(deal, seat, hands)]
     true = deal.states[0]
-    states = deal.game._blank(deal.game.state_type, len(found))
+    states = blank(STATE, deal.game.template, EOS, len(found))
     passes = np.array([[card.bit_length() - 1 for card in world[1]] for world in found])
     for row, (hands, _, drawn) in enumerate(found):
         deal_given(states[row], true["public"]["mission"], np.array(hands), true["deck"].astype(np.int64), np.uint64(1))
@@ -134,7 +135,7 @@ def _undone(deal: Deal, seat: int, hands: list[int]) -> Iterator[tuple[list[int]
 def _plays_of(deal: Deal) -> list[tuple[int, int]]:
     """Cards in the order in which they were played, found by playing the true deal again."""
     true, found = deal.states[0], []
-    again = deal.game._blank(deal.game.state_type, 1)
+    again = blank(STATE, deal.game.template, EOS, 1)
     deal_given(again[0], true["public"]["mission"], true["dealt"], true["deck"].astype(np.int64), np.uint64(1))
     again[0]["drawn"] = true["drawn"]
     for actor, token in zip(deal.seats, deal.tokens, strict=True):

@@ -128,6 +128,30 @@ def test_a_directory_with_other_files_is_refused(tmp_path, capsys) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "options", [("--records", "-1"), ("--min-rating", "-1"), ("--min-rating", "nan"), ("--deals-per-shard", "0")]
+)
+def test_numbers_that_mean_nothing_are_refused(options, tmp_path, capsys) -> None:
+    assert converted(FILE, tmp_path / "out", *options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(options[0]) and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_written_is_named_and_not_what_was_read(tmp_path, capsys) -> None:
+    (tmp_path / "out").write_text("")
+    assert converted(FILE, tmp_path / "out") == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'out'}: File exists\n"
+
+
+def test_a_damaged_record_of_what_was_converted_is_named(tmp_path, capsys) -> None:
+    assert converted(FILE, tmp_path / "out") == 0
+    (tmp_path / "out" / "conversion.json").write_text("{")
+    assert converted(FILE, tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"{tmp_path / 'out' / 'conversion.json'}: is damaged") and error.count("\n") == 1
+
+
 def test_a_file_without_a_game_is_refused(tmp_path, capsys) -> None:
     (tmp_path / "none.sgf").write_text("hello\n")
     assert converted(tmp_path / "none.sgf", tmp_path / "out") == 2

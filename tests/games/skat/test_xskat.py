@@ -96,6 +96,12 @@ def test_without_xskat_there_is_one_clear_line(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "xskat is not installed; apt-get install xskat\n"
 
 
+def test_no_deals_agree_with_nothing(capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--games", "0"])
+    assert capsys.readouterr().err.splitlines()[-1].endswith("--games 0: at least 1 is needed")
+
+
 @needs_xskat
 def test_deals_it_plays_now_agree(capsys) -> None:
     assert main(["--games", "350", "--seed", "7"]) == 0

@@ -62,3 +62,9 @@ def screen(app: PlayApp) -> list[str]:
     """The lines on the screen, without the line of keys."""
     strips = app.screen._compositor.render_strips()[:23]
     return ["".join(segment.text for segment in strip) for strip in strips]
+
+
+def size(text: str) -> tuple[int, int]:
+    """Columns and lines."""
+    lines = text.split("\n")
+    return max(map(len, lines)), len(lines)

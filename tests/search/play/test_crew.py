@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
+from games.crew.table import card_text, table_of
 from games.registry import make_game
 from games.rng import derive_many
 from search.play.cards import standing
 from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
 from search.play.layouts import layout_of
 from search.play.panel import draw_scores
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
+from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH
 from search.play.selection import legal_tokens
+from tests.search.play.material import size
 
 PLAYERS = ["crew_rules", "random", "go_mcts:num_runs=40"]
 
@@ -30,10 +32,8 @@ def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(m
     for tokens in rows:
         for stop in layout.stops(tokens):
             scene = layout.scene(tokens[:stop])
-            lines = scene.table.plain.split("\n")
-            assert (max(map(len, lines)), len(lines)) == (TABLE_WIDTH, TABLE_HEIGHT)
-            hand = draw_hand(scene.choices, scene.cards, [], None).text.plain.split("\n")
-            assert (max(map(len, hand)), len(hand)) == (HAND_WIDTH, HAND_HEIGHT)
+            assert size(scene.table.plain) == (TABLE_WIDTH, TABLE_HEIGHT)
+            assert size(draw_hand(scene.choices, scene.cards, [], None).text.plain) == (HAND_WIDTH, HAND_HEIGHT)
             table = scene.card_table
             assert table is not None
             names = (f"{place.name} {place.player}".strip()[:12] for place in table.places)
@@ -44,9 +44,10 @@ def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(m
                 assert all(card.name in scene.table.plain for card in cards)
             assert all(remark in draw_scores(layout.names, (), None, scene.remarks).plain for remark in scene.remarks)
             assert bool(scene.needed) == bool(legal_tokens(scene.choices)) == bool(scene.prompt)
-            if scene.pause is not Pause.NONE and game.vocabulary.name(tokens[stop - 1])[0] in "PBGYR" and table.places:
-                played = [place.card.name for place in table.places if place.card]
-                assert len(played) <= 4
+            trick = table_of(game, tokens[:stop]).trick
+            on_table = sorted(place.card.name for place in table.places if place.card)
+            assert on_table == sorted(map(card_text, trick.cards) if trick else [])
+            assert all(name in scene.table.plain for name in on_table)
 
 
 def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:

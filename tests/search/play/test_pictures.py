@@ -14,6 +14,7 @@ from search.play.layouts import PlainLayout, layout_of
 from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
 from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
 from search.play.selection import KEYS, legal_tokens
+from tests.search.play.material import size
 
 GAME = HeartsGame()
 LAYOUT = HeartsLayout(GAME, ["", "hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
@@ -24,11 +25,6 @@ def histories(count: int) -> list[np.ndarray]:
     GAME.playout(states, derive_many(5, count))
     tokens, lengths = GAME.histories(states, np.arange(count) % 4)
     return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
-
-
-def size(text: str) -> tuple[int, int]:
-    lines = text.split("\n")
-    return max(map(len, lines)), len(lines)
 
 
 def test_every_scene_of_a_hand_fits_its_place_and_shows_the_cards_on_the_table() -> None:

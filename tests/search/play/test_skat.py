@@ -16,7 +16,7 @@ from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.play.skat import SkatLayout
 from search.players.player import Turns
-from tests.search.play.material import app_of, drive, play_hand, press, screen
+from tests.search.play.material import app_of, drive, play_hand, press, screen, size
 
 GAME = make_game("skat")
 LAYOUT = layout_of(GAME, ["go_mcts:num_runs=40:mask_impossible=true", "random"])
@@ -40,11 +40,6 @@ def histories(count: int) -> list[np.ndarray]:
     GAME.playout(states, derive_many(5, count))
     tokens, lengths = GAME.histories(states, np.arange(count) % 3)
     return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
-
-
-def size(text: str) -> tuple[int, int]:
-    lines = text.split("\n")
-    return max(map(len, lines)), len(lines)
 
 
 def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table() -> None:
