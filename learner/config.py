@@ -77,6 +77,9 @@ class LearnerConfig:
     grad_clip: float = 1.0
     """Largest global norm of the gradient, 0 for no limit."""
     observation_weight: float = 0.9
+    others_weight: float = 1.0
+    """Beyond the paper: of a next token that is not the observer's own action, in the observation loss; its own weigh
+    1. Few tokens are actions, so a small network learns its policy sooner with less weight on the others."""
     outcome_weight: float = 0.1
     branch_weight: float = 0.0
     """Beyond the paper: of the outcome behind every branch of the sequences (``selfplay.branches``); 0 reads none."""
@@ -98,7 +101,7 @@ class LearnerConfig:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
         at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
-        at_least("learner", self, 0, "observation_weight", "outcome_weight", "branch_weight")
+        at_least("learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight")
         above("learner", self, 0, "learning_rate")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)

@@ -15,7 +15,7 @@ from games.rng import derive, mix
 from games.shards import ShardError, read_shards
 from learner.model.told import NOTHING, Rules, Told
 from learner.training.leaves import Leaves, make_leaves
-from learner.training.prefixes import real_prefixes, stratified_positions, tell
+from learner.training.prefixes import action_weights, real_prefixes, stratified_positions, tell
 
 _VALIDATION_SHARE = 100
 """One row in so many is held out, but at least a batch; sets of less than ten batches hold none out."""
@@ -60,6 +60,8 @@ class Batch:
     can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
     leaves: Leaves | None = None
     """Branches of the sequences; None where they are not trained on."""
+    weights: torch.Tensor | None = None
+    """``float32[...]``: of the tokens behind ``prefixes`` in the observation loss; None for 1 each."""
     whole: tuple[int, int] | None = None
     """Prefixes and leaves of the batch that this is one learner's part of; None where this is all of it."""
 
@@ -148,6 +150,7 @@ def make_batch(
     num_judged: int = 0,
     seed: int = 0,
     part: slice | None = None,
+    others_weight: float = 1.0,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
@@ -155,22 +158,26 @@ def make_batch(
         rules: what the network is told; None for nothing.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
         part: make a batch of these ``rows`` alone, one at least, as the whole batch has them; None for all.
+        others_weight: of tokens that are not the observer's own actions; other than 1 only with ``rules``.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
     whole = None
     if part is not None:
         whole = counts(data, rows)
         rows, draws = rows[part], None if draws is None else draws[part]
-    lengths, told, leaves, views = data.lengths[rows], NOTHING, None, None
+    lengths, told, leaves, views, weights = data.lengths[rows], NOTHING, None, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
     judged = None if draws is None else stratified_positions(draws, lengths)
-    if rules:
+    if rules is not None and (rules or others_weight != 1.0):
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
-        told = tell(rules, views, real_prefixes(lengths, longest - 1), judged)
+        prefixes = real_prefixes(lengths, longest - 1)
+        told = tell(rules, views, prefixes, judged)
+        weights = torch.from_numpy(action_weights(rules.game, views, prefixes, others_weight))
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
-    return replace(assemble(tokens, lengths, data.outcome[index], judged, told, leaves), whole=whole)
+    batch = assemble(tokens, lengths, data.outcome[index], judged, told, leaves)
+    return replace(batch, whole=whole, weights=None if weights is None else weights.to(data.tokens.device))
 
 
 def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:

@@ -26,7 +26,7 @@ class Losses(NamedTuple):
     """``float32[]`` each, in nats."""
 
     observation: torch.Tensor
-    """Mean cross-entropy of the next token."""
+    """Mean cross-entropy of the next token, times its weight in the batch."""
     outcome: torch.Tensor
     """Mean cross-entropy of the outcome label, or its unbiased estimate."""
     branch: torch.Tensor | None = None
@@ -59,7 +59,8 @@ def losses(
         branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
     prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
     logits = net.next_token_logits(prefixes, dtype, told).float()
-    observation = F.cross_entropy(logits, targets, reduction="sum") / num_prefixes
+    each = F.cross_entropy(logits, targets, reduction="none")
+    observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:
         outcomes = batch.outcome[batch.prefixes // width]
         every = F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes, reduction="sum")
@@ -69,8 +70,8 @@ def losses(
     chosen = hidden.index_select(0, (first + batch.judged).flatten())
     labels = batch.outcome.repeat_interleave(k)
     each = F.cross_entropy(net.outcome_logits(chosen, dtype, told).float(), labels, reduction="none")
-    weights = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
-    return Losses(observation, (each * weights).sum(), branch)
+    shares = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
+    return Losses(observation, (each * shares).sum(), branch)
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:

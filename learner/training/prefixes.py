@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from games.game import Game, Next
 from learner.model.told import Rules, Told
 
 
@@ -35,11 +36,6 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
         judged: ``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all.
     """
     batch, width = views.shape[0], views.shape[1] - 1
-
-    def behind(flat: np.ndarray) -> np.ndarray:
-        """Places in ``every``, where each row has the empty prefix too."""
-        return flat + flat // width + 1
-
     every = views.reshape(-1)
     types = features = possible = outcomes = None
     if rules.types:
@@ -48,8 +44,20 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
     if rules.features:
         features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
     if rules.tokens:
-        possible = torch.from_numpy(rules.tokens_to_come(every)[behind(prefixes)])
+        possible = torch.from_numpy(rules.tokens_to_come(every)[_behind(prefixes, width)])
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
-        outcomes = torch.from_numpy(rules.outcomes_to_come(every[behind(chosen)]))
+        outcomes = torch.from_numpy(rules.outcomes_to_come(every[_behind(chosen, width)]))
     return Told(types, features, possible, outcomes)
+
+
+def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:
+    """``float32[...]``: 1 for every one of ``prefixes`` (as ``tell`` has them) behind which the observer acts, and
+    ``others`` for the rest."""
+    coming = game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)]
+    return np.where(coming == Next.ACTION, 1.0, others).astype(np.float32)
+
+
+def _behind(prefixes: np.ndarray, width: int) -> np.ndarray:
+    """Their places in the flat order of ``[B, width + 1]``, where each row has the empty prefix too."""
+    return prefixes + prefixes // width + 1

@@ -24,8 +24,9 @@ def training_settings(
 ) -> dict[str, Any]:
     """Everything the result depends on, by the name it has on the command line."""
     learner = {f"learner.{key}": value for key, value in asdict(config).items() if key not in _FREE_TO_CHANGE}
-    if not config.branch_weight:
-        del learner["learner.branch_weight"]  # so that trainings begun before there was such a setting can go on
+    for key, unset in (("branch_weight", 0.0), ("others_weight", 1.0)):
+        if getattr(config, key) == unset:
+            del learner[f"learner.{key}"]  # so that trainings begun before there was such a setting can go on
     return {
         **game_record(game),
         **{f"model.{key}": value for key, value in arch.record().items()},

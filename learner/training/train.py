@@ -228,7 +228,7 @@ class _Run:
                 parameter.grad = torch.zeros_like(parameter)
             return torch.zeros(len(self.state.pending), device=self.device)
         seed = derive(self.seed, "positions", step)
-        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part)
+        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, config.others_weight)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
@@ -268,12 +268,12 @@ class _Run:
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Losses on the held-out deals, at every prefix, without dropout; nothing where none are held out."""
-        rows, size = self.data.validation, self.config.batch_size
+        rows, size, weight = self.data.validation, self.config.batch_size, self.config.others_weight
         if not len(rows):
             return {}
         sums, counts = torch.zeros(2, len(self.state.pending), dtype=torch.float64)
         for first in range(0, len(rows), size):
-            batch = make_batch(self.data, rows[first : first + size], self.rules)
+            batch = make_batch(self.data, rows[first : first + size], self.rules, others_weight=weight)
             prefixes, leaves = batch.counts
             share = torch.tensor([prefixes, prefixes, leaves][: len(sums)])
             sums += losses(self.net, batch, dtype=self.dtype).stacked().cpu().double() * share

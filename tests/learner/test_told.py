@@ -136,6 +136,28 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
     assert found.outcome.isfinite() and found.observation.isfinite()
 
 
+def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_path: Path) -> None:
+    net = tiny_net(GAME, seed=3)
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, 4, 1, torch.device("cpu"))
+    batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), others_weight=0.25)
+    weighted = []
+    for row, length in enumerate(batch.lengths.tolist()):
+        history = batch.tokens[row, :length].tolist()
+        hold, dealt = history[0] == GAME.vocabulary.first("Pass directions"), set(history[1:14])
+        passed, received = (set(), set()) if hold else (set(history[14:17]), set(history[17:20]))
+        hand = (dealt - passed) | received
+        plays = 15 if hold else 21  # behind the position of the leader
+        mine = [14 <= at < 17 if at < plays else token in hand for at, token in enumerate(history)]
+        assert sum(mine) == (13 if hold else 16)
+        with torch.no_grad():
+            logits = net.next_token_logits(net.hidden(batch.tokens[row : row + 1, : length - 1]))[0]
+        each = F.cross_entropy(logits, batch.tokens[row, 1:length], reduction="none")
+        weighted.append(each * torch.tensor([1.0 if own else 0.25 for own in mine[1:]]))
+    with torch.no_grad():
+        found = losses(net, batch)
+    torch.testing.assert_close(found.observation, torch.cat(weighted).sum() / batch.num_prefixes)
+
+
 def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
     shards, config = [shard_of(GAME, tmp_path, 64)], LearnerConfig(num_epochs=2, batch_size=16, device="cpu")
     first = train(GAME, SETTINGS["everything"], config, shards, tmp_path / "a", seed=1)
