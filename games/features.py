@@ -18,6 +18,9 @@ class FeatureSet:
     """Views ``[B]`` -> ``uint8[B, *shape]``, for any view, those of impossible histories included."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
+    of_actions: bool = False
+    """Whether row n of the numbers is about the action whose token is n. Then networks score these actions by weights
+    that all of them share (docs/learner.md); one set of a game at most."""
 
     @property
     def size(self) -> int:
@@ -25,12 +28,12 @@ class FeatureSet:
         return int(np.prod(self.shape))
 
 
-def filled(fill: Any, shape: tuple[int, ...], description: str) -> FeatureSet:
-    """The feature set that a kernel ``fill(views, numbers)`` fills in, given zeros."""
+def filled(fill: Any, shape: tuple[int, ...], description: str, **others: Any) -> FeatureSet:
+    """The feature set that a kernel ``fill(views, numbers)`` fills in, given zeros; ``others`` are further fields."""
 
     def encode(views: np.ndarray) -> np.ndarray:
         numbers = np.zeros((len(views), *shape), np.uint8)
         fill(views, numbers)
         return numbers
 
-    return FeatureSet(description, shape, encode)
+    return FeatureSet(description, shape, encode, **others)

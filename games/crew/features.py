@@ -4,6 +4,8 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
+import numpy as np
+
 from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
@@ -179,25 +181,51 @@ def _needed(views, numbers):
 
 @kernel
 def _choices(views, numbers):
-    """For every card in hand: whose open task it is, and whether that task is out of turn now; whether it would be the
-    best card of this trick so far; how many cards that were not seen yet are higher in its colour."""
+    """What each card in hand means now; see ``FEATURES``."""
     for i in range(len(views)):
         public, cards = views[i]["public"], views[i]["hand"]
         if stage_of(views[i]) in (HEADER, DEALT):
             continue
         left = unseen(views[i])
+        first, second, third = may_hold(views[i], 1), may_hold(views[i], 2), may_hold(views[i], 3)
         while cards != 0:
             card = lowest(cards)
             cards &= cards - 1
-            row = numbers[i, card]
+            row, colour, above = numbers[i, card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
+            _as_task(public, card, row)
+            row[5] = public["trick"] != 0 and _beats(public, card)
+            row[6] = count(left & colour & above)
+            row[7] = count(left & colour & ~above)
+            _trick_with(public, card, row)
+            row[10] = np.int64(first & colour == 0) + np.int64(second & colour == 0) + np.int64(third & colour == 0)
             for n in range(public["num_laid"]):
-                if public["tasks"][n] == card and public["owners"][n] >= 0:
-                    row[public["owners"][n]] = 1
-                    row[4] = out_of_turn(public, n)
-            colour = card // 9
-            follows = colour == public["led"] or colour == ROCKET
-            row[5] = public["trick"] != 0 and card > public["high"] and follows
-            row[6] = count(left & COLOUR_CARDS[colour] & ~(BIT[card] - 1))
+                if left & colour & BIT[public["tasks"][n]] != 0 and public["owners"][n] >= 0:
+                    row[11 if public["owners"][n] == 0 else 12] += 1
+
+
+@kernel
+def _as_task(public, card, row):
+    for n in range(public["num_laid"]):
+        if public["tasks"][n] == card and public["owners"][n] >= 0:
+            row[public["owners"][n]] = 1
+            row[4] = out_of_turn(public, n)
+
+
+@kernel
+def _beats(public, card):
+    """Whether a card would be the best of this trick so far."""
+    return public["trick"] == 0 or (card > public["high"] and card // 9 in (public["led"], ROCKET))
+
+
+@kernel
+def _trick_with(public, card, row):
+    """Whether tasks in this trick, the card among them, would go to their owner or to somebody else, were it to end
+    so."""
+    content = public["trick"] | BIT[card]
+    winner = 0 if _beats(public, card) else public["winner"]
+    for n in range(public["num_laid"]):
+        if content >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
+            row[8 if public["owners"][n] == winner else 9] = 1
 
 
 @kernel
@@ -259,9 +287,13 @@ FEATURES = {
     ),
     "choices": filled(
         _choices,
-        (NUM_CARDS, 7),
+        (NUM_CARDS, 13),
         "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick"
-        " so far; how many cards I have not seen are higher in its colour",
+        " so far; how many cards I have not seen are higher in its colour, and lower; did the trick end with it, its"
+        " owner would win a task, and somebody else; how many others can hold no card of its colour; my open tasks"
+        " among the unseen cards of its colour, and those of others",
+        version=2,
+        of_actions=True,
     ),
     "stakes": filled(_stakes, (5,), "the seats whose open tasks lie in this trick; the seats still to play to it"),
 }

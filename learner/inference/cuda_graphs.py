@@ -104,9 +104,12 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
 def told_filled_up(told: Told, shape: Shape) -> Told:
     """What is told of a pass, with as many rows as ``shape`` has: of those that fill up nothing, and all can come."""
     asked = shape.answered if shape.look_ahead else shape.rows
-    filled = zip(told, (shape.tokens, shape.tokens, asked, shape.valued), (0, 0, True, True), strict=True)
+    filled = zip(told, (shape.tokens, shape.tokens, asked, shape.valued, asked), (0, 0, True, True, 0), strict=True)
     return Told(
-        *(None if part is None else F.pad(part, (0, 0, 0, rows - len(part)), value=fill) for part, rows, fill in filled)
+        *(
+            None if part is None else F.pad(part, (0, 0) * (part.ndim - 1) + (0, rows - len(part)), value=fill)
+            for part, rows, fill in filled
+        )
     )
 
 

@@ -24,7 +24,8 @@ class SlotViews:
 
     def tell(self, plan: Pass, valued: np.ndarray, look_ahead: bool) -> Told:
         """What is told of a pass: types and features of every packed token, the tokens that can follow behind each row
-        (with ``look_ahead`` behind every answered token), the outcomes that can still come behind ``valued``.
+        and the features of actions there (with ``look_ahead`` behind every answered token), the outcomes that can
+        still come behind ``valued``.
 
         Args:
             plan: the pass.
@@ -39,7 +40,7 @@ class SlotViews:
             now = self._of(plan.parent[here])
             rules.game.advance(now, plan.ids[here])
             self._rows[plan.slot[here] + 1] = now.view(np.uint8).reshape(len(now), -1)
-        types = features = tokens = outcomes = None
+        types = features = tokens = outcomes = choices = None
         if rules.types or rules.features:
             packed = self._of(plan.slot)
         if rules.types:
@@ -47,13 +48,14 @@ class SlotViews:
             types = torch.from_numpy(self._types[np.stack([plan.parent, plan.slot], axis=1) + 1])
         if rules.features:
             features = torch.from_numpy(rules.encode(packed))
-        answered = plan.slot[plan.answered]
+        asked = plan.answered if look_ahead else plan.answered[: len(plan.lengths)]
+        if features is not None:
+            choices = rules.choices(features[torch.from_numpy(asked)])
         if rules.tokens:
-            asked = answered if look_ahead else answered[: len(plan.lengths)]
-            tokens = torch.from_numpy(rules.tokens_to_come(self._of(asked)))
+            tokens = torch.from_numpy(rules.tokens_to_come(self._of(plan.slot[asked])))
         if rules.outcomes:
-            outcomes = torch.from_numpy(rules.outcomes_to_come(self._of(answered[valued])))
-        return Told(types, features, tokens, outcomes)
+            outcomes = torch.from_numpy(rules.outcomes_to_come(self._of(plan.slot[plan.answered[valued]])))
+        return Told(types, features, tokens, outcomes, choices)
 
     def _of(self, slots: np.ndarray) -> np.ndarray:
         """A copy of the views of these slots."""

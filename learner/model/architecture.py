@@ -7,7 +7,7 @@ from typing import Any
 from games.game import Game
 from learner.config import ModelConfig
 
-_TOLD = ("token_types", "features", "num_features", "mask_tokens", "mask_outcomes")
+_TOLD = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Architecture:
     """Name -> version of what it is told of every position ..."""
     num_features: int = 0
     """... and how many numbers that is."""
+    choices: dict[str, int] = field(default_factory=dict)
+    """Of those about actions: the ``offset`` of the first among all numbers, the ``actions``, and ``numbers`` of each;
+    empty where there are none."""
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -60,6 +63,7 @@ def architecture(game: Game, config: ModelConfig) -> Architecture:
         "token_types": len(game.token_types) if config.token_types else 0,
         "features": features,
         "num_features": sum(game.features[name].size for name in features),
+        "choices": _choices(game, list(features)),
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
 
@@ -71,3 +75,13 @@ def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
         known = ", ".join(game.features) or "none"
         raise ValueError(f"model.features: {game.name} has no {', '.join(map(repr, unknown))}; it has {known}")
     return {name: game.features[name].version for name in names}
+
+
+def _choices(game: Game, names: list[str]) -> dict[str, int]:
+    """``Architecture.choices`` of the feature sets of these names."""
+    sets = [game.features[name] for name in names]
+    for place, feature in enumerate(sets):
+        if feature.of_actions:
+            actions, numbers = feature.shape
+            return {"offset": sum(before.size for before in sets[:place]), "actions": actions, "numbers": numbers}
+    return {}

@@ -16,6 +16,8 @@ from torch import nn
 from learner.model.architecture import Architecture
 from learner.model.told import NOTHING, Told
 
+WIDTH_OF_SCORES = 64
+"""Width of what scores one action by its features: they are many, and little is needed."""
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
 
@@ -109,6 +111,10 @@ class PolicyValueNet(nn.Module):
             self.type_embeddings = nn.Embedding(2 * arch.token_types, arch.n_embd)
         if arch.num_features:
             self.feature_embeddings = nn.Embedding(arch.num_features, arch.n_embd)
+        if arch.choices:
+            self.choice_features = nn.Linear(arch.choices["numbers"], WIDTH_OF_SCORES, bias=False)
+            self.choice_hidden = nn.Linear(arch.n_embd, WIDTH_OF_SCORES, bias=False)
+            self.choice_head = nn.Linear(WIDTH_OF_SCORES, 1, bias=False)
 
     @property
     def blocks(self) -> list[Block]:
@@ -164,8 +170,19 @@ class PolicyValueNet(nn.Module):
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
     ) -> torch.Tensor:
         """``[N, V]``, minus infinity for what cannot come; GELU in its exact form, as the heads have it in section
-        9.1."""
-        return _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, told.tokens)
+        9.1. Beyond the paper, actions with features of their own gain a score that the same weights give to each."""
+        logits = _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, None)
+        if told.choices is not None:
+            logits = logits + F.pad(
+                self.scores(hidden_NE, told.choices, dtype), (0, self.arch.vocab_size - told.choices.shape[-2])
+            )
+        return _possible(logits, told.tokens)
+
+    def scores(self, hidden_NE: torch.Tensor, choices_NCF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``[N, C]``: what the features of each action add to its logit."""
+        features = F.linear(choices_NCF.to(dtype), self.choice_features.weight.to(dtype))
+        inner = F.gelu(features + F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype)).unsqueeze(-2))
+        return F.linear(inner, self.choice_head.weight.to(dtype)).squeeze(-1)
 
     def outcome_logits(
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
@@ -178,7 +195,10 @@ def _head(
     hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype, possible: torch.Tensor | None
 ) -> torch.Tensor:
     inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
-    logits = F.linear(inner, second.weight.to(dtype))
+    return _possible(F.linear(inner, second.weight.to(dtype)), possible)
+
+
+def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tensor:
     return logits if possible is None else logits.masked_fill(~possible, -math.inf)
 
 

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTr
 from transformers.utils.generic import ModelOutput
 
 from learner.model.checkpoint import MODEL_TYPE
-from learner.model.network import PolicyValueNet
+from learner.model.network import WIDTH_OF_SCORES, PolicyValueNet
 
 
 class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
@@ -33,6 +33,7 @@ class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
     token_types: int = 0
     features: dict | None = None  # type: ignore[type-arg]
     num_features: int = 0
+    choices: dict | None = None  # type: ignore[type-arg]
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -65,6 +66,10 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             self.type_embeddings = nn.Embedding(2 * config.token_types, config.n_embd)
         if config.num_features:
             self.feature_embeddings = nn.Embedding(config.num_features, config.n_embd)
+        if config.choices:
+            self.choice_features = nn.Linear(config.choices["numbers"], WIDTH_OF_SCORES, bias=False)
+            self.choice_hidden = nn.Linear(config.n_embd, WIDTH_OF_SCORES, bias=False)
+            self.choice_head = nn.Linear(WIDTH_OF_SCORES, 1, bias=False)
         self.post_init()
 
     def forward(
@@ -94,6 +99,11 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             embedded = embedded + features.to(embedded.dtype) @ self.feature_embeddings.weight
         hidden = self.transformer(inputs_embeds=embedded, attention_mask=attention_mask).last_hidden_state
         logits = self.lm_head(F.gelu(self.lm_hidden(hidden)))
+        if self.config.choices and features is not None:
+            offset, actions, numbers = (self.config.choices[key] for key in ("offset", "actions", "numbers"))
+            each = features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers)).to(hidden.dtype)
+            inner = F.gelu(self.choice_features(each) + self.choice_hidden(hidden)[..., None, :])
+            logits[..., :actions] += self.choice_head(inner)[..., 0]
         if possible_tokens is not None:
             logits = logits.masked_fill(~possible_tokens, float("-inf"))
         outcome_logits = self.val_head(F.gelu(self.val_hidden(hidden)))

@@ -28,6 +28,8 @@ class Told(NamedTuple):
     """``bool[A, V]``: tokens that can come next, at least one each."""
     outcomes: torch.Tensor | None = None
     """``bool[O, K]``: outcome labels that can still come, at least one each."""
+    choices: torch.Tensor | None = None
+    """``uint8[A, C, N]``: N features of each of C actions."""
 
     def to(self, device: torch.device) -> "Told":
         """The same on a device."""
@@ -44,7 +46,7 @@ class Rules:
         """``mask_outcomes``: tell the outcomes even if the network was trained without."""
         self.game = game
         self.types, self.tokens = arch.token_types > 0, arch.mask_tokens
-        self.features = tuple(game.features[name] for name in arch.features)
+        self.features, self._choices = tuple(game.features[name] for name in arch.features), arch.choices
         rules_out = type(game).view_outcomes is not Game.view_outcomes
         self.outcomes = rules_out and (arch.mask_outcomes or mask_outcomes)
 
@@ -60,6 +62,13 @@ class Rules:
         """``uint8[N, F]``: all features, one set behind the other."""
         parts = [feature.encode(views).reshape(len(views), feature.size) for feature in self.features]
         return np.concatenate(parts, axis=1)
+
+    def choices(self, features: torch.Tensor) -> torch.Tensor | None:
+        """``uint8[..., C, N]``: those of ``features`` (``[..., F]``) that are about actions, if any are."""
+        if not self._choices:
+            return None
+        offset, actions, numbers = self._choices.values()
+        return features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers))
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a

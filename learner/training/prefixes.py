@@ -37,18 +37,19 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
     """
     batch, width = views.shape[0], views.shape[1] - 1
     every = views.reshape(-1)
-    types = features = possible = outcomes = None
+    types = features = possible = outcomes = choices = None
     if rules.types:
         coming = rules.next_types(every).reshape(batch, width + 1)
         types = torch.from_numpy(np.stack([coming[:, :-1], coming[:, 1:]], axis=-1))
     if rules.features:
         features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
+        choices = rules.choices(features.flatten(0, 1)[torch.from_numpy(prefixes)])
     if rules.tokens:
         possible = torch.from_numpy(rules.tokens_to_come(every)[_behind(prefixes, width)])
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
         outcomes = torch.from_numpy(rules.outcomes_to_come(every[_behind(chosen, width)]))
-    return Told(types, features, possible, outcomes)
+    return Told(types, features, possible, outcomes, choices)
 
 
 def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:

@@ -19,19 +19,33 @@ from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import config_record, load_weights, save_weights
 from learner.model.network import PolicyValueNet
-from learner.model.told import Rules
+from learner.model.told import Rules, Told
 from learner.observation_model import EMPTY
 from learner.training.data import load_data, make_batch
 from learner.training.loss import losses
 from learner.training.train import train
 from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
 
-GAME = HeartsGame()
+
+def _choices(views: np.ndarray) -> np.ndarray:
+    """``uint8[B, 52, 2]``: of every card whether it is held, and whether it is legal now."""
+    held = HeartsGame.features["hand"].encode(views)
+    return np.stack([held, held & GAME.view_legal(views)[:, :52]], axis=-1)
+
+
+class Hearts(HeartsGame):
+    """With numbers about each card, by which the network scores them."""
+
+    features = HeartsGame.features | {"choices": FeatureSet("held; legal", (52, 2), _choices, of_actions=True)}
+
+
+GAME = Hearts()
 FEATURES = list(GAME.features)
 SETTINGS = {
     "types": replace(TINY, token_types=True),
     "masks": replace(TINY, mask_tokens=True, mask_outcomes=True),
-    "features": replace(TINY, features=FEATURES),
+    "features": replace(TINY, features=list(HeartsGame.features)),
+    "choices": replace(TINY, features=["gone", "choices", "voids"]),
     "everything": replace(TINY, token_types=True, mask_tokens=True, mask_outcomes=True, features=FEATURES),
 }
 UTILITY = np.random.default_rng(0).normal(size=GAME.outcomes.num_labels).astype(np.float32)
@@ -171,7 +185,22 @@ def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
 
 def test_what_a_network_is_not_told_stands_in_no_file() -> None:
     record = config_record(architecture(GAME, TINY), GAME)
-    assert not {"token_types", "features", "num_features", "mask_tokens", "mask_outcomes"} & record.keys()
+    assert not {"token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes"} & record.keys()
+
+
+def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
+    net = tiny_net(GAME, seed=3, config=SETTINGS["choices"])
+    hidden, choices = torch.randn(2, 16), torch.zeros(2, 52, 2, dtype=torch.uint8)
+    choices[0, 7], choices[1, 3], choices[1, 9] = torch.tensor([1, 0]), torch.tensor([1, 1]), torch.tensor([1, 1])
+    with torch.no_grad():
+        plain, told = net.next_token_logits(hidden), net.next_token_logits(hidden, told=Told(choices=choices))
+        added = told - plain
+        weights = [net.choice_features.weight, net.choice_hidden.weight, net.choice_head.weight]
+        by_hand = weights[2] @ F.gelu(weights[0] @ torch.tensor([1.0, 0.0]) + weights[1] @ hidden[0])
+    torch.testing.assert_close(added[0, 7], by_hand[0])
+    torch.testing.assert_close(added[1, 3], added[1, 9])
+    torch.testing.assert_close(added[0, 8], added[0, 51])
+    assert abs(added[0, 7] - added[0, 8]) > 1e-3 and not added[:, 52:].any()
 
 
 def test_what_the_game_does_not_tell_is_named() -> None:
@@ -190,10 +219,10 @@ def test_a_network_told_what_means_something_else_by_now_is_refused(
 ) -> None:
     save_weights(tmp_path / "net", tiny_net(GAME, config=SETTINGS["everything"]), GAME)
     newer = {**GAME.features, "hand": replace(GAME.features["hand"], version=2)}
-    monkeypatch.setattr(HeartsGame, "features", newer)
+    monkeypatch.setattr(Hearts, "features", newer)
     with pytest.raises(ValueError, match=r"config\.json: features is .*'hand': 1.* hearts has .*'hand': 2"):
         load_weights(tmp_path / "net", GAME)
-    monkeypatch.setattr(HeartsGame, "features", dict[str, FeatureSet]())
+    monkeypatch.setattr(Hearts, "features", dict[str, FeatureSet]())
     with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
         load_weights(tmp_path / "net", GAME)
     assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1

@@ -123,6 +123,13 @@ def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
                 row[(public["owners"][task] - seat) % 4], row[4] = 1, breaks_the_order(public, task)
         beats = card // 9 in (public["led"], 4) and card > public["high"]
         row[5], row[6] = bool(public["trick"]) and beats, sum(o // 9 == card // 9 and o > card for o in others)
+        row[7] = sum(o // 9 == card // 9 and o < card for o in others)
+        winner = seat if beats or not public["trick"] else public["winner"]
+        for task, owner in zip(public["tasks"], public["owners"][: int(public["num_laid"])], strict=False):
+            if owner >= 0 and (task == card or int(public["trick"]) >> int(task) & 1):
+                row[8 if owner == winner else 9] = 1
+            if owner >= 0 and task in others and task // 9 == card // 9:
+                row[11 if owner == seat else 12] += 1
     in_trick = [card for card in range(40) if int(public["trick"]) >> card & 1]
     for task in range(int(public["num_laid"])):
         if public["tasks"][task] in in_trick and public["owners"][task] >= 0:
@@ -158,7 +165,9 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
             numbers = {name: feature.encode(views) for name, feature in GAME.features.items()}
             for row in np.flatnonzero(GAME.next(views) != Next.END)[step % 3 :: 3]:
                 compared += 1
-                for name, expected in plainly(states[row], seat).items():
+                plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
+                plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
+                for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
         legal = GAME.legal(states)
         GAME.play(states, np.argmax(legal * rng.random(legal.shape), axis=1))
