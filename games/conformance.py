@@ -163,6 +163,8 @@ def check_told(game: Game, num_deals: int, seed: int) -> None:
                 numbers = feature.encode(views)
                 right = numbers.dtype == np.uint8 and numbers.shape == (num_deals, *feature.shape)
                 assert right, f"feature {name!r} is {numbers.dtype}{list(numbers.shape)}"
+                rows_of_tokens = len(feature.shape) == 2 and feature.shape[0] <= game.vocabulary.size
+                assert rows_of_tokens or not feature.of_actions, f"feature {name!r}, of_actions: shape {feature.shape}"
         game.advance(own, tokens[:, place])
         game.advance(others, np.roll(tokens[:, place], 1))
 

@@ -205,6 +205,7 @@ def _choices(views, numbers):
 
 @kernel
 def _as_task(public, card, row):
+    """The seat whose open task a card is, and whether the tiles forbid it now."""
     for n in range(public["num_laid"]):
         if public["tasks"][n] == card and public["owners"][n] >= 0:
             row[public["owners"][n]] = 1

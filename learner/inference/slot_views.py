@@ -50,7 +50,7 @@ class SlotViews:
             features = torch.from_numpy(rules.encode(packed))
         asked = plan.answered if look_ahead else plan.answered[: len(plan.lengths)]
         if features is not None:
-            choices = rules.choices(features[torch.from_numpy(asked)])
+            choices = rules.choices(features, asked)
         if rules.tokens:
             tokens = torch.from_numpy(rules.tokens_to_come(self._of(plan.slot[asked])))
         if rules.outcomes:

@@ -17,7 +17,7 @@ from learner.model.architecture import Architecture
 from learner.model.told import NOTHING, Told
 
 WIDTH_OF_SCORES = 64
-"""Width of what scores one action by its features: they are many, and little is needed."""
+"""Of the layer that scores one action by its features: actions are many."""
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
 
@@ -173,9 +173,8 @@ class PolicyValueNet(nn.Module):
         9.1. Beyond the paper, actions with features of their own gain a score that the same weights give to each."""
         logits = _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, None)
         if told.choices is not None:
-            logits = logits + F.pad(
-                self.scores(hidden_NE, told.choices, dtype), (0, self.arch.vocab_size - told.choices.shape[-2])
-            )
+            others = self.arch.vocab_size - told.choices.shape[-2]
+            logits = logits + F.pad(self.scores(hidden_NE, told.choices, dtype), (0, others))
         return _possible(logits, told.tokens)
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -63,12 +63,14 @@ class Rules:
         parts = [feature.encode(views).reshape(len(views), feature.size) for feature in self.features]
         return np.concatenate(parts, axis=1)
 
-    def choices(self, features: torch.Tensor) -> torch.Tensor | None:
-        """``uint8[..., C, N]``: those of ``features`` (``[..., F]``) that are about actions, if any are."""
+    def choices(self, features: torch.Tensor, rows: np.ndarray) -> torch.Tensor | None:
+        """``uint8[A, C, N]``: those of ``features`` (``[..., F]``) that are about actions, of ``rows`` (``int64[A]``,
+        places in the flat order of what is before F); None where none are."""
         if not self._choices:
             return None
-        offset, actions, numbers = self._choices.values()
-        return features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers))
+        offset, actions, numbers = (self._choices[key] for key in ("offset", "actions", "numbers"))
+        about = features[..., offset : offset + actions * numbers].reshape(-1, actions, numbers)
+        return about[torch.from_numpy(rows)]
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a

@@ -43,7 +43,7 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
         types = torch.from_numpy(np.stack([coming[:, :-1], coming[:, 1:]], axis=-1))
     if rules.features:
         features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
-        choices = rules.choices(features.flatten(0, 1)[torch.from_numpy(prefixes)])
+        choices = rules.choices(features, prefixes)
     if rules.tokens:
         possible = torch.from_numpy(rules.tokens_to_come(every)[_behind(prefixes, width)])
     if rules.outcomes:

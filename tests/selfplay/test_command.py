@@ -37,7 +37,7 @@ GAME = HeartsGame()
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
         (["experiment=TYPO"], "experiment=TYPO: no such choice; there are crew_demo, crew_paper, hearts_demo"),
-        (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, small"),
+        (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
         (["+game.options.speed=3"], "speed"),
