@@ -107,10 +107,10 @@ class _Claim:
             if attempt < _ATTEMPTS - 1:
                 time.sleep(0.2 + int(self._name[:4], 16) / 2**16)  # names differ, so do these times
             else:
+                who = f"process {holder.get('pid', 'unknown')} on {holder.get('host', 'unknown')}"
                 raise UserError(
-                    f"{self._directory} is in use by another command (process {holder.get('pid')} on "
-                    f"{holder.get('host')}); wait for it or take another; if it was killed, its claim ends after "
-                    f"{STALE_SECONDS:g} s"
+                    f"{self._directory} is in use by another command ({who}); wait for it or take another; if it was "
+                    f"killed, its claim ends after {STALE_SECONDS:g} s"
                 )
 
     def keep(self, ended: threading.Event) -> None:
@@ -155,11 +155,20 @@ class _Claim:
         for name in written.keys() - {self._name}:
             claim = f"{self._home}/{name}"
             with suppress(FileNotFoundError):  # withdrawn meanwhile
-                holder = dict(storage.read_json(claim))
+                holder = _read(claim)
                 if written[self._name] - written[name] < STALE_SECONDS and not _known_dead(holder):
                     yield holder
                 else:
                     storage.remove_file(claim)
+
+
+def _read(claim: str) -> dict[str, Any]:
+    """What a claim says: nothing while it cannot be read, as in the moment that some storages take to write it. It is
+    alive all the same until it is stale."""
+    try:
+        return dict(storage.read_json(claim))
+    except UserError:
+        return {}
 
 
 def _machine() -> str:

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 
 from games.branches import Branches
-from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
@@ -21,10 +20,9 @@ from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
 from learner.training.train import train
 from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, transformers_model
-from tests.learner.test_told import SETTINGS, inputs
+from tests.learner.test_told import GAME, SETTINGS, inputs
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 
-GAME = HeartsGame()
 CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, **SETTINGS}
 

@@ -133,6 +133,13 @@ def test_of_two_drivers_that_start_together_one_gets_the_lock(server: S3Server, 
         assert answers == ["held", f"{uri} is in use by another command"]
 
 
+def test_a_claim_that_cannot_be_read_is_somebody_s_all_the_same(uri: str) -> None:
+    storage.write_bytes_atomic(f"{uri}/.claims/half", b'{"pid": 1')
+    with pytest.raises(UserError, match=r"is in use by another command \(process unknown on unknown\)"), run_lock(uri):
+        pass
+    assert storage.list_names(f"{uri}/.claims") == ["half"]
+
+
 def test_a_claim_says_who_holds_it_and_goes_with_an_error_in_the_block(uri: str) -> None:
     with pytest.raises(KeyError), run_lock(uri):
         [name] = storage.list_names(f"{uri}/.claims")
