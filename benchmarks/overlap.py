@@ -28,6 +28,8 @@ from search.tournament.result import from_record, lead
 ITERATIONS = 4
 RUN = (
     "experiment=hearts_demo",
+    "learner=small",  # with the next line: what the figures in docs/performance.md were measured with
+    "learner.branch_weight=0.5",
     "selfplay.gate_deals=0",
     "selfplay.replay_games=0",
     "selfplay.games_per_shard=100",

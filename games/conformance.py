@@ -150,6 +150,8 @@ def check_told(game: Game, num_deals: int, seed: int) -> None:
     states, meaning = _finished(game, num_deals, seed), dict[int, int]()
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     own, others = (game.views(tokens, np.zeros_like(lengths)) for _ in range(2))
+    about = [name for name, feature in game.features.items() if feature.of_actions]
+    assert len(about) <= 1, f"features {', '.join(about)}: one set of_actions at most"
     for place in range(int(lengths.max())):
         for views in (own, others):
             types, following = game.next_type(views), game.next(views)

@@ -4,8 +4,6 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
-import numpy as np
-
 from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
@@ -19,13 +17,13 @@ from games.crew.cards import (
     OMEGA,
     ONES,
     PINK_CARDS,
-    ROCKET,
     ROCKET_CARDS,
     TILES,
 )
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
+from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, stage_of
 from games.features import filled
 
@@ -187,17 +185,18 @@ def _choices(views, numbers):
         if stage_of(views[i]) in (HEADER, DEALT):
             continue
         left = unseen(views[i])
-        first, second, third = may_hold(views[i], 1), may_hold(views[i], 2), may_hold(views[i], 3)
+        others = (may_hold(views[i], 1), may_hold(views[i], 2), may_hold(views[i], 3))
         while cards != 0:
             card = lowest(cards)
             cards &= cards - 1
             row, colour, above = numbers[i, card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
             _as_task(public, card, row)
-            row[5] = public["trick"] != 0 and _beats(public, card)
+            row[5] = public["trick"] != 0 and beats(public, card)
             row[6] = count(left & colour & above)
             row[7] = count(left & colour & ~above)
             _trick_with(public, card, row)
-            row[10] = np.int64(first & colour == 0) + np.int64(second & colour == 0) + np.int64(third & colour == 0)
+            for held in others:
+                row[10] += held & colour == 0
             for n in range(public["num_laid"]):
                 if left & colour & BIT[public["tasks"][n]] != 0 and public["owners"][n] >= 0:
                     row[11 if public["owners"][n] == 0 else 12] += 1
@@ -213,17 +212,10 @@ def _as_task(public, card, row):
 
 
 @kernel
-def _beats(public, card):
-    """Whether a card would be the best of this trick so far."""
-    return public["trick"] == 0 or (card > public["high"] and card // 9 in (public["led"], ROCKET))
-
-
-@kernel
 def _trick_with(public, card, row):
-    """Whether tasks in this trick, the card among them, would go to their owner or to somebody else, were it to end
-    so."""
+    """Were the trick to end with the card: whether a task of the winner lies in it, whether one of somebody else."""
     content = public["trick"] | BIT[card]
-    winner = 0 if _beats(public, card) else public["winner"]
+    winner = 0 if beats(public, card) else public["winner"]
     for n in range(public["num_laid"]):
         if content >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
             row[8 if public["owners"][n] == winner else 9] = 1
@@ -290,9 +282,9 @@ FEATURES = {
         _choices,
         (NUM_CARDS, 13),
         "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick"
-        " so far; how many cards I have not seen are higher in its colour, and lower; did the trick end with it, its"
-        " owner would win a task, and somebody else; how many others can hold no card of its colour; my open tasks"
-        " among the unseen cards of its colour, and those of others",
+        " so far; how many cards I have not seen are higher in its colour, and lower; if the trick ended with it, the"
+        " winner would take a task of its own, or one of somebody else; how many others can hold no card of its colour;"
+        " my open tasks among the unseen cards of its colour, and those of others",
         version=2,
         of_actions=True,
     ),

@@ -132,11 +132,8 @@ def _breaks_by_card(public, special):
 def _breaks_by_trick(public, special):
     """Rules on who wins which tricks."""
     winner, number, tricks = public["winner"], public["num_played"] // 4, public["tricks"]
-    named, rocket, at_an_end = (
-        winner == public["named"],
-        public["high"] >= FIRST_ROCKET,
-        number == 1 or number == NUM_TRICKS,
-    )
+    named, rocket = winner == public["named"], public["high"] >= FIRST_ROCKET
+    at_an_end = number == 1 or number == NUM_TRICKS
     if special & SICK != 0 and named:
         return True
     if special & BALANCED != 0:

@@ -30,8 +30,8 @@ from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK
 @kernel
 def legal_tokens(public, hand):
     """``(first, set, extra)``: legal tokens of the seat to act, which holds ``hand`` (a set): token ``first + n`` for
-    every ``n`` of the set, and ``extra``. The hand
-    matters only where a card is passed, shown, marked or played."""
+    every ``n`` of the set, and ``extra``. The hand matters only where a card is passed, shown, marked or played.
+    """
     phase = public["phase"]
     first, tokens, extra = np.int64(0), np.int64(0), np.int64(-1)
     if phase == PLAY:

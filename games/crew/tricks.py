@@ -62,15 +62,20 @@ def talk(public, token):
 
 
 @kernel
+def beats(public, card):
+    """Whether a card would be the best of this trick so far."""
+    return public["trick"] == 0 or (card > public["high"] and card // 9 in (public["led"], ROCKET))
+
+
+@kernel
 def play_card(public, card):
     """The seat to act plays ``card``; the highest rocket wins, else the highest card of the colour led."""
-    turn, colour = public["turn"], card // 9
-    first = public["trick"] == 0
-    if first:
-        public["led"] = colour
-    if first or (card > public["high"] and (colour == public["led"] or colour == ROCKET)):
+    turn = public["turn"]
+    if beats(public, card):
         public["high"] = card
         public["winner"] = turn
+    if public["trick"] == 0:
+        public["led"] = card // 9
     public["trick"] |= BIT[card]
     public["shown"][turn] |= BIT[card]
     public["num_played"] += 1

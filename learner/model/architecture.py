@@ -8,6 +8,8 @@ from games.game import Game
 from learner.config import ModelConfig
 
 _TOLD = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
+_SCORE_WIDTH = 64
+"""Of the layer that scores one action by its features: actions are many."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Architecture:
     num_features: int = 0
     """... and how many numbers that is."""
     choices: dict[str, int] = field(default_factory=dict)
-    """Of those about actions: the ``offset`` of the first among all numbers, the ``actions``, and ``numbers`` of each;
-    empty where there are none."""
+    """Of those about actions: the ``offset`` of the first among all numbers, the ``actions``, ``numbers`` of each, and
+    ``width`` of the layer that scores them; empty where there are none."""
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -79,9 +81,11 @@ def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
 
 def _choices(game: Game, names: list[str]) -> dict[str, int]:
     """``Architecture.choices`` of the feature sets of these names."""
-    sets = [game.features[name] for name in names]
-    for place, feature in enumerate(sets):
-        if feature.of_actions:
-            actions, numbers = feature.shape
-            return {"offset": sum(before.size for before in sets[:place]), "actions": actions, "numbers": numbers}
-    return {}
+    scored = [name for name in names if game.features[name].of_actions]
+    if not scored:
+        return {}
+    if len(scored) > 1:
+        raise ValueError(f"model.features: of {game.name}'s sets about actions take one: {', '.join(scored)}")
+    actions, numbers = game.features[scored[0]].shape
+    offset = sum(game.features[name].size for name in names[: names.index(scored[0])])
+    return {"offset": offset, "actions": actions, "numbers": numbers, "width": _SCORE_WIDTH}

@@ -16,8 +16,6 @@ from torch import nn
 from learner.model.architecture import Architecture
 from learner.model.told import NOTHING, Told
 
-WIDTH_OF_SCORES = 64
-"""Of the layer that scores one action by its features: actions are many."""
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
 
@@ -112,9 +110,10 @@ class PolicyValueNet(nn.Module):
         if arch.num_features:
             self.feature_embeddings = nn.Embedding(arch.num_features, arch.n_embd)
         if arch.choices:
-            self.choice_features = nn.Linear(arch.choices["numbers"], WIDTH_OF_SCORES, bias=False)
-            self.choice_hidden = nn.Linear(arch.n_embd, WIDTH_OF_SCORES, bias=False)
-            self.choice_head = nn.Linear(WIDTH_OF_SCORES, 1, bias=False)
+            numbers, width = arch.choices["numbers"], arch.choices["width"]
+            self.choice_features = nn.Linear(numbers, width, bias=False)
+            self.choice_hidden = nn.Linear(arch.n_embd, width, bias=False)
+            self.choice_head = nn.Linear(width, 1, bias=False)
 
     @property
     def blocks(self) -> list[Block]:
@@ -177,9 +176,9 @@ class PolicyValueNet(nn.Module):
             logits = logits + F.pad(self.scores(hidden_NE, told.choices, dtype), (0, others))
         return _possible(logits, told.tokens)
 
-    def scores(self, hidden_NE: torch.Tensor, choices_NCF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: what the features of each action add to its logit."""
-        features = F.linear(choices_NCF.to(dtype), self.choice_features.weight.to(dtype))
+        features = F.linear(choices_NCG.to(dtype), self.choice_features.weight.to(dtype))
         inner = F.gelu(features + F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype)).unsqueeze(-2))
         return F.linear(inner, self.choice_head.weight.to(dtype)).squeeze(-1)
 

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTr
 from transformers.utils.generic import ModelOutput
 
 from learner.model.checkpoint import MODEL_TYPE
-from learner.model.network import WIDTH_OF_SCORES, PolicyValueNet
+from learner.model.network import PolicyValueNet
 
 
 class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
@@ -67,9 +67,10 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         if config.num_features:
             self.feature_embeddings = nn.Embedding(config.num_features, config.n_embd)
         if config.choices:
-            self.choice_features = nn.Linear(config.choices["numbers"], WIDTH_OF_SCORES, bias=False)
-            self.choice_hidden = nn.Linear(config.n_embd, WIDTH_OF_SCORES, bias=False)
-            self.choice_head = nn.Linear(WIDTH_OF_SCORES, 1, bias=False)
+            numbers, width = config.choices["numbers"], config.choices["width"]
+            self.choice_features = nn.Linear(numbers, width, bias=False)
+            self.choice_hidden = nn.Linear(config.n_embd, width, bias=False)
+            self.choice_head = nn.Linear(width, 1, bias=False)
         self.post_init()
 
     def forward(

@@ -29,7 +29,7 @@ class Told(NamedTuple):
     outcomes: torch.Tensor | None = None
     """``bool[O, K]``: outcome labels that can still come, at least one each."""
     choices: torch.Tensor | None = None
-    """``uint8[A, C, N]``: N features of each of C actions."""
+    """``uint8[A, C, G]``: G features of each of C actions."""
 
     def to(self, device: torch.device) -> "Told":
         """The same on a device."""
@@ -64,7 +64,7 @@ class Rules:
         return np.concatenate(parts, axis=1)
 
     def choices(self, features: torch.Tensor, rows: np.ndarray) -> torch.Tensor | None:
-        """``uint8[A, C, N]``: those of ``features`` (``[..., F]``) that are about actions, of ``rows`` (``int64[A]``,
+        """``uint8[A, C, G]``: those of ``features`` (``[..., F]``) that are about actions, of ``rows`` (``int64[A]``,
         places in the flat order of what is before F); None where none are."""
         if not self._choices:
             return None

@@ -172,7 +172,8 @@ def make_batch(
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
         prefixes = real_prefixes(lengths, longest - 1)
         told = tell(rules, views, prefixes, judged)
-        weights = torch.from_numpy(action_weights(rules.game, views, prefixes, others_weight))
+        if others_weight != 1.0:
+            weights = torch.from_numpy(action_weights(rules.game, views, prefixes, others_weight))
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()

@@ -1,7 +1,7 @@
-"""The pictures of the docs: ``python -m search.play.screenshot docs/images/play.svg [GAME] [CHECKPOINT]``.
+"""The pictures of the docs: ``python -m search.play.screenshot docs/images/play.svg GAME [CHECKPOINT]``.
 
 A hand from a fixed seed against the game's scripted players, up to a decision; with a network, what it expects and a
-search of the decision. For Hearts, the default, it is the network that ships.
+search of the decision.
 """
 
 import argparse
@@ -61,9 +61,8 @@ def _worth_a_picture(app: PlayApp, ending: str) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
-    parser.add_argument("game", nargs="?", choices=MOMENTS, default="hearts")
-    parser.add_argument("checkpoint", nargs="?")
+    parser.add_argument("game", choices=MOMENTS)
+    parser.add_argument("checkpoint", nargs="?", default="")
     given = parser.parse_args()
-    shipped = "kibitz:hearts" if given.game == "hearts" else ""
-    drawn = screenshot(given.game, shipped if given.checkpoint is None else given.checkpoint)
+    drawn = screenshot(given.game, given.checkpoint)
     given.path.write_text(drawn, encoding="utf-8")
