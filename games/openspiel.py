@@ -74,7 +74,8 @@ class OpenSpielGame(Game):
             raise ValueError(f"outcomes={outcomes!r}: choose enumerate or buckets")
         if num_buckets < 2:
             raise ValueError(f"num_buckets={num_buckets}: at least 2 levels are needed")
-        self._spiel = spiel = load_game(load_string, parameters)
+        self.spiel = spiel = load_game(load_string, parameters)
+        """The ``pyspiel.Game``."""
         self.name = f"openspiel:{spiel.get_type().short_name}"
         self.options = {**plain_parameters(spiel), "outcomes": outcomes}
         if outcomes == "buckets":
@@ -85,7 +86,7 @@ class OpenSpielGame(Game):
         self.outcomes = outcome_table(spiel, levels[vectors])
         self._labels = {tuple(vector): label for label, vector in enumerate(vectors.tolist())}
         self._observer = Observer(spiel, levels, action_names(spiel), max_witness_steps)
-        self.vocabulary = self._observer.vocabulary
+        self.vocabulary, self.first_action = self._observer.vocabulary, self._observer.first_action
         longest = spiel.max_game_length()
         self.max_length = 1 + 2 * longest + spiel.max_chance_nodes_in_history() + self.num_players + 1
         self._views = Views(self._observer, self.num_players)
@@ -111,7 +112,7 @@ class OpenSpielGame(Game):
                 continue
             if token not in self._action_tokens(state.spiel):
                 raise self.refusal(states, row, token)
-            states[row] = self._settled(self._stepped(state, token - self._observer.first_action))
+            states[row] = self._settled(self._stepped(state, token - self.first_action))
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.full((len(states), self.num_players), -1, np.int32)
@@ -149,6 +150,10 @@ class OpenSpielGame(Game):
         """States after given OpenSpiel actions, those of chance included; further chance follows from seed 0. A state
         may be at a chance node then, which has no seat to move."""
         return _objects([self._replayed(history, 0) for history in actions])
+
+    def to_spiel(self, states: np.ndarray) -> list[Any]:
+        """A ``pyspiel.State`` of its own for every state."""
+        return [state.spiel.clone() for state in states]
 
     # ---- what one seat knows
 
@@ -232,7 +237,7 @@ class OpenSpielGame(Game):
     def _action_tokens(self, spiel_state: Any) -> list[int]:
         if spiel_state.is_terminal():
             return []
-        return [self._observer.first_action + action for action in spiel_state.legal_actions()]
+        return [self.first_action + action for action in spiel_state.legal_actions()]
 
     def _label(self, spiel_state: Any, seat: int) -> int:
         return self._labels[self._observer.level_indices(spiel_state.returns(), seat)]

@@ -72,7 +72,10 @@ ONLY_IN = {
     ),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
-    "pyspiel": ("games.openspiel*", "benchmarks.*"),
+    "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.players.openspiel", "benchmarks.*"),
+    "open_spiel": ("search.players.openspiel",),
+    "pettingzoo": ("games.pettingzoo_env",),
+    "gymnasium": ("games.pettingzoo_env",),
     "pyarrow": ("games.shards", "games.show", "cluster.files.storage", "benchmarks.*"),
     "learner": (
         "learner.*",
@@ -177,8 +180,9 @@ def test_every_module_imports_only_what_its_floor_allows(module: str) -> None:
 
 
 def test_games_need_nothing_but_numpy_and_numba() -> None:
-    spiel = {"games.openspiel": {"pyspiel"}, "games.openspiel_loading": {"pyspiel"}}
-    extra = {"games.shards": {"pyarrow", "cluster"}, "games.show": {"pyarrow"}, **spiel}
+    spiel = {"games.openspiel_counterpart": {"pyspiel"}, "games.openspiel_loading": {"pyspiel"}}
+    pettingzoo = {"games.pettingzoo_env": {"pettingzoo", "gymnasium"}}
+    extra = {"games.shards": {"pyarrow", "cluster"}, "games.show": {"pyarrow"}, **spiel, **pettingzoo}
     for module in modules():
         if module.startswith("games"):
             outside = {item.module.split(".")[0] for item in imports(ast.parse(source_of(module)), module)}

@@ -6,11 +6,12 @@ A package of your own offers a kind as an entry point of the group ``kibitz.play
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from games import plugins
 from games.game import Game
-from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SkatRulesConfig
+from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, OpenSpielConfig, SkatRulesConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
@@ -31,7 +32,7 @@ class PlayerKind:
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
-    """Names of the games it plays; None for all."""
+    """Names of the games it plays, ``*`` for any characters; None for all."""
     settings: type | None = None
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool = False
@@ -41,7 +42,7 @@ class PlayerKind:
 
     def plays(self, game: Game) -> bool:
         """Whether it plays this game."""
-        return self.games is None or game.name in self.games
+        return self.games is None or any(fnmatchcase(game.name, pattern) for pattern in self.games)
 
 
 def _hearts_rules(game: Game, model: None, settings: None) -> Player:
@@ -66,6 +67,12 @@ def _crew_rules(game: Game, model: None, settings: None) -> Player:
     from search.players.crew_rules.player import CrewRules
 
     return CrewRules()
+
+
+def _openspiel(game: Game, model: None, settings: OpenSpielConfig) -> Player:
+    from search.players.openspiel import OpenSpielBot
+
+    return OpenSpielBot(game, settings)
 
 
 BUILT_IN = (
@@ -122,6 +129,13 @@ BUILT_IN = (
         summary="Plays Skat as the program XSkat, which must be installed; its process knows the whole deal.",
         games=("skat",),
         factory=_xskat,
+    ),
+    PlayerKind(
+        name="openspiel",
+        summary="A bot of OpenSpiel's, `openspiel:is_mcts` or `openspiel:xinxin`, on deals sampled from what it sees.",
+        games=("hearts", "openspiel:*"),
+        settings=OpenSpielConfig,
+        factory=_openspiel,
     ),
 )
 """This repository's kinds; their settings are configured under ``search`` by the same names."""

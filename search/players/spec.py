@@ -2,7 +2,8 @@
 
 ``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
 can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
-none. Any player may ``explore``: ``hearts_rules:explore=0.05`` plays a random legal action one time in twenty.
+none. ``openspiel:BOT`` is short for ``openspiel:bot=BOT``. Any player may ``explore``: ``hearts_rules:explore=0.05``
+plays a random legal action one time in twenty.
 """
 
 from collections.abc import Sequence
@@ -59,7 +60,9 @@ def parse(name: str) -> PlayerSpec:
     """Take a name apart; ``ValueError`` where it makes no sense. Whether there is such a kind is not asked here."""
     player, at, checkpoint = name.partition("@")
     kind, *settings = player.split(":")
-    if settings and settings[0].isidentifier():
+    if kind == "openspiel" and settings and settings[0].isidentifier():
+        settings[0] = f"bot={settings[0]}"
+    elif settings and settings[0].isidentifier():
         kind = f"{kind}:{settings.pop(0)}"
     pairs = [setting.partition("=") for setting in settings]
     for setting, (key, equals, value) in zip(settings, pairs, strict=True):

@@ -19,7 +19,7 @@ from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.table import play_table
 
-NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts")
+NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts", "openspiel:simulations=3")
 
 
 class DecidedError(Exception):
