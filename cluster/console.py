@@ -56,6 +56,12 @@ COMMANDS = {
         "search.tournament.config:TournamentConfig",
         "players=[hearts_rules,random] deals=20 game=hearts",
     ),
+    "rating": Command(
+        "search.rating",
+        "ratings of players from a round robin; new players join the table",
+        "search.rating.config:RatingConfig",
+        "players=[hearts_rules,random] deals=20 out=DIR game=hearts",
+    ),
     "values": Command(
         "search.values",
         "how good a network's values are, against playouts of sampled deals",

@@ -1,6 +1,7 @@
 """The errors that end a command in a message of its own instead of a traceback of the driver's."""
 
 import errno
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -64,3 +65,14 @@ def raised(result: T | Exception) -> T:
     if isinstance(result, Exception):
         raise result
     return result
+
+
+def about(what: str, error: Exception) -> Exception:
+    """The error of one of several pieces of work, in a line that names which; the traceback of a bug is a note."""
+    if isinstance(error, UserError):
+        return UserError(f"{what}: {error}")
+    if isinstance(error, WorkFailedError):
+        return WorkFailedError(f"{what}: {error}")
+    failed = WorkFailedError(f"{what}: {' '.join(repr(error).split())}")
+    failed.add_note("".join(traceback.format_exception(error)).rstrip())
+    return failed

@@ -29,7 +29,10 @@ class Key:
 
 def keys(schema: type, prefix: str = "") -> Iterator[Key]:
     """Every key of a dataclass and of the dataclasses in it, in their order."""
-    types, docs = get_type_hints(schema), _field_docs(schema)
+    types = get_type_hints(schema)
+    docs: dict[str, str] = {}
+    for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
+        docs |= _field_docs(declared)
     for field in fields(schema):
         inner = types[field.name]
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")

@@ -1,8 +1,6 @@
 """Sweeps (``--multirun``): what the points are called, and a Hydra launcher that works on all of them together."""
 
-import hashlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -19,10 +17,9 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-T = TypeVar("T")
+from cluster.files import storage
 
-_MAX_NAME = 200
-"""Longest name of a point's output, in characters; file systems end at 255."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -98,11 +95,9 @@ def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictC
     if not output:
         return composed
     name = ",".join(f"{key}={value}" for key, value in sorted(swept().items()))
-    safe = re.sub(r"[^\w.,=+-]", "_", name)[:_MAX_NAME]
-    if safe != name:
-        safe += "-" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     with open_dict(composed):
-        OmegaConf.update(composed, output_key, f"{output.removesuffix(ending or '/')}/{safe or 'default'}{ending}")
+        path = f"{output.removesuffix(ending or '/')}/{storage.file_name(name) or 'default'}{ending}"
+        OmegaConf.update(composed, output_key, path)
     return composed
 
 

@@ -42,19 +42,24 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._began, self._depth, self._said = 0.0, 0, False
-        self._seconds = 0.0
+        self._ended_seconds = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has compiled so far."""
+        return self._ended_seconds + (time.monotonic() - self._began if self._depth else 0.0)
 
     @property
     def under_way(self) -> bool:
         """Whether it compiles now, and has done so for some time."""
-        return self._depth > 0 and self._so_far() >= _SAY_SECONDS
+        return self._depth > 0 and self.seconds >= _SAY_SECONDS
 
     def on_start(self, event: event.Event) -> None:
         """A kernel was not in the directory; one may need others."""
         self._depth += 1
         if self._depth == 1:
             self._began = time.monotonic()
-        if self._so_far() >= _SAY_SECONDS and not self._said:
+        if self.seconds >= _SAY_SECONDS and not self._said:
             self._said = True
             print(f"compiling kernels (once; kept in {cache_directory()})", file=sys.stderr, flush=True)
 
@@ -62,10 +67,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
         """A kernel has been compiled."""
         self._depth -= 1
         if self._depth == 0:
-            self._seconds += time.monotonic() - self._began
-
-    def _so_far(self) -> float:
-        return self._seconds + (time.monotonic() - self._began if self._depth else 0.0)
+            self._ended_seconds += time.monotonic() - self._began
 
 
 compiling = Compiling()

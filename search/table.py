@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from games.compiling import compiling
 from games.game import Game
 from games.rng import keyed_hash
 from search.players.player import Player, Turns
@@ -28,7 +29,7 @@ class TableResult:
     decisions: np.ndarray
     """``int64[len(players)]``: turns each player decided."""
     seconds: np.ndarray
-    """``float64[len(players)]``: wall time each player took for them."""
+    """``float64[len(players)]``: wall time each player took for them, without that of compiling kernels."""
     fill: float
     """Mean share of the table's places that were taken, over its steps."""
 
@@ -121,12 +122,17 @@ def _decide(
     actions = np.empty(len(acting), np.int64)
     for index in np.unique(acting):
         mine = np.flatnonzero(acting == index)
-        began = time.perf_counter()
+        began = _clock()
         actions[mine] = answers(players[index], turns, mine, states)
-        seconds[index] += time.perf_counter() - began
+        seconds[index] += _clock() - began
         decisions[index] += len(mine)
         on_progress(0, len(mine))
     return actions
+
+
+def _clock() -> float:
+    """Seconds; it stands still while kernels compile, which happens once on a machine and is no player's time."""
+    return time.monotonic() - compiling.seconds
 
 
 def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:

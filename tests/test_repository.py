@@ -22,6 +22,7 @@ COMMANDS = {
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "play": ("search.play.config", "PlayConfig", []),
+    "rating": ("search.rating.config", "RatingConfig", ["players=[random,hearts_rules]", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
     "values": ("search.values.config", "ValuesConfig", ["checkpoint=x"]),
     "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),

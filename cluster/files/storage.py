@@ -30,6 +30,9 @@ _UNFINISHED_SECONDS = 6 * 3600.0
 _UNUSED_SECONDS = 7 * 86400.0
 """A copy that nobody has asked for in so long goes when another one is made."""
 
+_MAX_NAME = 200
+"""Longest text that names a file as it is, in characters; file systems end at 255."""
+
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
 _QUERY = re.compile(r"^([^?]+://[^?]+?)/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
@@ -75,6 +78,13 @@ def parent(path: str | Path) -> str:
     name, options, values = _options_last(path).partition("?")
     scheme, _, names = name.partition("://")
     return f"{scheme}://{names.rpartition('/')[0] or '/'}{options}{values}"
+
+
+def file_name(text: str) -> str:
+    """A name for a file that says ``text``; where that is too long, or has characters that names should not have, a
+    digest at its end tells it from others."""
+    safe = re.sub(r"[^\w.,=+-]", "_", text)[:_MAX_NAME]
+    return safe if safe == text else f"{safe}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 def _options_last(path: str | Path) -> str:

@@ -3,28 +3,21 @@
 With ``--multirun`` all points of a sweep are played together, on one set of evaluators, and one table compares them.
 """
 
-import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 
 from rich.console import Console
 
 from cluster import cli
-from cluster.errors import UserError, WorkFailedError, blaming_input
+from cluster.errors import UserError, about
 from cluster.sweeps import Point
 from cluster.watching.progress import Progress
-from games.registry import make_game
-from learner.devices import check_devices, on_lent_device
-from search.players.engines import check_cache
-from search.players.registry import check_entrants, checkpoint_record
+from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
-from search.tournament.evaluator import EvaluatorSettings
-from search.tournament.matches import seatings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.report import render, signed
 from search.tournament.result import TournamentResult
-from search.tournament.stored import check_out, stored_result, write_result
+from search.tournament.stored import stored_result, write_result
 from search.tournament.sweep import report_sweep
 from search.tournament.workers import tournament_workers
 
@@ -57,7 +50,7 @@ class Tournaments:
         missing: dict[int, Tournament] = {}
         for index, point in enumerate(points):
             try:
-                tournament = _checked(point)
+                tournament = checked(point.config, point.overrides)
                 results.append(stored_result(point.config.out, tournament))
                 if results[index] is None:
                     missing[index] = tournament
@@ -80,41 +73,6 @@ class Tournaments:
         return self._evaluate
 
 
-def _checked(point: Point[TournamentConfig]) -> Tournament:
-    """The tournament of a point; ``UserError`` for whatever would fail later."""
-    config = point.config
-    with blaming_input():
-        game = make_game(config.game.name, config.game.options)
-        seatings(len(config.players), game.num_players, game.cooperative)
-        networks = check_entrants(config.players, game, config.search, config.checkpoint)
-    check_out(config.out)
-    engine = config.engine
-    if config.cluster.place != "process":
-        check_devices(config.cluster, evaluator=engine)
-        engine = on_lent_device(engine, config.cluster.evaluator_gpus)
-    elif engine.device == "cuda":  # asked for, so it must be there even if nobody has a network
-        from learner.model.network import device_of
-
-        with blaming_input():
-            device_of("cuda")
-    record = {
-        "checkpoints": checkpoint_record(config.players, config.checkpoint),
-        "search": asdict(config.search),
-        "engine": asdict(config.engine),
-        "table_size": config.table_size,
-        "overrides": point.overrides,
-    }
-    settings = EvaluatorSettings(config.game, config.search, engine, config.table_size)
-    tournament = Tournament(
-        settings, tuple(config.players), config.checkpoint, config.deals, config.seed, config.deals_per_task, record
-    )
-    with blaming_input():
-        histories = tournament.matches_at_once() * game.num_players
-        for arch in networks:
-            check_cache(arch, engine, histories, f"table_size={config.table_size}")
-    return tournament
-
-
 def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) -> TournamentResult | Exception:
     """The result of a point, in its file from now on, or what is wrong with it."""
     if isinstance(result, Exception):
@@ -122,25 +80,17 @@ def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) 
     if point.config.out:
         write_result(point.config.out, result)
     if point.overrides:
-        print(f"{_name(point)}{signed(result.advantage)}", flush=True)
+        print(f"{_name(point)}: {signed(result.advantage)}", flush=True)
     return result
 
 
 def _failed(point: Point[TournamentConfig], error: Exception) -> Exception:
-    """What is wrong with a point of a sweep, in a line that names it, with the traceback behind that of a bug."""
-    if not point.overrides:
-        return error
-    if isinstance(error, UserError):
-        return UserError(f"{_name(point)}{error}")
-    if isinstance(error, WorkFailedError):
-        return WorkFailedError(f"{_name(point)}{error}")
-    failed = WorkFailedError(f"{_name(point)}{' '.join(repr(error).split())}")
-    failed.add_note("".join(traceback.format_exception(error)).rstrip())
-    return failed
+    """What is wrong with a point, which it names in a sweep."""
+    return about(_name(point), error) if point.overrides else error
 
 
 def _name(point: Point[TournamentConfig]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in point.overrides.items()) + (": " if point.overrides else "")
+    return ", ".join(f"{key}={value}" for key, value in point.overrides.items())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """A tournament for people to read, laid out as Tables 2 and 3 of paper 001."""
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from search.tournament.result import TournamentResult
+
+_PLAIN_WIDTH = 120
+"""Columns of wide tables where output goes to a file."""
 
 
 def render(result: TournamentResult) -> RenderableType:
@@ -100,3 +103,8 @@ def times(result: TournamentResult) -> str:
     """How long each entrant takes for a turn."""
     times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
     return "time per turn: " + ", ".join(times)
+
+
+def wide_console() -> Console:
+    """Where tables with many columns are printed: as wide as the terminal, and 120 columns in a file."""
+    return Console(width=None if Console().is_terminal else _PLAIN_WIDTH)

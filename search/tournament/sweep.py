@@ -4,27 +4,24 @@ All points play the same deals unless the sweep varies them, so the differences 
 their intervals are far narrower than those of the points themselves.
 """
 
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cluster.errors import UserError
 from cluster.files import storage
-from search.tournament.report import interval, signed
+from search.tournament.pictures import draw_heat_map
+from search.tournament.report import interval, signed, wide_console
 from search.tournament.result import TournamentResult, lead
 from search.tournament.statistics import mean_interval
 from search.tournament.stored import read_result
 
 HEAT_MAP = "heat_map.png"
 _LONG = 10
-_PLAIN_WIDTH = 120
-"""Columns of the table where output goes to a file."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,7 @@ def report_sweep(directory: str, tried: Sequence[str] = ()) -> None:
     points = read_points(directory)
     if not points:
         return
-    console = Console()
-    Console(width=None if console.is_terminal else _PLAIN_WIDTH).print(render_sweep(points))
+    wide_console().print(render_sweep(points))
     if len(keys(points)) == 2:
         path = f"{directory.rstrip('/')}/{HEAT_MAP}"
         storage.write_bytes_atomic(path, heat_map(points))
@@ -105,31 +101,19 @@ def render_sweep(points: Sequence[SweptPoint]) -> Table:
 
 def heat_map(points: Sequence[SweptPoint]) -> bytes:
     """A PNG of the advantage over the two keys that were swept; points that are missing stay blank."""
-    from matplotlib.figure import Figure
-
     across, down = reversed(keys(points))
     columns, rows = (sorted({point.values.get(key, "") for point in points}, key=_order) for key in (across, down))
     ahead = np.full((len(rows), len(columns)), np.nan)
     for point in points:
         place = rows.index(point.values.get(down, "")), columns.index(point.values.get(across, ""))
         ahead[place] = point.result.advantage
-    figure = Figure(figsize=(2.4 + 0.9 * len(columns), 1.6 + 0.7 * len(rows)), layout="constrained")
-    axes = figure.add_subplot()
-    image = axes.imshow(ahead, cmap="viridis", aspect="auto")
-    middle = (np.nanmax(ahead) + np.nanmin(ahead)) / 2
-    for (row, column), value in np.ndenumerate(ahead):
-        if not np.isnan(value):
-            colour = "white" if value < middle else "black"
-            axes.text(column, row, signed(value), ha="center", va="center", color=colour)
-    axes.set_xticks(range(len(columns)), map(_written, columns))
-    axes.set_yticks(range(len(rows)), map(_written, rows))
-    axes.set_xlabel(_short([across, down])[0])
-    axes.set_ylabel(_short([across, down])[1])
-    axes.set_title(_title(points), fontsize="medium", wrap=True)
-    figure.colorbar(image, label="points a hand ahead")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
-    return buffer.getvalue()
+    return draw_heat_map(
+        ahead,
+        rows=[_written(value) for value in rows],
+        columns=[_written(value) for value in columns],
+        axes=_short([down, across]),
+        title=_title(points),
+    )
 
 
 def _title(points: Sequence[SweptPoint]) -> str:

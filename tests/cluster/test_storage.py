@@ -164,6 +164,13 @@ def test_an_earlier_process_with_the_same_number_is_not_in_the_way(
     assert storage.local_copy("mock://run/checkpoint") == copy
 
 
+def test_texts_give_names_of_files_that_tell_them_apart() -> None:
+    assert storage.file_name("seed=1,deals=2") == "seed=1,deals=2"
+    texts = ["imitation@/nets/a", "imitation@/nets_a", "imitation@/nets:a", "x" * 300, "x" * 301]
+    names = [storage.file_name(text) for text in texts]
+    assert len(set(names)) == len(texts) and all("/" not in name and len(name) < 255 for name in names)
+
+
 def test_an_unknown_scheme_is_the_users_to_mend() -> None:
     with pytest.raises(UserError, match="nope://x"):
         storage.exists("nope://x")

@@ -1,9 +1,11 @@
 """Tables: legality, seeds, independence of the games, bad input."""
 
+import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numba.core.event import trigger_event
 
 from games.game import Next
 from games.rng import derive_many, keyed_hash
@@ -106,6 +108,17 @@ def test_every_decision_is_counted_and_every_trick_is_somebodys() -> None:
     assert (result.seconds > 0).all()
     assert (result.points.sum(axis=1) == 2).all()
     assert result.points.dtype == np.float32 and result.labels.dtype == np.int32
+
+
+def test_compiling_kernels_is_no_players_time() -> None:
+    class Compiling(RandomPlayer):
+        def act(self, turns: Turns) -> np.ndarray:
+            with trigger_event("numba:compile"):
+                time.sleep(0.05)
+            return super().act(turns)
+
+    result = play_table(ToyGame(), [Compiling(), RandomPlayer()], both(4), derive_many(3, 4), table_size=1, secret=1)
+    assert 0 < result.seconds[0] < 0.05 * result.decisions[0] / 2
 
 
 def test_a_player_is_shown_its_own_seats_history_and_a_seed_that_follows_from_the_deal() -> None:

@@ -1,0 +1,29 @@
+"""The configuration of ``python -m search.rating``."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from omegaconf import MISSING
+
+from cluster.validation import require
+from search.tournament.config import TournamentConfig
+
+
+@dataclass
+class RatingConfig(TournamentConfig):
+    """A round robin: what a tournament has, for every pair of players."""
+
+    players: list[str] = MISSING
+    """Whom to rate, two or more, e.g. ``[random,hearts_rules,argmax_val@DIR]``. Those who have met in ``out`` do not
+    play again."""
+    anchor: str = ""
+    """The one of ``players`` whose rating is 0; empty for a mean of 0."""
+    out: str = MISSING
+    """Directory of the results: a JSON file for each pair, and the table over all of them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        twice = [player for player, times in Counter(self.players).items() if times > 1]
+        require(not twice, "", self, "players", f"players of different names ({', '.join(twice)} is there twice)")
+        require(len(self.players) > 1, "", self, "players", "two players or more")
+        require(self.anchor in ("", *self.players), "", self, "anchor", f"one of {', '.join(self.players)}")

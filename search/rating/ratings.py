@@ -1,0 +1,169 @@
+"""What a round robin found out: ratings, points ahead of the field, and every pair.
+
+A comparison is a deal that two players have played in all seatings. Whose mean points over them are better has won it;
+equal means are a draw. Letters: ``D`` deals, ``N`` players, ``R`` replicates of the bootstrap.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from games.rng import derive
+from search.rating.bradley_terry import ELO, bootstrap, strengths
+from search.tournament.result import TournamentResult
+from search.tournament.statistics import mean_interval
+
+FORMAT = 1
+"""Raised whenever the JSON changes its meaning."""
+
+_REPLICATES = 1000
+"""Of the bootstrap: standard errors are then known to 2 or 3 % of themselves."""
+_DECIMALS = 6
+"""Strengths that differ by less are equal but for rounding."""
+
+
+@dataclass(frozen=True)
+class RatedPlayer:
+    """One player of the table."""
+
+    player: str
+    rating: float
+    """On Elo's scale."""
+    standard_error: float
+    """Of ``rating``; 0 for the anchor."""
+    score: float
+    """Share of comparisons won, a draw as half of one."""
+    ahead: float
+    """Points a hand and seat ahead of the opponents, each of whom weighs alike."""
+    low: float | None
+    high: float | None
+    """95 % t interval of ``ahead`` over deals; None where they are too few for one."""
+    seconds_per_turn: float
+    """Mean wall time of a turn over all pairs, in batches as large as the tables allowed."""
+    sees_hidden: bool
+    """Whether it looks at cards that a real player cannot see."""
+
+
+@dataclass(frozen=True)
+class RatedPair:
+    """Two players, from the first one's side."""
+
+    a: str
+    b: str
+    wins: int
+    draws: int
+    losses: int
+    ahead: float
+    """Points a hand and seat, over all seatings."""
+    low: float | None
+    high: float | None
+    """95 % t interval of ``ahead`` over deals."""
+    superiority: float
+    """Likelihood that a is stronger than b, by the ratings: by all comparisons, not theirs alone."""
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """The table; ``record`` is what goes to JSON."""
+
+    game: str
+    game_options: dict[str, bool | int | str]
+    deals: int
+    seed: int
+    anchor: str
+    """The player whose rating is 0; empty where the mean of all is."""
+    players: tuple[RatedPlayer, ...]
+    """Best first."""
+    pairs: tuple[RatedPair, ...]
+    """Every pair once, the better one first."""
+
+    def record(self) -> dict[str, Any]:
+        """The table as plain JSON types."""
+        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
+        return record
+
+    def between(self, attribute: str) -> np.ndarray:
+        """``float64[N, N]``: ``ahead`` or ``superiority`` of each player over each other one, as seen from the row; not
+        a number on the diagonal."""
+        place = {rated.player: row for row, rated in enumerate(self.players)}
+        values = np.full((len(place), len(place)), np.nan)
+        for pair in self.pairs:
+            value, a, b = getattr(pair, attribute), place[pair.a], place[pair.b]
+            values[a, b], values[b, a] = value, {"ahead": -value, "superiority": 1 - value}[attribute]
+        return values
+
+
+def rate(results: Sequence[TournamentResult], anchor: str = "") -> Ratings:
+    """The table of a round robin.
+
+    Args:
+        results: of every pair of players, on the same deals.
+        anchor: the player whose rating is 0; empty for a mean of 0.
+    """
+    names = sorted({player for result in results for player in result.players})
+    ahead = _ahead(results, names)
+    scores, seed = (1 + np.sign(ahead)) / 2, derive(results[0].seed, "bootstrap")
+    found = np.vstack([strengths(scores), bootstrap(scores, _REPLICATES, seed)])
+    if anchor:
+        found -= found[:, [names.index(anchor)]]
+    found = np.round(found, _DECIMALS) + 0.0  # a plain 0, never -0
+    order = np.argsort(-found[0], kind="stable")
+    return Ratings(
+        game=results[0].game,
+        game_options=results[0].game_options,
+        deals=results[0].deals,
+        seed=results[0].seed,
+        anchor=anchor,
+        players=tuple(_player(names[i], results, np.delete(ahead[:, i], i, axis=1), found[:, i]) for i in order),
+        pairs=tuple(
+            _pair(names[i], names[j], ahead[:, i, j], found[1:, i] - found[1:, j]) for i, j in combinations(order, 2)
+        ),
+    )
+
+
+def _ahead(results: Sequence[TournamentResult], names: Sequence[str]) -> np.ndarray:
+    """``float64[D, N, N]``: points a hand that each player is ahead of each other one on each deal; 0 on the diagonal.
+    Rounded, so that what is equal on paper is a draw."""
+    ahead = np.zeros((results[0].deals, len(names), len(names)))
+    for result in results:
+        a, b = (names.index(player) for player in result.players)
+        ahead[:, a, b] = np.round(result.advantage_by_deal, 9) + 0.0
+        ahead[:, b, a] = -ahead[:, a, b]
+    return ahead
+
+
+def _player(name: str, results: Sequence[TournamentResult], ahead: np.ndarray, found: np.ndarray) -> RatedPlayer:
+    """One row of the table, from the points that the player is ahead of the others (``float[D, N - 1]``) and its
+    strength with the replicates behind it (``float[1 + R]``)."""
+    own = [result for result in results if name in result.players]
+    turns = [result.decisions[name] for result in own]
+    mean, low, high = _with_interval(ahead.mean(axis=1))
+    return RatedPlayer(
+        player=name,
+        rating=float(ELO * found[0]),
+        standard_error=float(ELO * found[1:].std()),
+        score=float((1 + np.sign(ahead)).mean() / 2),
+        ahead=mean,
+        low=low,
+        high=high,
+        seconds_per_turn=float(np.average([result.seconds_per_turn[name] for result in own], weights=turns)),
+        sees_hidden=any(name in result.sees_hidden for result in own),
+    )
+
+
+def _pair(a: str, b: str, ahead: np.ndarray, stronger: np.ndarray) -> RatedPair:
+    """Two players, from the points that a is ahead (``float[D]``) and the strength that it has over b in each replicate
+    (``float[R]``); equal strengths count half."""
+    wins, draws, losses = (int((np.sign(ahead) == sign).sum()) for sign in (1, 0, -1))
+    return RatedPair(a, b, wins, draws, losses, *_with_interval(ahead), float((1 + np.sign(stronger)).mean() / 2))
+
+
+def _with_interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
+    """The mean over deals (``float[D]``) and its 95 % interval."""
+    ends = mean_interval(np.round(values, 9)[:, None])
+    low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
+    return float(values.mean()), low, high

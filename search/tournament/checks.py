@@ -1,0 +1,54 @@
+"""A tournament from its configuration, checked before any work."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+
+from cluster.errors import blaming_input
+from games.registry import make_game
+from learner.devices import check_devices, on_lent_device
+from search.players.engines import check_cache
+from search.players.registry import check_entrants, checkpoint_record
+from search.tournament.config import TournamentConfig
+from search.tournament.evaluator import EvaluatorSettings
+from search.tournament.matches import seatings
+from search.tournament.parts import Tournament
+from search.tournament.stored import check_out
+
+
+def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProxyType({})) -> Tournament:
+    """The tournament of a configuration; ``UserError`` for whatever would fail later.
+
+    Args:
+        overrides: what a sweep varies, key -> value as written; for the record.
+    """
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        seatings(len(config.players), game.num_players, game.cooperative)
+        networks = check_entrants(config.players, game, config.search, config.checkpoint)
+    check_out(config.out)
+    engine = config.engine
+    if config.cluster.place != "process":
+        check_devices(config.cluster, evaluator=engine)
+        engine = on_lent_device(engine, config.cluster.evaluator_gpus)
+    elif engine.device == "cuda":  # asked for, so it must be there even if nobody has a network
+        from learner.model.network import device_of
+
+        with blaming_input():
+            device_of("cuda")
+    record = {
+        "checkpoints": checkpoint_record(config.players, config.checkpoint),
+        "search": asdict(config.search),
+        "engine": asdict(config.engine),
+        "table_size": config.table_size,
+        "overrides": dict(overrides),
+    }
+    settings = EvaluatorSettings(config.game, config.search, engine, config.table_size)
+    tournament = Tournament(
+        settings, tuple(config.players), config.checkpoint, config.deals, config.seed, config.deals_per_task, record
+    )
+    with blaming_input():
+        histories = tournament.matches_at_once() * game.num_players
+        for arch in networks:
+            check_cache(arch, engine, histories, f"table_size={config.table_size}")
+    return tournament
