@@ -27,6 +27,8 @@ class Kernels:
     """``(S, bool[B, V])``, given all False."""
     act: Loop
     """``(S, actions)``: the first row whose action is illegal, or -1; rows that are over stay."""
+    after: Loop
+    """``(S, S written, actions[B, N], lengths)``: legal actions of each row, one after the other."""
     histories: Loop
     """``(S, seats, tokens[B, L], lengths)``"""
     play_out: Loop
@@ -96,6 +98,11 @@ class CompiledGame(Game):
         row = self.kernels.act(states, np.asarray(actions, np.int64))
         if row >= 0:
             raise self.refusal(states, row, int(actions[row]))
+
+    def after(self, states: np.ndarray, actions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        reached = np.empty_like(states)
+        self.kernels.after(states, reached, actions, lengths)
+        return reached
 
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tokens = np.empty((len(states), self.max_length), self.vocabulary.dtype)

@@ -226,6 +226,21 @@ def check_determinism(game: Game, num_deals: int, seed: int) -> None:
         assert same, f"deal {row} depends on its neighbours or on more than its seed"
 
 
+def check_after(game: Game, num_deals: int, seed: int) -> None:
+    """``after`` gives what ``play`` gives action by action, for any number of actions, and changes nothing."""
+    seeds = derive_many(seed, num_deals)
+    dealt, wanted = game.deal(seeds), game.deal(seeds)
+    actions, lengths = [], np.zeros(num_deals, np.int32)
+    for step, states in enumerate(_random_play(game, num_deals, seed)):
+        going_on = (lengths == step) & (step < np.arange(num_deals)) & (game.to_move(states) >= 0)
+        wanted[lengths == step] = states[lengths == step]
+        lengths[going_on] += 1
+        actions.append(_random_actions(game.legal(states), mix(seeds, step)))
+    before = _seen(game, dealt)
+    assert _seen(game, game.after(dealt, np.stack(actions, axis=1), lengths)) == _seen(game, wanted), "after, not play"
+    assert _seen(game, dealt) == before, "after changes the states it starts from"
+
+
 def check_possible(game: Game, num_deals: int, seed: int) -> None:
     """``view_possible`` marks exactly the tokens after which the history is consistent, so every token that does come.
     One place of one deal is looked at every step."""
@@ -335,6 +350,7 @@ LAWS = (
     check_histories,
     check_terminal,
     check_determinism,
+    check_after,
     check_possible,
     check_garbage,
 )

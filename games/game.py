@@ -88,6 +88,17 @@ class Game(ABC):
         token for an illegal action; rows before it have been played then.
         """
 
+    def after(self, states: np.ndarray, actions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """New states: what every row becomes by its first ``lengths`` (``int[B]``) of ``actions`` (token ids
+        ``[B, N]``), which must be legal; compiled games do not check it."""
+        reached = states.copy()
+        for place in range(int(lengths.max(initial=0))):
+            rows = np.flatnonzero(lengths > place)
+            played = reached[rows]
+            self.play(played, actions[rows, place])
+            reached[rows] = played
+        return reached
+
     def refusal(self, states: np.ndarray, row: int, token: int) -> ValueError:
         """The error with which ``play`` refuses an illegal token."""
         state, names = states[row : row + 1], self.vocabulary.names

@@ -82,6 +82,33 @@ class GoMctsConfig:
 
 
 @dataclass
+class PimcConfig:
+    """PIMC (paper 001, Algorithm 2; the defaults are section 6.1's of the player it is compared with in Hearts)."""
+
+    worlds: int = 50
+    """Sampled deals that agree with what the seat has seen, n of Algorithm 2."""
+    evaluator: str = "uct"
+    """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
+    cards."""
+    runs: int = 2000
+    """Runs of UCT in every world."""
+    exploration: float = 0.4
+    """C of UCT, where the utility goes from 0 for the worst outcome to 1 for the best."""
+    seconds: float = 0.0
+    """Wall time for each decision, after which its worlds begin no further runs; 0 for no limit. Results then depend on
+    the machine."""
+    cheat: bool = False
+    """Whether all worlds are the true deal: no player, but the ceiling for one."""
+    utility: str = ""
+    """Name of the outcome utility v(o) that every seat maximises; empty for the game's default."""
+
+    def __post_init__(self) -> None:
+        at_least("pimc", self, 1, "worlds", "runs")
+        at_least("pimc", self, 0, "exploration", "seconds")
+        one_of("pimc", self, ("uct",), "evaluator")
+
+
+@dataclass
 class SkatRulesConfig:
     """The rule-based Skat player; other values make other bidders."""
 
@@ -120,5 +147,6 @@ class SearchConfig:
     argmax_val: ArgmaxValConfig = field(default_factory=ArgmaxValConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)
+    pimc: PimcConfig = field(default_factory=PimcConfig)
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)

@@ -273,6 +273,16 @@ def act_batch(states, actions):
 
 
 @kernel
+def after_batch(states, reached, actions, lengths):
+    """Write to ``reached`` what the first ``lengths[i]`` of ``actions[i]`` make of every row; legality is not
+    checked."""
+    for i in range(len(states)):
+        reached[i] = states[i]
+        for place in range(lengths[i]):
+            act(reached[i], np.int64(actions[i, place]))
+
+
+@kernel
 def histories_batch(states, seats, tokens, lengths):
     """Copy one seat's history of every row into ``tokens[B, L]`` and ``lengths[B]``."""
     for i in range(len(states)):

@@ -51,6 +51,7 @@ class HeartsGame(CompiledGame):
         to_move=state.to_move_batch,
         legal=state.legal_batch,
         act=state.act_batch,
+        after=state.after_batch,
         histories=state.histories_batch,
         play_out=state.play_out_batch,
         replay=view.replay_batch,

@@ -37,6 +37,7 @@ class SkatGame(CompiledGame):
         to_move=state.to_move_batch,
         legal=state.legal_batch,
         act=state.act_batch,
+        after=state.after_batch,
         histories=state.histories_batch,
         play_out=state.play_out_batch,
         replay=view.replay_batch,

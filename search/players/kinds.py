@@ -11,10 +11,18 @@ from typing import Any
 
 from games import plugins
 from games.game import Game
-from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, OpenSpielConfig, SkatRulesConfig
+from search.config import (
+    ArgmaxValConfig,
+    GoMctsConfig,
+    ImitationConfig,
+    OpenSpielConfig,
+    PimcConfig,
+    SkatRulesConfig,
+)
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
+from search.players.pimc import Pimc
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
 
@@ -123,6 +131,12 @@ BUILT_IN = (
         settings=GoMctsConfig,
         needs_model=True,
         factory=lambda game, model, settings: GoMcts(model, settings),
+    ),
+    PlayerKind(
+        name="pimc",
+        summary="PIMC: sampled deals, each searched as if everybody saw all cards (paper 001, Algorithm 2).",
+        settings=PimcConfig,
+        factory=lambda game, model, settings: Pimc(game, settings),
     ),
     PlayerKind(
         name="xskat",

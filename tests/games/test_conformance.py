@@ -82,6 +82,13 @@ class AcceptsAnything(HeartsGame):
         super().play(states, actions)
 
 
+class StopsShort(HeartsGame):
+    """Hearts that leaves out the last of several actions."""
+
+    def after(self, states: np.ndarray, actions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return super().after(states, actions, np.maximum(lengths - 1, 0))
+
+
 @pytest.mark.parametrize(
     ("game", "law"),
     [
@@ -89,6 +96,7 @@ class AcceptsAnything(HeartsGame):
         (ForgetsVoids(), conformance.check_replay),
         (DependsOnItsNeighbours(), conformance.check_determinism),
         (AcceptsAnything(), conformance.check_legality),
+        (StopsShort(), conformance.check_after),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HeartsGame) else "",
 )

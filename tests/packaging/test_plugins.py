@@ -97,7 +97,7 @@ json.dump(answers, sys.stdout)
 """Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
-    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, highest"),
+    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, highest"),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
     ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
@@ -144,7 +144,9 @@ def test_its_game_is_held_to_the_laws_by_a_test_of_its_own(environment: dict[str
 def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(environment: dict[str, str]) -> None:
     said = checked(environment, "-m", "cluster.console", "docs")
     assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
-    offered = "random, hearts_rules, skat_rules, crew_rules, argmax_val, imitation, go_mcts, xskat, openspiel, highest"
+    offered = (
+        "random, hearts_rules, skat_rules, crew_rules, argmax_val, imitation, go_mcts, pimc, xskat, openspiel, highest"
+    )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said

@@ -1,0 +1,52 @@
+"""UCT in known worlds: what each action is worth if everybody sees all cards.
+
+All worlds advance together, a run of each at a time. A run goes down its tree, plays the actions on the way in its
+world, plays the rest at random and counts the result for every seat. Letters: ``B`` worlds, ``K`` outcome labels.
+"""
+
+import time
+
+import numpy as np
+
+from games.game import Game
+from search.uct.tree import Forest
+
+
+def uct(
+    game: Game,
+    states: np.ndarray,
+    seeds: np.ndarray,
+    utility: np.ndarray,
+    runs: int,
+    exploration: float,
+    seconds: float = 0.0,
+) -> Forest:
+    """A tree for every world, grown by runs with max^n backups and random playouts.
+
+    Args:
+        states: ``[B]``, none of them over; they stay as they are.
+        seeds: ``uint64[B]``, from which everything random in a world's runs follows.
+        utility: ``float64[K]``, the value of every outcome label, see ``unit_utility``.
+        runs: of every world.
+        exploration: C, in the units of ``utility``.
+        seconds: no further runs begin after so much wall time; 0 for no limit. Every world gets equally many.
+    """
+    forest, began = Forest(seeds, game.vocabulary.size), time.monotonic()
+    depth = min(runs, game.num_players * game.max_length)
+    forest.expand(np.zeros(len(states), np.int32), game.to_move(states), game.legal(states))
+    for _ in range(runs):
+        leaves, actions, lengths, draws = forest.descend(exploration, depth)
+        reached = game.after(states, actions, lengths)
+        forest.expand(leaves, game.to_move(reached), game.legal(reached))
+        game.playout(reached, draws)
+        forest.backup(leaves, utility[game.outcome(reached)])
+        if seconds and time.monotonic() - began > seconds:
+            break
+    return forest
+
+
+def unit_utility(game: Game, name: str = "") -> np.ndarray:
+    """``float64[K]``: a utility of the game, the default one for an empty name, scaled to 0 for the worst outcome label
+    and 1 for the best, so that C is the same share of it in every game."""
+    utility = game.outcomes.utility(name).astype(np.float64)
+    return (utility - utility.min()) / max(np.ptp(utility), np.finfo(np.float64).tiny)

@@ -1,0 +1,160 @@
+"""UCT trees over known worlds, many at a time, in flat arrays (Kocsis and Szepesvári 2006; for several players
+Sturtevant, "An analysis of UCT in multi-player games", 2008).
+
+A node is what an action leads to. In a known world everything follows from the actions, so a node needs no state. A run
+adds at most one node to each tree. Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` tokens, ``P`` seats.
+"""
+
+import numpy as np
+
+from games.compiling import kernel
+from games.rng import below, next_state, output
+
+NODE = np.dtype(
+    [
+        ("total", np.float64),  # sum of the values backed up, those of the seat that acts at the parent
+        ("visits", np.int32),  # runs that went through it
+        ("parent", np.int32),  # -1 for the root, which is node 0
+        ("child", np.int32),  # the one tried last, -1 for none
+        ("sibling", np.int32),  # the one tried before it, -1 for none
+        ("untried", np.int32),  # number of legal actions that no run has tried
+        ("token", np.int16),  # the action that leads to it
+        ("mover", np.int16),  # seat to act
+    ]
+)
+
+
+class Forest:
+    """Trees that start as bare roots."""
+
+    def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
+        """``seeds``: ``uint64[B]``, from which all random numbers of a tree follow."""
+        self.nodes = np.zeros((len(seeds), 1), NODE)
+        self.nodes["parent"] = self.nodes["child"] = -1
+        self.sizes = np.ones(len(seeds), np.int32)
+        self.untried = np.zeros((len(seeds), 1, vocabulary_size), np.bool_)
+        self._counters = np.array(seeds, np.uint64)
+
+    def descend(self, exploration: float, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """A way down every tree, to a node that is new or at which the deal is over.
+
+        Returns these leaves ``int32[B]``, the actions that lead there ``int32[B, depth]``, how many there are
+        ``int32[B]``, and a random number for each tree ``uint64[B]``. No tree may be deeper than ``depth``.
+        """
+        trees = len(self.sizes)
+        self._make_room()
+        leaves, lengths = np.empty(trees, np.int32), np.empty(trees, np.int32)
+        actions, draws = np.empty((trees, depth), np.int32), np.empty(trees, np.uint64)
+        with np.errstate(over="ignore"):
+            _descend(self.nodes, self.sizes, self.untried, exploration, self._counters, leaves, actions, lengths, draws)
+        return leaves, actions, lengths, draws
+
+    def expand(self, leaves: np.ndarray, movers: np.ndarray, legal: np.ndarray) -> None:
+        """Tell new leaves (``int32[B]``) the seat to act (``int8[B]``) and its legal actions (``bool[B, V]``)."""
+        _expand(self.nodes, self.untried, leaves, movers, legal)
+
+    def backup(self, leaves: np.ndarray, values: np.ndarray) -> None:
+        """Add the values ``float64[B, P]`` of a run to every node on the way to its leaf."""
+        _backup(self.nodes, leaves, values)
+
+    def root_values(self) -> np.ndarray:
+        """``float64[B, V]``: mean value of each action of the roots, -inf where it is illegal. An action that no run
+        has tried is worth what all runs are worth on average."""
+        values = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
+        _root_values(self.nodes, self.untried, values)
+        return values
+
+    def _make_room(self) -> None:
+        """Make room for one more node in every tree, in arrays twice as long where they are too short."""
+        capacity = self.nodes.shape[1]
+        if self.sizes.max() == capacity:
+            more = max(capacity, 256)
+            nodes, untried = (
+                np.zeros((len(array), more, *array.shape[2:]), array.dtype) for array in (self.nodes, self.untried)
+            )
+            self.nodes = np.concatenate([self.nodes, nodes], axis=1)
+            self.untried = np.concatenate([self.untried, untried], axis=1)
+
+
+@kernel
+def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, lengths, draws):
+    for i in range(len(leaves)):
+        tree, counter, node, depth = nodes[i], counters[i], np.int64(0), 0
+        while tree[node]["untried"] == 0 and tree[node]["child"] >= 0:
+            node = _best_child(tree, node, exploration)
+            actions[i, depth] = tree[node]["token"]
+            depth += 1
+        if tree[node]["untried"] > 0:
+            counter = next_state(counter)
+            token = _take_untried(tree[node], untried[i, node], output(counter))
+            new = tree[sizes[i]]
+            new["parent"], new["sibling"], new["child"], new["token"] = node, tree[node]["child"], -1, token
+            tree[node]["child"] = node = sizes[i]
+            sizes[i] += 1
+            actions[i, depth] = token
+            depth += 1
+        counter = next_state(counter)
+        leaves[i], lengths[i], draws[i], counters[i] = node, depth, output(counter), counter
+
+
+@kernel
+def _best_child(tree, parent, exploration):
+    """The child of the highest mean + C sqrt(ln N / n), of equals the one tried last."""
+    log_visits = np.log(tree[parent]["visits"])
+    best, chosen, child = -np.inf, np.int64(-1), np.int64(tree[parent]["child"])
+    while child >= 0:
+        node = tree[child]
+        score = node["total"] / node["visits"] + exploration * np.sqrt(log_visits / node["visits"])
+        if score > best:
+            best, chosen = score, child
+        child = np.int64(node["sibling"])
+    return chosen
+
+
+@kernel
+def _take_untried(node, untried, bits):
+    """One of the untried actions of a node, each equally likely; it is not untried any more."""
+    left, token = below(bits, node["untried"]), 0
+    while left > 0 or not untried[token]:
+        left -= int(untried[token])
+        token += 1
+    node["untried"] -= 1
+    untried[token] = False
+    return token
+
+
+@kernel
+def _expand(nodes, untried, leaves, movers, legal):
+    for i in range(len(leaves)):
+        node = nodes[i, leaves[i]]
+        if node["visits"] == 0:
+            node["mover"] = movers[i]
+            node["untried"] = legal[i].sum()
+            untried[i, leaves[i]] = legal[i]
+
+
+@kernel
+def _backup(nodes, leaves, values):
+    """Max^n: a node keeps the values of the seat that chooses it."""
+    for i in range(len(leaves)):
+        tree, at = nodes[i], leaves[i]
+        while at >= 0:
+            node = tree[at]
+            at = node["parent"]
+            node["visits"] += 1
+            if at >= 0:
+                node["total"] += values[i, tree[at]["mover"]]
+
+
+@kernel
+def _root_values(nodes, untried, values):
+    for i in range(len(values)):
+        root, total, child = nodes[i, 0], 0.0, nodes[i, 0]["child"]
+        while child >= 0:
+            node = nodes[i, child]
+            values[i, node["token"]] = node["total"] / node["visits"]
+            total += node["total"]
+            child = node["sibling"]
+        for token in range(values.shape[1]):
+            if untried[i, 0, token]:
+                values[i, token] = total / root["visits"]

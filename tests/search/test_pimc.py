@@ -1,0 +1,150 @@
+"""PIMC: Algorithm 2 by hand, the worlds it judges, and whole deals."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from games.crew.game import CrewGame
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.registry import make_game
+from games.rng import derive_many
+from games.skat.game import SkatGame
+from search.config import PimcConfig, SearchConfig
+from search.players import pimc
+from search.players.pimc import Pimc
+from search.players.player import Turns
+from search.players.random_player import RandomPlayer
+from search.players.registry import make_players
+from search.table import play_table, turns_at
+from search.tournament.tournament import run_tournament
+from tests.search.toy import ToyGame
+
+GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
+SMALL = PimcConfig(worlds=3, runs=20)
+
+
+def player_of(game: Game, config: PimcConfig = SMALL) -> Pimc:
+    player = Pimc(game, config)
+    player.start(game, 8)
+    return player
+
+
+def turns_of(game: Game, count: int, plies: int) -> Turns:
+    """Decisions with a choice, of so many deals each after ``plies`` random actions; true states among them."""
+    states = game.deal(derive_many(3, count))
+    random = RandomPlayer()
+    for ply in range(plies):
+        seats = game.to_move(states).astype(np.int64)
+        game.play(states, random.act(turns_at(game, states, np.arange(count), seats, derive_many(4, count), ply)))
+    seats = game.to_move(states).astype(np.int64)
+    turns = turns_at(game, states, np.arange(count), seats, derive_many(4, count), 1)
+    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+
+
+def told(game: Game, config: PimcConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, answer: Callable) -> np.ndarray:
+    """What the player does where ``answer(worlds)`` is what the evaluator says."""
+    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda game, worlds, *rest: answer(worlds)})
+    return player_of(game, config).act(turns)
+
+
+def test_the_values_of_an_action_are_summed_over_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Algorithm 2 by hand: the first action is the best in two worlds of three, the second has the highest sum.
+    turns = turns_of(HeartsGame(), 2, 30)
+    first, second = np.nonzero(turns.legal[0])[0][:2]
+
+    def answer(worlds: np.ndarray) -> np.ndarray:
+        values = np.full((3, turns.legal.shape[1]), -np.inf)
+        values[:, turns.legal[0]] = 0.1
+        values[:, first], values[:, second] = [0.5, 0.5, 0.0], [0.4, 0.4, 0.9]
+        return values
+
+    assert told(HeartsGame(), SMALL, turns.take(np.array([0])), monkeypatch, answer).tolist() == [second]
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_worlds_agree_with_what_the_seat_has_seen(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, seen = turns_of(game, 6, 2), []
+
+    def answer(worlds: np.ndarray) -> np.ndarray:
+        seen.append(worlds)
+        return np.where(np.repeat(turns.legal, 3, axis=0), 0.0, -np.inf)
+
+    told(game, SMALL, turns, monkeypatch, answer)
+    tokens, lengths = game.histories(seen[0], game.to_move(seen[0]))
+    np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 3, axis=0))
+    np.testing.assert_array_equal(lengths, np.repeat(turns.lengths, 3))
+
+
+def test_a_cheating_twin_judges_the_true_deal_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, config = HeartsGame(), replace(SMALL, cheat=True)
+    turns, seen = turns_of(game, 4, 30), []
+
+    def answer(worlds: np.ndarray) -> np.ndarray:
+        seen.append(worlds)
+        return np.where(np.repeat(turns.legal, 3, axis=0), 0.0, -np.inf)
+
+    told(game, config, turns, monkeypatch, answer)
+    np.testing.assert_array_equal(seen[0], np.repeat(turns.hidden, 3))
+    assert player_of(game, config).sees_hidden and not player_of(game).sees_hidden
+
+
+def test_tournaments_mark_the_cheating_twin() -> None:
+    names = ["pimc:cheat=true:worlds=1:runs=2", "pimc:worlds=1:runs=2"]
+    result = run_tournament(HeartsGame(), make_players(names, HeartsGame(), SearchConfig()), deals=1, seed=1)
+    assert result.sees_hidden == (names[0],)
+
+
+@pytest.mark.parametrize("cheat", [False, True])
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
+    player = Pimc(game, replace(SMALL, cheat=cheat))
+    seeds = derive_many(1, 4)
+    result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
+    assert (result.labels >= 0).all() and result.decisions[0] > 4
+
+
+def test_a_decision_does_not_depend_on_its_neighbours() -> None:
+    game = HeartsGame()
+    turns, player = turns_of(game, 5, 25), player_of(game, PimcConfig(worlds=50, runs=30))  # two turns at a time
+    together = player.act(turns)
+    backwards = player.act(turns.take(np.arange(len(together))[::-1]))
+    np.testing.assert_array_equal(backwards[::-1], together)
+    alone = [player.act(turns.take(np.array([row])))[0] for row in range(len(together))]
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_a_forced_move_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = turns_of(HeartsGame(), 1, 30)
+    turns.legal[:] = np.arange(turns.legal.shape[1]) == 7
+
+    def fails(worlds: np.ndarray) -> np.ndarray:
+        raise AssertionError("nothing to decide")
+
+    assert told(HeartsGame(), SMALL, turns, monkeypatch, fails).tolist() == [7]
+
+
+def test_it_is_far_ahead_of_random_play() -> None:
+    game = HeartsGame()
+    players = make_players(["pimc:worlds=4:runs=30", "random"], game, SearchConfig())
+    points = run_tournament(game, players, deals=5, seed=1).columns[0].comparisons[0]
+    assert points.high is not None and points.high < -2
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
+        ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
+        ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
+        ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
+        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct"),
+        ("pimc:cheat=true:utility=fun", "no utility 'fun'; this game offers tricks"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as error:
+        make_players([name], ToyGame(), SearchConfig())
+    assert "\n" not in str(error.value)
