@@ -75,7 +75,7 @@ ONLY_IN = {
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*",),
     "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.players.openspiel", "benchmarks.*"),
-    "open_spiel": ("search.players.openspiel",, "benchmarks.*"),
+    "open_spiel": ("search.players.openspiel", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
     "gymnasium": ("games.pettingzoo_env",),
     "pyarrow": ("games.shards", "games.show", "cluster.files.storage", "benchmarks.*"),

@@ -15,6 +15,7 @@ from search.config import (
     ArgmaxValConfig,
     GoMctsConfig,
     ImitationConfig,
+    IsMctsConfig,
     OpenSpielConfig,
     PimcConfig,
     SkatRulesConfig,
@@ -22,6 +23,7 @@ from search.config import (
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
+from search.players.is_mcts import IsMctsPlayer
 from search.players.pimc import Pimc
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
@@ -137,6 +139,12 @@ BUILT_IN = (
         summary="PIMC: sampled deals, each searched as if everybody saw all cards (paper 001, Algorithm 2).",
         settings=PimcConfig,
         factory=lambda game, model, settings: Pimc(game, settings),
+    ),
+    PlayerKind(
+        name="is_mcts",
+        summary="Information Set MCTS with random playouts, single or multiple observer; needs no network.",
+        settings=IsMctsConfig,
+        factory=lambda game, model, settings: IsMctsPlayer(settings),
     ),
     PlayerKind(
         name="xskat",

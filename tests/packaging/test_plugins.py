@@ -97,7 +97,7 @@ json.dump(answers, sys.stdout)
 """Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
-    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, highest"),
+    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, highest"),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
     ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
@@ -145,7 +145,8 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     said = checked(environment, "-m", "cluster.console", "docs")
     assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
     offered = (
-        "random, hearts_rules, skat_rules, crew_rules, argmax_val, imitation, go_mcts, pimc, xskat, openspiel, highest"
+        "random, hearts_rules, skat_rules, crew_rules, argmax_val, imitation, go_mcts, pimc, is_mcts, xskat,"
+        " openspiel, highest"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said

@@ -13,13 +13,13 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import GoMctsConfig, PimcConfig, SearchConfig
+from search.config import GoMctsConfig, IsMctsConfig, PimcConfig, SearchConfig
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.table import play_table
 
-NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts", "pimc", "openspiel:simulations=3")
+NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts", "pimc", "is_mcts", "openspiel:simulations=3")
 
 
 class DecidedError(Exception):
@@ -97,7 +97,9 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
     initialise(net, 1)
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)
-    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20))
+    search = SearchConfig(
+        go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
+    )
     made = make_players(NAMES, game, search, str(path), EngineConfig(device="cpu"))
     return dict(zip(NAMES, made, strict=True))
 

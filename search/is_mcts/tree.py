@@ -1,0 +1,219 @@
+"""The trees of IS-MCTS, many searches at a time, in flat arrays.
+
+A node is a seat's information set: the tokens that its history has gained since the search began. Letters: ``R``
+searches, ``T`` trees of each, ``N`` nodes of each in one pool, ``V`` tokens, ``M`` searches under way.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from games.compiling import kernel
+from games.rng import below, next_state, output
+
+NONE = np.int64(-1)
+
+
+class Nodes(NamedTuple):
+    """The nodes of all searches, ``[R, N]`` each; the first ``T`` of a search are the roots of its trees.
+
+    What leads to a node is a *label*: a token of the history, or ``V`` plus a token for what another seat chose there.
+    The latter are leaves, for statistics alone: a history may show more, or other things, of such an action.
+    """
+
+    label: np.ndarray
+    """``int16``: the label that leads to it."""
+    first_child: np.ndarray
+    """``int32``: the newest node below it, ``NONE`` for none."""
+    next_sibling: np.ndarray
+    """``int32``: the next node below its parent, ``NONE`` for none."""
+    visits: np.ndarray
+    """``int32``: of actions, simulations that chose it."""
+    available: np.ndarray
+    """``int32``: of actions, simulations that chose where it was legal."""
+    total: np.ndarray
+    """``float64``: of actions, the rewards of the seat that chose it, added up."""
+
+
+def new_nodes(searches: int, trees: int, size: int) -> Nodes:
+    """Roots alone, with room for ``size`` nodes in each search."""
+    shape = (searches, size)
+    return Nodes(
+        label=np.full(shape, -1, np.int16),
+        first_child=np.full(shape, NONE, np.int32),
+        next_sibling=np.full(shape, NONE, np.int32),
+        visits=np.zeros(shape, np.int32),
+        available=np.zeros(shape, np.int32),
+        total=np.zeros(shape),
+    )
+
+
+def grown(nodes: Nodes, size: int) -> Nodes:
+    """The same nodes with room for ``size`` in each search."""
+    larger = new_nodes(len(nodes.label), 0, size)
+    for old, new in zip(nodes, larger, strict=True):
+        new[:, : old.shape[1]] = old
+    return larger
+
+
+class Walk(NamedTuple):
+    """Where the simulation under way of every search stands."""
+
+    at: np.ndarray
+    """``int32[R, T]``: the node of each tree."""
+    seen: np.ndarray
+    """``int32[R, T]``: tokens of each tree's history that have been walked."""
+    path: np.ndarray
+    """``int32[R, D]``: actions chosen, as nodes."""
+    movers: np.ndarray
+    """``int8[R, D]``: who chose them."""
+    depth: np.ndarray
+    """``int32[R]``: how many there are."""
+    used: np.ndarray
+    """``int32[R]``: nodes of each search so far."""
+
+
+@kernel
+def find(nodes, row, parent, label):
+    """The node that ``label`` leads to from ``parent``, or ``NONE``."""
+    child = nodes.first_child[row, parent]
+    while child != NONE and nodes.label[row, child] != label:
+        child = nodes.next_sibling[row, child]
+    return child
+
+
+@kernel
+def find_or_add(nodes, walk, row, parent, label):
+    """As ``find``, made where it is missing."""
+    child = find(nodes, row, parent, label)
+    if child == NONE:
+        child = walk.used[row]
+        walk.used[row] += 1
+        nodes.label[row, child] = label
+        nodes.next_sibling[row, child] = nodes.first_child[row, parent]
+        nodes.first_child[row, parent] = child
+    return child
+
+
+@kernel
+def choose_all(nodes, walk, rows, movers, own, legal, exploration, counters, actions, untried):
+    """Select or Expand of one step in every search under way.
+
+    Args:
+        rows: ``int64[M]``, the searches.
+        movers: ``int64[M]``, the tree that the seat to act chooses in.
+        own: ``bool[M]``, whether it is that seat's own tree.
+        legal: ``bool[M, V]``.
+        exploration: C.
+        counters: ``uint64[R]``, random counters, advanced.
+        actions: ``int64[M]``, written: tokens.
+        untried: ``bool[M]``, written: whether the action has no node yet.
+    """
+    for m in range(len(rows)):
+        row = rows[m]
+        node, base = walk.at[row, movers[m]], 0 if own[m] else legal.shape[1]
+        left = 0
+        for token in range(legal.shape[1]):
+            left += int(legal[m, token] and not _tried(nodes, row, node, base + token))
+        untried[m] = left > 0
+        if left == 0:
+            actions[m] = _best(nodes, row, node, base, legal[m], exploration)
+            continue
+        counters[row] = next_state(counters[row])
+        nth = below(output(counters[row]), left)
+        for token in range(legal.shape[1]):
+            if legal[m, token] and not _tried(nodes, row, node, base + token):
+                if nth == 0:
+                    actions[m] = token
+                nth -= 1
+
+
+@kernel
+def _tried(nodes, row, node, label):
+    child = find(nodes, row, node, label)
+    return child != NONE and nodes.visits[row, child] > 0
+
+
+@kernel
+def _best(nodes, row, node, base, legal, exploration):
+    """The legal action of the highest ``mean + C sqrt(ln n' / n)``, n' the simulations in which it was available; the
+    first one of equals."""
+    best, chosen = -np.inf, np.int64(-1)
+    for token in range(len(legal)):
+        if not legal[token]:
+            continue
+        child = find(nodes, row, node, base + token)
+        visits = nodes.visits[row, child]
+        score = nodes.total[row, child] / visits
+        score += exploration * np.sqrt(np.log(nodes.available[row, child]) / visits)
+        if score > best:
+            best, chosen = score, np.int64(token)
+    return chosen
+
+
+@kernel
+def note_all(nodes, walk, rows, trees, own, seats, legal, actions, shown):
+    """Put the action of every search on its path and count what was available beside it. Where the tree's history does
+    not show the action, nothing is counted: the tree cannot tell it from others.
+
+    Args:
+        seats: ``int64[M]``, who acted.
+        shown: ``bool[M]``, whether the history of the tree (``trees``) shows the action.
+    """
+    for m in range(len(rows)):
+        if not shown[m]:
+            continue
+        row = rows[m]
+        node, base = walk.at[row, trees[m]], 0 if own[m] else legal.shape[1]
+        chosen = find_or_add(nodes, walk, row, node, base + actions[m])
+        for token in range(legal.shape[1]):
+            child = find(nodes, row, node, base + token) if legal[m, token] else NONE
+            if child != NONE:
+                nodes.available[row, child] += 1
+        walk.path[row, walk.depth[row]] = chosen
+        walk.movers[row, walk.depth[row]] = seats[m]
+        walk.depth[row] += 1
+
+
+@kernel
+def shows(walk, rows, tree, wanted, tokens, lengths, actions, shown):
+    """Write ``shown[m]`` where ``wanted[m]`` is ``tree``: whether the tokens that a history has gained (``tokens[M,
+    L]``, ``lengths[M]``) hold the action."""
+    for m in range(len(rows)):
+        if wanted[m] != tree:
+            continue
+        shown[m] = False
+        for place in range(walk.seen[rows[m], tree], lengths[m]):
+            shown[m] |= tokens[m, place] == actions[m]
+
+
+@kernel
+def follow(nodes, walk, rows, tree, tokens, lengths):
+    """Walk one tree of every search along the tokens that its history has gained."""
+    for m in range(len(rows)):
+        row = rows[m]
+        for place in range(walk.seen[row, tree], lengths[m]):
+            walk.at[row, tree] = find_or_add(nodes, walk, row, walk.at[row, tree], tokens[m, place])
+        walk.seen[row, tree] = lengths[m]
+
+
+@kernel
+def back_up(nodes, walk, rows, rewards):
+    """Add a simulation's rewards (``float64[M, P]``) and a visit to every action on its path."""
+    for m in range(len(rows)):
+        row = rows[m]
+        for step in range(walk.depth[row]):
+            child = walk.path[row, step]
+            nodes.visits[row, child] += 1
+            nodes.total[row, child] += rewards[m, walk.movers[row, step]]
+
+
+@kernel
+def visits_at(nodes, roots, visits):
+    """Write the visits of each root's own actions (``int64[R]``) into ``int64[R, V]``."""
+    for row in range(len(visits)):
+        child = nodes.first_child[row, roots[row]]
+        while child != NONE:
+            if nodes.label[row, child] < visits.shape[1]:
+                visits[row, nodes.label[row, child]] = nodes.visits[row, child]
+            child = nodes.next_sibling[row, child]

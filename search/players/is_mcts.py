@@ -1,0 +1,38 @@
+"""IS-MCTS as a player."""
+
+import numpy as np
+
+from games.game import Game
+from search.config import IsMctsConfig
+from search.is_mcts.search import IsMcts
+from search.players.player import Turns
+
+
+class IsMctsPlayer:
+    """Plays the action that most simulations began with; the lowest token of equals. A forced move costs no search."""
+
+    name = "is_mcts"
+    sees_hidden = False
+
+    def __init__(self, config: IsMctsConfig) -> None:
+        self._config = config
+
+    def start(self, game: Game, num_games: int) -> None:
+        """Remember the game. ``ValueError`` where it has no such utility, or no worlds can be sampled."""
+        if not game.can_determinize:
+            raise ValueError(f"player {self.name!r} samples hidden hands, which {game.name} does not offer")
+        game.outcomes.utility(self._config.utility)
+        self._game = game
+
+    def forget(self, games: np.ndarray) -> None:
+        """Nothing to forget: every decision is searched anew."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn."""
+        actions = turns.legal.argmax(axis=1)
+        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        if len(free):
+            turns = turns.take(free)
+            views = self._game.views(turns.tokens, turns.lengths)
+            actions[free] = IsMcts(self._game, self._config, views, turns.seeds).visits().argmax(axis=1)
+        return actions
