@@ -89,7 +89,8 @@ class PimcConfig:
     """Sampled deals that agree with what the seat has seen, n of Algorithm 2."""
     evaluator: str = "uct"
     """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
-    cards."""
+    cards; ``playouts``, a playout by the game's scripted player after each action; ``solver``, which Skat has alone,
+    whether each card wins against the best play of all, and playouts before the first card."""
     runs: int = 2000
     """Runs of UCT in every world."""
     exploration: float = 0.4
@@ -105,7 +106,7 @@ class PimcConfig:
     def __post_init__(self) -> None:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds")
-        one_of("pimc", self, ("uct",), "evaluator")
+        one_of("pimc", self, ("uct", "playouts", "solver"), "evaluator")
 
 
 @dataclass

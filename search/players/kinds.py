@@ -136,7 +136,7 @@ BUILT_IN = (
     ),
     PlayerKind(
         name="pimc",
-        summary="PIMC: sampled deals, each searched as if everybody saw all cards (paper 001, Algorithm 2).",
+        summary="PIMC: sampled deals, each judged as if everybody saw all cards (paper 001, Algorithm 2).",
         settings=PimcConfig,
         factory=lambda game, model, settings: Pimc(game, settings),
     ),

@@ -24,7 +24,40 @@ def _uct(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, 
     return uct(game, worlds, seeds, utility, config.runs, config.exploration, seconds).root_values()
 
 
-EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct}
+def _playouts(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float) -> np.ndarray:
+    """The utility of an action after which everybody plays as the game's scripted player, or at random without one."""
+    from search.players import kinds
+    from search.playouts import play_out
+
+    legal, movers = game.legal(worlds), game.to_move(worlds)
+    rows, actions = np.nonzero(legal)
+    ends = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
+    scripted = kinds.find(kinds.baseline(game) or "random")
+    settings = scripted.settings() if scripted.settings else None
+    play_out(game, scripted.factory(game, None, settings), ends, mix(seeds[rows], actions))
+    labels = game.outcome(ends)[np.arange(len(rows)), movers[rows]]
+    values = np.full(legal.shape, -np.inf)
+    values[rows, actions] = unit_utility(game, config.utility)[labels]
+    return values
+
+
+def _solver(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float) -> np.ndarray:
+    """Skat: 1 for a card that wins against the best play of all, 0 for others; what comes before is played out."""
+    from games.skat.cards import NUM_CARDS
+    from games.skat.rules import PLAY
+    from search.skat_solver.solve import Solver
+
+    values = np.full((len(worlds), game.vocabulary.size), -np.inf)
+    playing = worlds["public"]["phase"] == PLAY
+    values[~playing] = _playouts(game, worlds[~playing], seeds[~playing], config, seconds)
+    worlds = worlds[playing]
+    won, legal = Solver().card_wins(worlds), game.legal(worlds)[:, :NUM_CARDS]
+    soloist = worlds["public"]["turn"] == worlds["public"]["soloist"]
+    values[playing, :NUM_CARDS] = np.where(legal, won == soloist[:, None], -np.inf)
+    return values
+
+
+EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "solver": _solver}
 """By the setting ``evaluator``."""
 
 _ROWS = 128
@@ -39,7 +72,9 @@ class Pimc:
     name = "pimc"
 
     def __init__(self, game: Game, config: PimcConfig) -> None:
-        """``ValueError`` for a game that cannot sample deals, unless the true one is looked at."""
+        """``ValueError`` for a game that cannot sample deals, unless the true one is looked at, or has no solver."""
+        if config.evaluator == "solver" and game.name != "skat":
+            raise ValueError(f"pimc:evaluator=solver plays skat only, not {game.name}; choose uct or playouts")
         if not (config.cheat or game.can_determinize):
             raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
         self.config = config

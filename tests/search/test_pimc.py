@@ -12,14 +12,18 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from games.skat.game import SkatGame
-from search.config import PimcConfig, SearchConfig
-from search.players import pimc
+from search.config import PimcConfig, SearchConfig, SkatRulesConfig
+from search.players import kinds, pimc
 from search.players.pimc import Pimc
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
+from search.players.skat_rules.player import SkatRules
+from search.playouts import play_out
+from search.skat_solver.solve import Solver
 from search.table import play_table, turns_at
 from search.tournament.tournament import run_tournament
+from search.uct.search import unit_utility
 from tests.search.toy import ToyGame
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
@@ -114,6 +118,74 @@ def test_a_decision_does_not_depend_on_its_neighbours() -> None:
     np.testing.assert_array_equal(backwards[::-1], together)
     alone = [player.act(turns.take(np.array([row])))[0] for row in range(len(together))]
     np.testing.assert_array_equal(alone, together)
+
+
+def declared(count: int) -> Turns:
+    """Decisions in Skat's card play between rule-based players, in games of all kinds, two tricks gone."""
+    game, player = SkatGame(), SkatRules(SkatRulesConfig(noise=2.0))
+    states = game.deal(derive_many(5, count))
+    player.start(game, count)
+    while (rows := np.flatnonzero((states["public"]["num_played"] < 6) & (game.to_move(states) >= 0))).size:
+        current = states[rows]
+        seats = game.to_move(current).astype(np.int64)
+        game.play(current, player.act(turns_at(game, current, rows, seats, derive_many(6, count)[rows], 1)))
+        states[rows] = current
+    states = states[game.to_move(states) >= 0]
+    seats = game.to_move(states).astype(np.int64)
+    turns = turns_at(game, states, np.arange(len(states)), seats, derive_many(4, len(states)), 1)
+    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+
+
+def test_the_solver_values_a_card_by_who_wins_after_it() -> None:
+    game, turns = SkatGame(), declared(30)
+    assert turns.hidden is not None and len(turns.seat) > 15
+    values = player_of(game, PimcConfig(worlds=1, evaluator="solver", cheat=True)).values(turns)
+    both = set[tuple[bool, bool]]()
+    for row, state in enumerate(turns.hidden):
+        for card in np.flatnonzero(turns.legal[row]):
+            after = np.array([state])
+            game.play(after, np.array([card]))
+            mine = bool(state["public"]["turn"] == state["public"]["soloist"])
+            assert values[row, card] == (bool(Solver().wins(after)[0]) == mine)
+            both.add((mine, bool(values[row, card])))
+        assert np.isneginf(values[row, ~turns.legal[row]]).all()
+    assert len(both) == 4  # soloists and defenders, cards that win and cards that lose
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_playouts_value_an_action_by_how_scripted_players_end_it(game: Game) -> None:
+    turns = turns_of(game, 3, 2)
+    assert turns.hidden is not None
+    config = PimcConfig(worlds=1, evaluator="playouts", cheat=True)
+    values, utility = player_of(game, config).values(turns), unit_utility(game)
+    scripted = make_players([kinds.baseline(game) or "random"], game, SearchConfig())[0]
+    for row, state in enumerate(turns.hidden):
+        for action in np.flatnonzero(turns.legal[row]):
+            after = np.array([None], object) if game.name.startswith("openspiel") else np.empty(1, turns.hidden.dtype)
+            after[0] = state
+            game.play(after, np.array([action]))
+            found = set[float]()
+            for seed in range(1 if kinds.baseline(game) else 60):
+                ends = after.copy()
+                play_out(game, scripted, ends, derive_many(seed, 1))
+                found.add(float(utility[game.outcome(ends)[0, turns.seat[row]]]))
+            assert values[row, action] in found
+
+
+def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
+    """The solver has no part in an auction that is decided beside a card."""
+    game, config = SkatGame(), PimcConfig(worlds=4, evaluator="solver")
+    playing, bidding = declared(2), turns_of(game, 2, 0)
+    both = Turns(**{name: np.concatenate([column, vars(bidding)[name]]) for name, column in vars(playing).items()})
+    together = player_of(game, config).act(both)
+    assert together.tolist() == [*player_of(game, config).act(playing), *player_of(game, config).act(bidding)]
+
+
+@pytest.mark.parametrize(("game", "evaluator"), [(SkatGame(), "solver"), (CrewGame(), "playouts")])
+def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> None:
+    config, seats = PimcConfig(worlds=2, evaluator=evaluator), game.num_players
+    result = play_table(game, [Pimc(game, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
+    assert (result.labels >= 0).all()
 
 
 def test_a_forced_move_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
