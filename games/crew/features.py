@@ -24,9 +24,11 @@ from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
 from games.crew.tricks import beats
-from games.crew.view import DEALT, ENDED, HEADER, PICKS, stage_of
+from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import filled
+from games.game import Next
 
+_ACTION = int(Next.ACTION)
 _DOINGS = (
     "tile to move",
     "place for a tile",
@@ -182,7 +184,7 @@ def _choices(views, numbers):
     """What each card in hand means now; see ``FEATURES``."""
     for i in range(len(views)):
         public, cards = views[i]["public"], views[i]["hand"]
-        if stage_of(views[i]) in (HEADER, DEALT):
+        if next_of(views[i]) != _ACTION:
             continue
         left = unseen(views[i])
         others = (may_hold(views[i], 1), may_hold(views[i], 2), may_hold(views[i], 3))
@@ -281,11 +283,11 @@ FEATURES = {
     "choices": filled(
         _choices,
         (NUM_CARDS, 13),
-        "of every card I hold: the seat whose open task it is; its tile forbids that task now; it would win this trick"
-        " so far; how many cards I have not seen are higher in its colour, and lower; if the trick ended with it, the"
-        " winner would take a task of its own, or one of somebody else; how many others can hold no card of its colour;"
-        " my open tasks among the unseen cards of its colour, and those of others",
-        version=2,
+        "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
+        " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
+        " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
+        " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
+        version=3,
         of_actions=True,
     ),
     "stakes": filled(_stakes, (5,), "the seats whose open tasks lie in this trick; the seats still to play to it"),

@@ -177,10 +177,19 @@ class PolicyValueNet(nn.Module):
         return _possible(logits, told.tokens)
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """``[N, C]``: what the features of each action add to its logit."""
-        features = F.linear(choices_NCG.to(dtype), self.choice_features.weight.to(dtype))
-        inner = F.gelu(features + F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype)).unsqueeze(-2))
-        return F.linear(inner, self.choice_head.weight.to(dtype)).squeeze(-1)
+        """``[N, C]``: what the features of each action add to its logit; nothing where it has none."""
+        hidden = F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype))
+        some_NC = (choices_NCG != 0).any(-1)
+        if torch.is_grad_enabled() and not hidden.is_cuda:  # few actions have some; a GPU wants shapes that stay
+            rows, actions = some_NC.nonzero(as_tuple=True)
+            scores = self._scored(hidden.index_select(0, rows), choices_NCG[rows, actions])
+            return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
+        return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
+
+    def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        """``[...]`` scores of actions by their features ``[..., G]``, beside what is made of the history."""
+        inner = F.gelu(F.linear(features.to(hidden.dtype), self.choice_features.weight.to(hidden.dtype)) + hidden)
+        return F.linear(inner, self.choice_head.weight.to(hidden.dtype)).squeeze(-1)
 
     def outcome_logits(
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING

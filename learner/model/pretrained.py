@@ -104,7 +104,7 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             offset, actions, numbers = (self.config.choices[key] for key in ("offset", "actions", "numbers"))
             each = features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers)).to(hidden.dtype)
             inner = F.gelu(self.choice_features(each) + self.choice_hidden(hidden)[..., None, :])
-            logits[..., :actions] += self.choice_head(inner)[..., 0]
+            logits[..., :actions] += self.choice_head(inner)[..., 0].masked_fill(~each.bool().any(-1), 0.0)
         if possible_tokens is not None:
             logits = logits.masked_fill(~possible_tokens, float("-inf"))
         outcome_logits = self.val_head(F.gelu(self.val_hidden(hidden)))

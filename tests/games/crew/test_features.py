@@ -167,6 +167,7 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
                 compared += 1
                 plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
                 plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
+                plain["choices"] *= GAME.to_move(states[row : row + 1])[0] == seat
                 for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
         legal = GAME.legal(states)
