@@ -4,23 +4,20 @@ Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is
 the cards seen so far.
 """
 
-from games.bits import count, lowest, mark
+from games.bits import count, mark
 from games.compiling import kernel
 from games.features import filled
 from games.game import Next
 from games.hearts.cards import (
-    BIT,
     HEART_CARDS,
-    HEARTS,
     JACK_SET,
     NUM_CARDS,
     PASSED_AT,
-    QUEEN_OF_SPADES,
     QUEEN_SET,
     RECEIVED_AT,
     SUIT_CARDS,
 )
-from games.hearts.rules import beats, first_place
+from games.hearts.rules import first_place
 from games.hearts.view import next_of, unseen
 
 TOKEN_TYPES = (
@@ -35,7 +32,7 @@ TOKEN_TYPES = (
     "right's play",
     "end",
 )
-_ACTION, _END = int(Next.ACTION), int(Next.END)
+_END = int(Next.END)
 
 
 @kernel
@@ -104,57 +101,6 @@ def _voids(views, numbers):
                 numbers[i, seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
 
 
-@kernel
-def _choices(views, numbers):
-    """What each card in hand means now; see ``FEATURES``."""
-    for i in range(len(views)):
-        view = views[i]
-        if next_of(view) != _ACTION:
-            continue
-        cards = view["hand"]
-        while cards != 0:
-            card = lowest(cards)
-            cards &= cards - 1
-            _in_hand(view, card, numbers[i, card])
-            if view["public"]["turn"] == 0:
-                _in_trick(view, card, numbers[i, card])
-
-
-@kernel
-def _in_hand(view, card, row):
-    """A card and the others of its suit."""
-    suit, below = SUIT_CARDS[card & 3], BIT[card] - 1
-    mine, left = view["hand"] & suit, unseen(view) & suit
-    row[0] = card & 3 == HEARTS
-    row[1] = card == QUEEN_OF_SPADES
-    row[2] = count(mine & ~below) - 1
-    row[3] = count(mine & below)
-    row[4] = count(left & ~below)
-    row[5] = count(left & below)
-    row[6] = left & QUEEN_SET != 0
-    if view["length"] < first_place(view["public"]):
-        return
-    for seat in range(1, 4):
-        row[7] += left & view["possible"][seat] == 0
-
-
-@kernel
-def _in_trick(view, card, row):
-    """A card that the observer may play now."""
-    public, below = view["public"], BIT[card] - 1
-    left = unseen(view) & SUIT_CARDS[card & 3]
-    content = public["trick"] | BIT[card]
-    to_come = 4 - count(content)
-    row[8] = public["trick"] != 0 and card & 3 == public["led"]
-    row[9] = beats(public, card)
-    row[10] = count(content & HEART_CARDS)
-    row[11] = content & QUEEN_SET != 0
-    row[12] = to_come
-    for seat in range(1, 1 + to_come):
-        row[13] += left & view["possible"][seat] & ~below != 0
-        row[14] += left & view["possible"][seat] & below != 0
-
-
 FEATURES = {
     "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
     "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
@@ -165,14 +111,4 @@ FEATURES = {
         "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
     ),
     "voids": filled(_voids, (3, 4), "of each other seat: suits of which it can hold no card that has not been seen"),
-    "choices": filled(
-        _choices,
-        (NUM_CARDS, 15),
-        "where I am to act, of every card I hold: it is a heart; the queen of spades; how many others of its suit I"
-        " hold above it, and below; how many of its suit I have not seen above it, and below; the queen is among"
-        " these; how many others can hold no card of its suit; and where I am to play: it follows suit; it would be"
-        " the best of this trick so far; the hearts in the trick with it; the queen; the seats still to play; how"
-        " many of these can hold a card of its suit above it, and below",
-        of_actions=True,
-    ),
 }

@@ -112,21 +112,16 @@ def rest_after(public, card):
 
 
 @kernel
-def beats(public, card):
-    """Whether a card would be the best of this trick so far."""
-    # Not "or" and "and": which card wins cannot be predicted, so this is faster without branches.
-    return (public["trick"] == 0) | ((card & 3 == public["led"]) & (card > public["high"]))
-
-
-@kernel
 def play_card(public, card):
     """The seat to play plays ``card``: trick, taken cards, broken hearts and turn follow. Legality is not checked."""
     suit = card & 3
     turn = public["turn"]
-    best = beats(public, card)
-    public["led"] = suit if best else public["led"]
-    public["high"] = card if best else public["high"]
-    public["winner"] = turn if best else public["winner"]
+    high = public["high"]
+    # Not "or" and "and": which card wins cannot be predicted, so this is faster without branches.
+    beats = (public["trick"] == 0) | ((suit == public["led"]) & (card > high))
+    public["led"] = suit if beats else public["led"]
+    public["high"] = card if beats else high
+    public["winner"] = turn if beats else public["winner"]
     if suit == HEARTS or (card == QUEEN_OF_SPADES and public["qs_breaks_hearts"] != 0):
         public["broken"] = 1
     trick = public["trick"] | BIT[card]

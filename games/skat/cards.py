@@ -74,21 +74,6 @@ def _strength(game: int, card: int) -> int:
 
 STRENGTH = np.array([[_strength(game, card) for card in range(NUM_CARDS)] for game in range(6)], np.int64)
 """``int64[6, 32]``: who wins among cards of the suit led and trumps; every trump is above every other card."""
-ABOVE = np.array(
-    [
-        [
-            sum(
-                1 << other
-                for other in range(NUM_CARDS)
-                if SUIT_OF[game, other] == SUIT_OF[game, card] and STRENGTH[game, other] > STRENGTH[game, card]
-            )
-            for card in range(NUM_CARDS)
-        ]
-        for game in range(6)
-    ],
-    np.int64,
-)
-"""``int64[6, 32]``: the stronger cards of a card's suit in a game."""
 
 
 @kernel

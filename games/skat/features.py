@@ -4,34 +4,16 @@ Seats are relative to the observer: left acts after it, right before it. Nothing
 read off the tokens seen so far.
 """
 
-import numpy as np
-
-from games.bits import count, lowest, mark
+from games.bits import mark
 from games.compiling import kernel
 from games.features import filled
-from games.game import Next
-from games.skat.cards import (
-    ABOVE,
-    ACES,
-    BIT,
-    GRAND,
-    JACKS,
-    KINGS,
-    NUM_CARDS,
-    QUEENS,
-    SUIT_CARDS,
-    SUIT_OF,
-    TENS,
-    TRUMP,
-    points_of,
-)
+from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
 from games.skat.hidden import homes
-from games.skat.rules import PLAY, beats
+from games.skat.rules import PLAY
 from games.skat.values import NUM_BIDS
-from games.skat.view import CALLED, ENDED, PLAYED, next_of, played, stage_of, unseen
+from games.skat.view import CALLED, ENDED, played, stage_of
 
 _DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
-_ACTION = int(Next.ACTION)
 TOKEN_TYPES = (
     "my place",
     "card dealt to me",
@@ -143,60 +125,6 @@ def _voids(views, numbers):
             numbers[i, 1, suit] = right & cards == 0
 
 
-@kernel
-def _choices(views, numbers):
-    """What each card in hand means now; see ``FEATURES``."""
-    for i in range(len(views)):
-        view, public = views[i], views[i]["public"]
-        if next_of(view) != _ACTION:
-            continue
-        game = public["game"] if public["game"] >= 0 else np.int64(GRAND)
-        to_play = stage_of(view) == PLAYED
-        left, right, _ = homes(view)
-        cards = view["hand"]
-        while cards != 0:
-            card = lowest(cards)
-            cards &= cards - 1
-            _in_hand(view, game, card, left, right, numbers[i, card])
-            if to_play:
-                _in_trick(view, card, left, right, numbers[i, card])
-
-
-@kernel
-def _in_hand(view, game, card, left, right, row):
-    """A card and the others of its suit."""
-    suit, above = SUIT_CARDS[game, SUIT_OF[game, card]], ABOVE[game, card]
-    mine, out = view["hand"] & suit, unseen(view) & suit
-    row[0] = points_of(BIT[card])
-    row[1] = SUIT_OF[game, card] == TRUMP
-    row[2] = count(mine & above)
-    row[3] = count(mine & ~above) - 1
-    row[4] = count(out & above)
-    row[5] = count(out & ~above)
-    row[6] = count(out & (ACES | TENS))
-    row[7] = int(left & suit == 0) + int(right & suit == 0)
-
-
-@kernel
-def _in_trick(view, card, left, right, row):
-    """A card that the observer may play now."""
-    public, seat = view["public"], view["seat"]
-    game, soloist, suit = public["game"], public["soloist"], SUIT_OF[public["game"], card]
-    best, content = beats(public, card), public["trick"] | BIT[card]
-    winner, to_come = seat if best else public["winner"], 3 - count(content)
-    row[8] = public["trick"] != 0 and suit == public["led"]
-    row[9] = best
-    row[10] = (winner == soloist) == (seat == soloist)
-    row[11] = count(content & (ACES | TENS))
-    row[12] = count(content & (KINGS | QUEENS | JACKS))
-    row[13] = to_come
-    for place in range(to_come):
-        held = left if place == 0 else right
-        in_suit = held & SUIT_CARDS[game, suit]
-        row[14] += in_suit & ABOVE[game, card] != 0
-        row[15] += in_suit == 0 and held & SUIT_CARDS[game, TRUMP] != 0
-
-
 FEATURES = {
     "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
     "laid": filled(_laid, (NUM_CARDS,), "the cards I have discarded"),
@@ -215,16 +143,4 @@ FEATURES = {
         "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
     ),
     "voids": filled(_voids, (2, 5), "of each other seat: suits, trump the last, of which it can hold no unseen card"),
-    "choices": filled(
-        _choices,
-        (NUM_CARDS, 16),
-        "where I am to act, of every card I hold, trumps being a suit, those of grand before a game is named: its"
-        " card points; it is a trump; how many others of its suit I hold above it, and below; how many of its suit I"
-        " have not seen above it, and below; how many of these are aces and tens; how many others can hold none of"
-        " them; and where I am to play a card: it follows suit; it would be the best of this trick so far; the trick"
-        " would so far be my side's; the aces and tens in the trick with it; the kings, queens and jacks; the seats"
-        " still to play; how many of these can hold a card of its suit above it; how many can hold none of its suit,"
-        " but a trump",
-        of_actions=True,
-    ),
 }

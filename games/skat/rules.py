@@ -152,22 +152,16 @@ def begin_play(public):
 
 
 @kernel
-def beats(public, card):
-    """Whether a card would be the best of this trick so far."""
-    suit = SUIT_OF[public["game"], card]
-    stronger = STRENGTH[public["game"], card] > public["high"]
-    return public["trick"] == 0 or (stronger and suit in (public["led"], TRUMP))
-
-
-@kernel
 def play_card(public, card):
     """The seat to act plays ``card``: trick, taken cards, turn and the end of the deal follow."""
     game, turn = public["game"], public["turn"]
-    if beats(public, card):
-        public["high"] = STRENGTH[game, card]
+    suit, strength = SUIT_OF[game, card], STRENGTH[game, card]
+    first = public["trick"] == 0
+    if first:
+        public["led"] = suit
+    if first or (strength > public["high"] and (suit == public["led"] or suit == TRUMP)):
+        public["high"] = strength
         public["winner"] = turn
-    if public["trick"] == 0:
-        public["led"] = SUIT_OF[game, card]
     public["trick"] |= BIT[card]
     public["shown"][turn] |= BIT[card]
     public["num_played"] += 1

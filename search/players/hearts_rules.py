@@ -15,7 +15,6 @@ from games.bits import count, lowest
 from games.compiling import kernel
 from games.game import Game
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
-from games.hearts.rules import beats
 from games.hearts.view import own_legal, unseen
 from search.players.player import Turns
 
@@ -99,7 +98,7 @@ def _points_of(cards):
 def _chance_to_win(view, card):
     """Estimated chance that the trick is won with ``card``: everybody still to play goes below it if it can."""
     public = view["public"]
-    if not beats(public, card):
+    if public["trick"] != 0 and (card & 3 != public["led"] or card < public["high"]):
         return 0.0
     suit_unseen = unseen(view) & SUIT_CARDS[card & 3]
     num_unseen = count(suit_unseen)

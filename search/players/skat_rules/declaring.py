@@ -5,7 +5,6 @@ import numpy as np
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.skat.cards import (
-    ABOVE,
     ALL_CARDS,
     FIRST_GAME,
     FIRST_MODIFIER,
@@ -21,6 +20,7 @@ from search.players.skat_rules.bidding import value_of, worth
 from search.players.skat_rules.coefficients import BY_HAND, PICKED_UP
 from search.players.skat_rules.discarding import best_discards
 from search.players.skat_rules.null import danger_of_hand
+from search.players.skat_rules.playing import ABOVE
 from search.players.skat_rules.strength import strength
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from games.bits import count, lowest
 from games.compiling import kernel
-from games.skat.cards import ABOVE, BIT, HAND_SIZE, NULL, STRENGTH, SUIT_CARDS, SUIT_OF
-from games.skat.rules import beats
+from games.skat.cards import BIT, HAND_SIZE, NULL, STRENGTH, SUIT_CARDS, SUIT_OF
 from games.skat.view import own_legal, unseen
+from search.players.skat_rules.playing import ABOVE
 
 _LOST = 100.0
 
@@ -65,7 +65,7 @@ def _worth_to_soloist(view, card):
     chance = 0.0
     suit, strength = SUIT_OF[NULL, card], STRENGTH[NULL, card]
     to_come = 2 - count(public["trick"])
-    if beats(public, card):
+    if public["trick"] == 0 or (suit == public["led"] and strength > public["high"]):
         chance = 1.0
         for step in range(1, to_come + 1):
             seat = (view["seat"] + step) % 3

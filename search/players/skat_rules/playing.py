@@ -9,7 +9,7 @@ import numpy as np
 
 from games.bits import count, lowest
 from games.compiling import kernel
-from games.skat.cards import ABOVE, BIT, GRAND, HAND_SIZE, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
+from games.skat.cards import BIT, GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
 from games.skat.view import own_legal, unseen
 from search.players.skat_rules.weights import (
     HOLD_GUARDED_TEN,
@@ -30,6 +30,22 @@ from search.players.skat_rules.weights import (
     SMEAR,
     TEMPO,
 )
+
+ABOVE = np.array(
+    [
+        [
+            sum(
+                1 << other
+                for other in range(NUM_CARDS)
+                if SUIT_OF[game, other] == SUIT_OF[game, card] and STRENGTH[game, other] > STRENGTH[game, card]
+            )
+            for card in range(NUM_CARDS)
+        ]
+        for game in range(6)
+    ],
+    np.int64,
+)
+"""``int64[6, 32]``: the stronger cards of a card's suit in a game."""
 
 
 @kernel

@@ -126,6 +126,8 @@ def check_against_worlds(deal: Deal) -> int:
     return told
 
 
+TRUMPS = "CJ SJ HJ DJ CA CT CK CQ C9 C8 C7"
+"""Of clubs."""
 AUCTIONS = ("pass pass 18", "18 pass pass", "pass 18 pass")
 
 
@@ -342,6 +344,26 @@ def test_a_history_that_cannot_be_has_no_world() -> None:
     tokens = np.array([[FIRST_SEAT, *range(9), 3]])
     with pytest.raises(ValueError, match="row 0: no deal agrees with this history"):
         GAME.determinize(GAME.views(tokens, np.array([11])), np.array([1], np.uint64))
+
+
+def test_features_say_where_cards_and_points_are() -> None:
+    states = given_hands(*STRONG)
+    plays = "CJ C7 CQ SJ C8 SK HJ C9 S9 DJ DA"
+    do(states, f"pass pass 18 hand clubs schneider {plays}")
+    views = GAME.views(*GAME.histories(states, np.array([2])))
+    told = {name: feature.encode(views)[0] for name, feature in GAME.features.items()}
+
+    def named(feature: str) -> set[str]:
+        return {VOCABULARY.name(card) for card in np.flatnonzero(told[feature][:32])}
+
+    assert named("hand") == set(STRONG[2].split()) - {"CQ", "SK", "S9"}
+    assert named("gone") == set(plays.split()) and named("trick") == {"DJ", "DA"}
+    assert named("trumps") == set(TRUMPS.split())
+    assert np.flatnonzero(told["trick"][32:]).tolist() == [1, 3 + 4]  # the next seat wins it; trump was led
+    assert np.flatnonzero(told["contract"]).tolist() == [0, 63 + 1, 63 + 4 + 3, 63 + 10]
+    assert told["points"][0, :120].sum() == 13 and told["points"][0, 120] == 3 and not told["points"][1].any()
+    assert told["voids"].tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 1, 1]]  # clubs are all trumps
+    assert not told["laid"].any() and not told["open"].any()
 
 
 # ---- for people ----------------------------------------------------------------------------------------------------
