@@ -24,6 +24,8 @@ class Case:
     unit: str
     """Such as ``hands/s``; more is better unless ``less_is_better``."""
     less_is_better: bool = False
+    interval: tuple[float, float] | None = None
+    """95 % interval of ours less theirs, where it is an estimate."""
 
     @property
     def ratio(self) -> float:
@@ -44,7 +46,7 @@ def machine() -> str:
 
 def report(cases: Sequence[Case]) -> None:
     """Print the table, and the last line: a JSON list of objects with the keys benchmark, case, ours, theirs, ratio,
-    unit, machine."""
+    unit, machine, and interval where there is one."""
     where = machine()
     table = Table(title=where, title_justify="left")
     for heading in ("benchmark", "case", "unit"):
@@ -54,9 +56,12 @@ def report(cases: Sequence[Case]) -> None:
     records = []
     for case in cases:
         numbers = [f"{value:,.4g}" if value < 100 else f"{value:,.0f}" for value in (case.ours, case.theirs)]
-        table.add_row(case.benchmark, case.case, case.unit, *numbers, f"{case.ratio:.1f}x")
+        spread = "" if case.interval is None else " ({:+.3f}..{:+.3f})".format(*case.interval)
+        table.add_row(case.benchmark, case.case + spread, case.unit, *numbers, f"{case.ratio:.1f}x")
         record = {**asdict(case), "ratio": round(case.ratio, 3), "machine": where}
         del record["less_is_better"]
+        if case.interval is None:
+            del record["interval"]
         records.append(record)
     Console().print(table)
     print(json.dumps(records))

@@ -87,10 +87,14 @@ class PimcConfig:
 
     worlds: int = 50
     """Sampled deals that agree with what the seat has seen, n of Algorithm 2."""
+    candidates: int = 0
+    """Deals that the worlds are drawn from in proportion to how likely a network finds the others' actions in them; 0
+    for worlds that are all equally likely, without a network."""
     evaluator: str = "uct"
     """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
-    cards; ``playouts``, a playout by the game's scripted player after each action; ``solver``, which Skat has alone,
-    whether each card wins against the best play of all, and playouts before the first card."""
+    cards; ``playouts``, a playout by the game's scripted player after each action; ``network``, one by a network's
+    policy, each seat seeing its own cards; ``solver``, which Skat has alone, whether each card wins against the best
+    play of all, and scripted playouts before the first card."""
     runs: int = 2000
     """Runs of UCT in every world."""
     exploration: float = 0.4
@@ -106,7 +110,14 @@ class PimcConfig:
     def __post_init__(self) -> None:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds")
-        one_of("pimc", self, ("uct", "playouts", "solver"), "evaluator")
+        one_of("pimc", self, ("uct", "playouts", "network", "solver"), "evaluator")
+        fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
+        require(fits, "pimc", self, "candidates", f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false")
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether these settings ask a network."""
+        return self.candidates > 0 or self.evaluator == "network"
 
 
 @dataclass

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "players.md"
 def page(players: Iterable[PlayerKind]) -> str:
     """The players' page as Markdown: a table of the kinds, then the settings of each that has some."""
     players = list(players)
-    network = {True: "yes", False: "no"}
+    network = {True: "yes", False: "no", None: "by its settings"}
     rows = "\n".join(
         f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {network[kind.needs_model]} | {kind.summary} |"
         for kind in players

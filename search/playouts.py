@@ -7,14 +7,8 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
-from search.players import kinds
 from search.players.player import Player, Turns
 from search.table import answers
-
-
-def playout_player(name: str, game: Game) -> str:
-    """Who plays deals out: ``name``; if it is empty, the game's scripted player, and ``random`` where it has none."""
-    return name or kinds.baseline(game) or "random"
 
 
 def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray) -> None:

@@ -19,12 +19,11 @@ from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from learner.model.checkpoint import load_weights
 from search.config import SearchConfig
-from search.players import kinds
 from search.players.engines import Engines, check_cache
+from search.players.kinds import playout_player
 from search.players.player import Player
-from search.players.registry import check_names, make_players, own_checkpoints, seat_players
+from search.players.registry import check_names, make_players, needs_model, own_checkpoints, seat_players
 from search.players.spec import PlayerSpec, parse
-from search.playouts import playout_player
 from search.table import play_table
 from selfplay.branches import branch
 from selfplay.config import InitialConfig
@@ -49,7 +48,7 @@ class GeneratorSettings:
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played out (``selfplay.branches``)."""
     branch_player: str = ""
-    """Who plays out; empty as ``search.playouts.playout_player`` has it."""
+    """Who plays out; empty as ``search.players.kinds.playout_player`` has it."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,12 @@ def check_players(
     for key, name in (("newest_player", settings.newest_player), ("earlier_player", settings.earlier_player)):
         check_names([name], game, search=settings.search)
         spec = parse(name)
-        if spec.checkpoint or not kinds.find(spec.kind).needs_model:
+        if spec.checkpoint or not needs_model(spec, settings.search):
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
     if settings.branches:
         name = playout_player(settings.branch_player, game)
         check_names([name], game, search=settings.search)
-        if kinds.find(parse(name).kind).needs_model:
+        if needs_model(parse(name), settings.search):
             raise ValueError(
                 f"branch_player={name}: deals are played out without networks; name a player that needs none"
             )

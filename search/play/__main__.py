@@ -22,7 +22,7 @@ from search.play.session import Session, check_seats
 from search.players import kinds
 from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import check_names, seat_players
+from search.players.registry import check_names, needs_model, seat_players
 from search.players.spec import PlayerSpec, parse
 
 COLUMNS, LINES = 80, 24
@@ -106,7 +106,7 @@ def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[PlayerSpec]
     check_seats(game, len(names), config.seat)
     check_names(names, game, search=config.search)
     specs = [parse(name) for name in names]
-    needing = [spec for spec in specs if kinds.find(spec.kind).needs_model and not spec.checkpoint]
+    needing = [spec for spec in specs if needs_model(spec, config.search) and not spec.checkpoint]
     if needing and not checkpoint:
         none = f" and none ships for {game.name}" if config.checkpoint == SHIPPED else ""
         without = kinds.baseline(game) or "random"

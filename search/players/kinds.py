@@ -36,8 +36,8 @@ class PlayerKind:
     name: str
     """What it is called on the command line."""
     factory: Callable[[Game, Any, Any], Player]
-    """(game, model, settings) -> a player. ``model`` is a ``learner.observation_model.ObservationModel``, None without
-    ``needs_model``; ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility``
+    """(game, model, settings) -> a player. ``model`` is a ``learner.observation_model.ObservationModel``, None where no
+    network is asked; ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility``
     names the utility of the outcomes that the model's values are made of."""
     summary: str
     """One sentence."""
@@ -45,8 +45,8 @@ class PlayerKind:
     """Names of the games it plays, ``*`` for any characters; None for all."""
     settings: type | None = None
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
-    needs_model: bool = False
-    """Whether it asks a network."""
+    needs_model: bool | None = False
+    """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
     baseline: bool = False
     """Whether it is the scripted player of its games: who plays deals out where nobody else is named."""
 
@@ -138,7 +138,8 @@ BUILT_IN = (
         name="pimc",
         summary="PIMC: sampled deals, each judged as if everybody saw all cards (paper 001, Algorithm 2).",
         settings=PimcConfig,
-        factory=lambda game, model, settings: Pimc(game, settings),
+        needs_model=None,
+        factory=lambda game, model, settings: Pimc(game, model, settings),
     ),
     PlayerKind(
         name="is_mcts",
@@ -199,6 +200,11 @@ def every() -> list[PlayerKind]:
 def baseline(game: Game) -> str | None:
     """The scripted player of ``game``; None where there is none."""
     return next((kind.name for kind in every() if kind.baseline and kind.plays(game)), None)
+
+
+def playout_player(name: str, game: Game) -> str:
+    """Who plays deals out: ``name``; if it is empty, the game's scripted player, and ``random`` where it has none."""
+    return name or baseline(game) or "random"
 
 
 def names(game: Game) -> tuple[str, ...]:

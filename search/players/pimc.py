@@ -1,6 +1,6 @@
 """PIMC: sampled worlds, each judged as if everybody saw all cards (paper 001, Algorithm 2).
 
-Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``V`` tokens.
+Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``Z`` legal actions of all worlds, ``V`` tokens.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,39 +9,69 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
-from search.config import PimcConfig
-from search.players.player import Turns
+from learner.observation_model import ObservationModel
+from search.config import ImitationConfig, PimcConfig
+from search.players.imitation import Imitation
+from search.players.player import Player, Turns
+from search.playouts import play_out
 from search.uct.search import uct, unit_utility
+from search.worlds import weighted_worlds
 
-Evaluator = Callable[[Game, np.ndarray, np.ndarray, PimcConfig, float], np.ndarray]
-"""(game, worlds ``[B]``, seeds ``uint64[B]``, settings, wall seconds or 0 for no limit) -> ``float64[B, V]``:
+Model = ObservationModel | None
+Evaluator = Callable[[Game, Model, np.ndarray, np.ndarray, PimcConfig, float], np.ndarray]
+"""(game, network, worlds ``[B]``, seeds ``uint64[B]``, settings, wall seconds or 0 for no limit) -> ``float64[B, V]``:
 PerfectInfoVal(s, a), the value of each action for the seat to act, -inf where it is illegal. A row depends on its world
 and its seed alone."""
 
+_ROWS = 128
+"""Most deals searched or played out side by side; more would only take memory."""
 
-def _uct(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float) -> np.ndarray:
+
+def _uct(
+    game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
+) -> np.ndarray:
     utility = unit_utility(game, config.utility)
     return uct(game, worlds, seeds, utility, config.runs, config.exploration, seconds).root_values()
 
 
-def _playouts(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float) -> np.ndarray:
-    """The utility of an action after which everybody plays as the game's scripted player, or at random without one."""
-    from search.players import kinds
-    from search.playouts import play_out
-
-    legal, movers = game.legal(worlds), game.to_move(worlds)
+def _played_out(
+    game: Game, player: Player, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, at_once: int = _ROWS
+) -> np.ndarray:
+    """The utility of each action when ``player`` plays on in every seat, ``at_once`` deals side by side; all actions of
+    a world have the same random numbers."""
+    legal = game.legal(worlds)
     rows, actions = np.nonzero(legal)
-    ends = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
-    scripted = kinds.find(kinds.baseline(game) or "random")
-    settings = scripted.settings() if scripted.settings else None
-    play_out(game, scripted.factory(game, None, settings), ends, mix(seeds[rows], actions))
-    labels = game.outcome(ends)[np.arange(len(rows)), movers[rows]]
+    seats, utility = game.to_move(worlds)[rows], game.outcomes.utility(config.utility)
+    states = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
     values = np.full(legal.shape, -np.inf)
-    values[rows, actions] = unit_utility(game, config.utility)[labels]
+    for part in (slice(first, first + at_once) for first in range(0, len(rows), at_once)):
+        played = states[part]
+        play_out(game, player, played, seeds[rows[part]])
+        values[rows[part], actions[part]] = utility[game.outcome(played)[np.arange(len(played)), seats[part]]]
     return values
 
 
-def _solver(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float) -> np.ndarray:
+def _playouts(
+    game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
+) -> np.ndarray:
+    from search.players import kinds  # which imports this module
+
+    scripted = kinds.find(kinds.playout_player("", game))
+    settings = scripted.settings() if scripted.settings else None
+    return _played_out(game, scripted.factory(game, None, settings), worlds, seeds, config)
+
+
+def _network(
+    game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
+) -> np.ndarray:
+    assert model is not None
+    at_once = max(1, model.slots_left // (game.num_players * game.max_length))
+    return _played_out(game, Imitation(model, ImitationConfig()), worlds, seeds, config, at_once)
+
+
+def _solver(
+    game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
+) -> np.ndarray:
     """Skat: 1 for a card that wins against the best play of all, 0 for others; what comes before is played out."""
     from games.skat.cards import NUM_CARDS
     from games.skat.rules import PLAY
@@ -49,7 +79,7 @@ def _solver(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfi
 
     values = np.full((len(worlds), game.vocabulary.size), -np.inf)
     playing = worlds["public"]["phase"] == PLAY
-    values[~playing] = _playouts(game, worlds[~playing], seeds[~playing], config, seconds)
+    values[~playing] = _playouts(game, model, worlds[~playing], seeds[~playing], config, seconds)
     worlds = worlds[playing]
     won, legal = Solver().card_wins(worlds), game.legal(worlds)[:, :NUM_CARDS]
     soloist = worlds["public"]["turn"] == worlds["public"]["soloist"]
@@ -57,11 +87,9 @@ def _solver(game: Game, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfi
     return values
 
 
-EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "solver": _solver}
+EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "network": _network, "solver": _solver}
 """By the setting ``evaluator``."""
 
-_ROWS = 128
-"""Most worlds searched side by side; more would only take memory."""
 _DEAL, _SEARCH = 1, 2
 """Salts of a world's seed."""
 
@@ -71,13 +99,15 @@ class Pimc:
 
     name = "pimc"
 
-    def __init__(self, game: Game, config: PimcConfig) -> None:
-        """``ValueError`` for a game that cannot sample deals, unless the true one is looked at, or has no solver."""
+    def __init__(self, game: Game, model: Model, config: PimcConfig) -> None:
+        """``model`` where the settings ask one. ``ValueError`` for a game that cannot sample deals, unless the true one
+        is looked at, or has no solver."""
+        assert model is not None or not config.needs_model
         if config.evaluator == "solver" and game.name != "skat":
             raise ValueError(f"pimc:evaluator=solver plays skat only, not {game.name}; choose uct or playouts")
         if not (config.cheat or game.can_determinize):
             raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
-        self.config = config
+        self.config, self._model = config, model
         self.sees_hidden = config.cheat
 
     def start(self, game: Game, num_games: int) -> None:
@@ -100,8 +130,8 @@ class Pimc:
         """``float64[M, V]``: the v[a] of Algorithm 2, -inf where an action is illegal."""
         seeds = mix(turns.seeds[:, None], np.arange(self.config.worlds)).reshape(-1)
         seconds = self.config.seconds * len(turns.seeds)
-        evaluate = EVALUATORS[self.config.evaluator]
-        values = evaluate(self._game, self._worlds(turns, seeds), mix(seeds, _SEARCH), self.config, seconds)
+        worlds, evaluate = self._worlds(turns, seeds), EVALUATORS[self.config.evaluator]
+        values = evaluate(self._game, self._model, worlds, mix(seeds, _SEARCH), self.config, seconds)
         return np.asarray(values.reshape(len(turns.seeds), self.config.worlds, -1).sum(axis=1))
 
     def _worlds(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
@@ -109,4 +139,8 @@ class Pimc:
             assert turns.hidden is not None
             return np.repeat(turns.hidden, self.config.worlds)
         views = self._game.views(turns.tokens, turns.lengths)
+        if self.config.candidates:
+            assert self._model is not None
+            sizes = self.config.worlds, self.config.candidates
+            return weighted_worlds(self._game, self._model, views, mix(turns.seeds, _DEAL), *sizes).states.reshape(-1)
         return self._game.determinize(np.repeat(views, self.config.worlds), mix(seeds, _DEAL))[0]

@@ -39,7 +39,7 @@ def make_players(
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
     """
     check_names(players, game, search=search)
-    specs = _with_networks(players, checkpoint)
+    specs = _with_networks(players, checkpoint, search)
     return seat_players(specs, labels(players), game, search, engines or Engines(game, engine or EngineConfig()))
 
 
@@ -60,7 +60,7 @@ def seat_players(
     players: list[Player] = []
     for spec, name, utility in zip(specs, names, _utilities(specs, search), strict=True):
         kind = kinds.find(spec.kind)
-        model = watch(engines.get(spec.checkpoint, utility)) if kind.needs_model else None
+        model = watch(engines.get(spec.checkpoint, utility)) if needs_model(spec, search) else None
         player = kind.factory(game, model, settings_of(spec, search))
         player.name = name
         players.append(Exploring(player, spec.explore) if spec.explore else player)
@@ -78,23 +78,31 @@ def settings_of(spec: PlayerSpec, search: SearchConfig) -> Any:
     return spec.configured(configured)
 
 
+def needs_model(spec: PlayerSpec, search: SearchConfig) -> bool:
+    """Whether a player, with its settings, asks a network."""
+    needed = kinds.find(spec.kind).needs_model
+    return settings_of(spec, search).needs_model if needed is None else needed  # type: ignore[no-any-return]
+
+
 def check_names(
     players: Sequence[str], game: Game, with_model: bool = True, search: SearchConfig | None = None
 ) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, has a
     setting that its kind does not know or a utility that the game does not have, or brings no network where it needs
     one and ``with_model`` says that it will be given none."""
+    search = search or SearchConfig()
     for spec in map(parse, players):
         kind = kinds.find(spec.kind, game)
         if not kind.plays(game):
             only = ", ".join(kind.games or ())
             others = ", ".join(kinds.names(game))
             raise ValueError(f"player {spec.kind!r} plays {only} only, not {game.name}; choose {others}")
-        if spec.checkpoint and not kind.needs_model:
+        asks = needs_model(spec, search)
+        if spec.checkpoint and not asks:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
-        if kind.needs_model and not with_model and not spec.checkpoint:
+        if asks and not with_model and not spec.checkpoint:
             raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
-        game.outcomes.utility(getattr(settings_of(spec, search or SearchConfig()), "utility", ""))
+        game.outcomes.utility(getattr(settings_of(spec, search), "utility", ""))
 
 
 def check_entrants(
@@ -104,15 +112,15 @@ def check_entrants(
     from learner.model.checkpoint import load_weights
 
     check_names(players, game, search=search)
-    paths = {spec.checkpoint for spec in _with_networks(players, checkpoint) if spec.checkpoint}
+    paths = {spec.checkpoint for spec in _with_networks(players, checkpoint, search) if spec.checkpoint}
     return [load_weights(path, game).arch for path in sorted(paths)]
 
 
-def checkpoint_record(players: Sequence[str], checkpoint: str = "") -> dict[str, dict[str, str]]:
+def checkpoint_record(players: Sequence[str], search: SearchConfig, checkpoint: str = "") -> dict[str, dict[str, str]]:
     """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records."""
     from learner.model.checkpoint import checkpoint_id
 
-    specs = zip(labels(players), _with_networks(players, checkpoint), strict=True)
+    specs = zip(labels(players), _with_networks(players, checkpoint, search), strict=True)
     paths = {label: spec.checkpoint for label, spec in specs if spec.checkpoint}
     return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths.items()}
 
@@ -122,11 +130,11 @@ def own_checkpoints(players: Sequence[str]) -> list[str]:
     return [spec.checkpoint for spec in map(parse, players) if spec.checkpoint]
 
 
-def _with_networks(players: Sequence[str], checkpoint: str) -> list[PlayerSpec]:
+def _with_networks(players: Sequence[str], checkpoint: str, search: SearchConfig) -> list[PlayerSpec]:
     """The players, each that needs a network with its own or ``checkpoint``; ``ValueError`` where there is none."""
     specs = []
     for spec in map(parse, players):
-        if kinds.find(spec.kind).needs_model and not spec.checkpoint:
+        if needs_model(spec, search) and not spec.checkpoint:
             if not checkpoint:
                 raise ValueError(
                     f"player {spec.name!r} needs a network: give checkpoint=DIR, or the player as {spec.name}@DIR"

@@ -37,7 +37,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         with blaming_input():
             device_of("cuda")
     record = {
-        "checkpoints": checkpoint_record(config.players, config.checkpoint),
+        "checkpoints": checkpoint_record(config.players, config.search, config.checkpoint),
         "search": asdict(config.search),
         "engine": asdict(config.engine),
         "table_size": config.table_size,

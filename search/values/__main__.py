@@ -20,7 +20,6 @@ from search.players.engines import Engines
 from search.players.player import Player
 from search.players.registry import make_players, settings_of
 from search.players.spec import parse
-from search.playouts import playout_player
 from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
 from search.values.decisions import draw_decisions
@@ -91,7 +90,7 @@ def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
     """Specs of who plays the deals and who plays the worlds out."""
     scripted = kinds.baseline(game)
     player = config.player or (f"{scripted}:explore=0.08" if scripted else "random")
-    return player, playout_player(config.playouts, game)
+    return player, kinds.playout_player(config.playouts, game)
 
 
 def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from games.compiled import blank
 from games.game import Next
@@ -242,7 +243,7 @@ def test_a_final_eos_changes_nothing() -> None:
 
 @pytest.mark.parametrize("options", SETTINGS)
 def test_determinized_deals_are_all_those_that_agree_with_the_view_and_equally_likely(options) -> None:
-    game, draws = HeartsGame(**options), 200
+    game, draws, total, freedom = HeartsGame(**options), 200, 0.0, 0
     histories, _ = random_histories(game, 31, 60)
     for row, tokens in enumerate(histories):
         length = plays_from(tokens) + 44
@@ -254,6 +255,8 @@ def test_determinized_deals_are_all_those_that_agree_with_the_view_and_equally_l
         hands, times = np.unique(states["hands"][:, 1:], axis=0, return_counts=True)
         assert {tuple(hand) for hand in hands.tolist()} == expected
         assert (np.abs(times - draws) < 6 * np.sqrt(draws)).all()
+        total, freedom = total + ((times - draws) ** 2 / draws).sum(), freedom + len(expected) - 1
+    assert chi2.sf(total, freedom) > 1e-3
 
 
 def test_a_determinized_deal_keeps_the_history_wherever_a_state_can_stand() -> None:

@@ -17,7 +17,7 @@ from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes
 from search.players.is_mcts import IsMctsPlayer
 from search.players.random_player import RandomPlayer
 from search.table import play_table
-from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, movers, tricks
+from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, ToyWorlds, movers, tricks
 
 
 def turns(game: Game, states: np.ndarray) -> np.ndarray:
@@ -32,29 +32,6 @@ def shares(game: Game, views: np.ndarray, seeds: np.ndarray, **settings: object)
 
 
 # ---- against the paper's algorithm
-
-
-class Worlds(ToyGame):
-    """The toy with worlds: the other seat gets two of the three cards that are not in sight."""
-
-    can_determinize = True
-
-    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        states, seats = self.deal(seeds), np.zeros(len(views), np.int8)
-        for row, view in enumerate(views):
-            leader, hand, plays = self._read(view)
-            seat = 0 if leader == 0 else 1
-            shown = [card for card, mover in zip(plays, movers(plays, 0), strict=False) if mover != seat]
-            left = [card for card in range(CARDS) if card not in hand and card not in plays]
-            drawn = random.Random(int(seeds[row])).sample(left, HAND - len(shown))
-            states["hands"][row, seat], states["hands"][row, 1 - seat] = hand, sorted(shown + drawn)
-            states["plays"][row, : len(plays)], states["num_plays"][row] = plays, len(plays)
-            seats[row] = seat
-        return states, seats
-
-    def _read(self, view: np.void) -> tuple[int, list[int], list[int]]:
-        leader, hand, plays = super()._read(view)
-        return leader, hand, plays
 
 
 class Edge:
@@ -114,7 +91,7 @@ def test_the_shares_of_actions_are_those_of_the_papers_algorithm(
     observers: str, hands: tuple[list[int], list[int]], plays: list[int]
 ) -> None:
     """The toy shows every play, so a tree for each seat says the same as one for all."""
-    game, runs, searches = Worlds(), 300, 4
+    game, runs, searches = ToyWorlds(), 300, 4
     state = game.deal(np.zeros(1, np.uint64))
     state["hands"][0] = hands
     state["plays"][0, : len(plays)], state["num_plays"] = plays, len(plays)

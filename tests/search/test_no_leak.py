@@ -19,7 +19,17 @@ from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.table import play_table
 
-NAMES = ("random", "hearts_rules", "argmax_val", "imitation", "go_mcts", "pimc", "is_mcts", "openspiel:simulations=3")
+NAMES = (
+    "random",
+    "hearts_rules",
+    "argmax_val",
+    "imitation",
+    "go_mcts",
+    "pimc",
+    "pimc:worlds=2:candidates=4",
+    "is_mcts",
+    "openspiel:simulations=3",
+)
 
 
 class DecidedError(Exception):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,15 +24,15 @@ from search.playouts import play_out
 from search.skat_solver.solve import Solver
 from search.table import play_table, turns_at
 from search.tournament.tournament import run_tournament
-from search.uct.search import unit_utility
+from tests.search.models import FunctionModel, History, hash_model
 from tests.search.toy import ToyGame
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
 SMALL = PimcConfig(worlds=3, runs=20)
 
 
-def player_of(game: Game, config: PimcConfig = SMALL) -> Pimc:
-    player = Pimc(game, config)
+def player_of(game: Game, config: PimcConfig = SMALL, model: FunctionModel | None = None) -> Pimc:
+    player = Pimc(game, model, config)
     player.start(game, 8)
     return player
 
@@ -50,7 +51,7 @@ def turns_of(game: Game, count: int, plies: int) -> Turns:
 
 def told(game: Game, config: PimcConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, answer: Callable) -> np.ndarray:
     """What the player does where ``answer(worlds)`` is what the evaluator says."""
-    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda game, worlds, *rest: answer(worlds)})
+    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda game, model, worlds, *rest: answer(worlds)})
     return player_of(game, config).act(turns)
 
 
@@ -104,7 +105,7 @@ def test_tournaments_mark_the_cheating_twin() -> None:
 @pytest.mark.parametrize("cheat", [False, True])
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
-    player = Pimc(game, replace(SMALL, cheat=cheat))
+    player = Pimc(game, None, replace(SMALL, cheat=cheat))
     seeds = derive_many(1, 4)
     result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
     assert (result.labels >= 0).all() and result.decisions[0] > 4
@@ -157,7 +158,7 @@ def test_playouts_value_an_action_by_how_scripted_players_end_it(game: Game) -> 
     turns = turns_of(game, 3, 2)
     assert turns.hidden is not None
     config = PimcConfig(worlds=1, evaluator="playouts", cheat=True)
-    values, utility = player_of(game, config).values(turns), unit_utility(game)
+    values, utility = player_of(game, config).values(turns), game.outcomes.utility("")
     scripted = make_players([kinds.baseline(game) or "random"], game, SearchConfig())[0]
     for row, state in enumerate(turns.hidden):
         for action in np.flatnonzero(turns.legal[row]):
@@ -184,8 +185,39 @@ def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
 @pytest.mark.parametrize(("game", "evaluator"), [(SkatGame(), "solver"), (CrewGame(), "playouts")])
 def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> None:
     config, seats = PimcConfig(worlds=2, evaluator=evaluator), game.num_players
-    result = play_table(game, [Pimc(game, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
+    result = play_table(game, [Pimc(game, None, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
     assert (result.labels >= 0).all()
+
+
+@pytest.mark.parametrize("settings", [{"candidates": 6}, {"evaluator": "network"}])
+def test_a_decision_with_a_network_does_not_depend_on_its_neighbours(settings: dict[str, Any]) -> None:
+    game, model = HeartsGame(), FunctionModel(hash_model(HeartsGame(), 0.1))
+    turns, player = turns_of(game, 3, 45), player_of(game, replace(SMALL, **settings), model)
+    together = player.values(turns)
+    for row in range(len(together)):
+        np.testing.assert_array_equal(player.values(turns.take(np.array([row])))[0], together[row])
+    assert not model.held
+
+
+@pytest.mark.parametrize("limit", [100_000, 700])
+def test_with_a_network_all_seats_play_on_by_its_policy(limit: int) -> None:
+    game = HeartsGame()
+
+    def lowest_legal(history: History) -> tuple[np.ndarray, float]:
+        legal = game.view_legal(game.views(np.array([history]), np.array([len(history)])))[0]
+        return (np.arange(len(legal)) == legal.argmax()).astype(np.float32), 0.0
+
+    turns, model = turns_of(game, 3, 40), FunctionModel(lowest_legal, limit)
+    found = player_of(game, replace(SMALL, cheat=True, worlds=1, evaluator="network"), model).values(turns)
+    for row, legal in enumerate(turns.legal):
+        assert (np.isfinite(found[row]) == legal).all()
+        for action in np.flatnonzero(legal):
+            state = turns.hidden[row : row + 1].copy()
+            game.play(state, np.array([action]))
+            while game.to_move(state)[0] >= 0:
+                game.play(state, game.legal(state).argmax(axis=1))
+            label = game.outcome(state)[0, turns.seat[row]]
+            assert found[row, action] == pytest.approx(game.outcomes.utility("")[label])
 
 
 def test_a_forced_move_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +244,12 @@ def test_it_is_far_ahead_of_random_play() -> None:
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
-        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct"),
+        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct, playouts, network, solver"),
+        ("pimc:candidates=49", "pimc.candidates=49: must be 0, or at least pimc.worlds=50 with pimc.cheat=false"),
+        ("pimc:candidates=50:cheat=true", "pimc.candidates=50: must be 0, or at least pimc.worlds=50 with"),
+        ("pimc:candidates=50", "player 'pimc:candidates=50' needs a network: give checkpoint=DIR, or"),
+        ("pimc:evaluator=network", "player 'pimc:evaluator=network' needs a network: give checkpoint=DIR, or"),
+        ("pimc@DIR", "player 'pimc@DIR': pimc uses no network, so leave out @DIR"),
         ("pimc:cheat=true:utility=fun", "no utility 'fun'; this game offers tricks"),
     ],
 )

@@ -8,11 +8,10 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, SearchConfig
+from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, PimcConfig, SearchConfig
 from search.players import kinds
 from search.players.engines import Engines, check_cache
-from search.players.registry import checkpoint_record, make_players, own_checkpoints
-from search.playouts import playout_player
+from search.players.registry import check_names, checkpoint_record, make_players, own_checkpoints
 from search.table import play_table
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -34,10 +33,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_game_has_one_scripted_player_that_plays_deals_out_unless_another_is_named() -> None:
     for kind in kinds.BUILT_IN:
-        assert not kind.baseline or (kind.games and not kind.needs_model)
-    assert kinds.baseline(HeartsGame()) == playout_player("", HeartsGame()) == "hearts_rules"
-    assert kinds.baseline(ToyGame()) is None and playout_player("", ToyGame()) == "random"
-    assert playout_player("random", HeartsGame()) == "random"
+        assert not kind.baseline or (kind.games and kind.needs_model is False)
+    assert kinds.baseline(HeartsGame()) == kinds.playout_player("", HeartsGame()) == "hearts_rules"
+    assert kinds.baseline(ToyGame()) is None and kinds.playout_player("", ToyGame()) == "random"
+    assert kinds.playout_player("random", HeartsGame()) == "random"
 
 
 def test_every_kind_of_player_plays_hearts_with_a_real_network(checkpoint: str) -> None:
@@ -74,13 +73,14 @@ def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(che
     game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
     free = engines.get(checkpoint).slots_left
     search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
-    players = make_players(["argmax_val", "imitation", "go_mcts", "random"], game, search, checkpoint, engines=engines)
+    names = ["argmax_val", "imitation", "go_mcts", "pimc:worlds=2:candidates=3:evaluator=network"]
+    players = make_players(names, game, search, checkpoint, engines=engines)
     play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2, secret=1)
     assert engines.get(checkpoint).slots_left == free
 
 
 def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
-    record = checkpoint_record(["random", "argmax_val", "argmax_val"], checkpoint)
+    record = checkpoint_record(["random", "argmax_val", "argmax_val"], SearchConfig(), checkpoint)
     network = {"path": checkpoint, "id": checkpoint_id(checkpoint)}
     assert record == {"argmax_val": network, "argmax_val#2": network}
 
@@ -98,6 +98,16 @@ def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
 def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_players([name, "random"], HeartsGame(), SearchConfig())
+
+
+def test_whether_a_player_asks_a_network_may_follow_from_its_settings(checkpoint: str) -> None:
+    weighted, game = SearchConfig(pimc=PimcConfig(worlds=2, candidates=3)), HeartsGame()
+    check_names(["pimc", f"pimc:candidates=50@{checkpoint}"], game, with_model=False)
+    for name, search in (("pimc:evaluator=network", SearchConfig()), ("pimc", weighted)):
+        with pytest.raises(ValueError, match=f"player '{name}' needs a network: give the player as {name}@DIR"):
+            check_names([name], game, with_model=False, search=search)
+    assert checkpoint_record(["pimc"], weighted, checkpoint)["pimc"]["path"] == checkpoint
+    assert checkpoint_record(["pimc"], SearchConfig(), checkpoint) == {}
 
 
 def test_the_checkpoints_that_players_bring_are_known_before_they_are_loaded() -> None:

@@ -8,6 +8,7 @@ then eos. Tokens 0..4 are the cards 1..5; 5, 6 and 7 are leads, follows and eos.
 """
 
 from collections.abc import Mapping
+from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
@@ -184,3 +185,28 @@ class ToyGame(Game):
         if len(hand) < HAND:
             return not hand or hand[0] < token
         return (token in hand) == self._is_own_turn(view)
+
+
+class ToyWorlds(ToyGame):
+    """The toy with worlds: the other seat gets two of the three cards that are not in sight."""
+
+    can_determinize = True
+
+    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        states, seats = self.deal(seeds), np.zeros(len(views), np.int8)
+        for row, view in enumerate(views):
+            leader, hand, plays = self._read(view)
+            seat = 0 if leader == 0 else 1
+            hands = other_hands(seat, hand, plays)
+            states["hands"][row, seat] = hand
+            states["hands"][row, 1 - seat] = hands[int(mix(seeds[row], 1)) % len(hands)]
+            states["plays"][row, : len(plays)], states["num_plays"][row] = plays, len(plays)
+            seats[row] = seat
+        return states, seats
+
+
+def other_hands(seat: int, hand: list[int], plays: list[int]) -> list[tuple[int, ...]]:
+    """Every hand that the other seat can have been dealt."""
+    shown = {card for card, mover in zip(plays, movers(plays, 0), strict=False) if mover != seat}
+    dealt = combinations([card for card in range(CARDS) if card not in hand], HAND)
+    return [other for other in dealt if shown == set(other) & set(plays)]

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from games import conformance
 from games.compiled import blank
@@ -317,6 +318,7 @@ def test_every_world_is_drawn_and_all_are_equally_likely(choice: str, observer: 
     drawn, times = np.unique(states["hands"], axis=0, return_counts=True)
     assert {row.tobytes() for row in drawn} == expected and (seats == observer).all()
     assert times.max() < 400 + 5.5 * 20 and times.min() > 400 - 5.5 * 20  # standard deviations of a count
+    assert chisquare(times).pvalue > 1e-3
 
 
 def test_worlds_agree_at_every_prefix_that_a_state_can_stand_at() -> None:

@@ -1,0 +1,219 @@
+"""Weighted worlds: weights by hand and by a plain loop, tempering, resampling, and the exact posterior on the toy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.registry import make_game
+from games.rng import derive_many
+from search.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
+from tests.search.models import FunctionModel, History, Model, hash_model
+from tests.search.toy import CARDS, FOLLOWS, LEADS, PLAYS, ToyWorlds, movers, other_hands
+
+TOY = ToyWorlds()
+
+
+def uniform_model(size: int) -> FunctionModel:
+    return FunctionModel(lambda history: (np.full(size, 1 / size, np.float32), 0.0))
+
+
+def toy_state(hands: tuple[tuple[int, ...], tuple[int, ...]], plays: list[int]) -> np.ndarray:
+    state = TOY.deal(np.zeros(1, np.uint64))
+    state["hands"][0] = hands
+    state["plays"][0, : len(plays)], state["num_plays"] = plays, len(plays)
+    return state
+
+
+def midway(game: Game, count: int, plies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Views of the seats to act, of random deals after so many actions, and these states."""
+    states = game.deal(derive_many(3, count))
+    for ply in range(plies):
+        legal = game.legal(states)
+        game.play(states, (legal * derive_many(ply, legal.shape[1]).astype(np.float64)).argmax(axis=1))
+    return game.views(*game.histories(states, game.to_move(states).astype(np.int64))), states
+
+
+# ---- likelihoods
+
+
+def test_a_likelihood_by_hand() -> None:
+    """Seat 0 has led card 2. With card 0 in its other place the model would lead 2 with 0.6 and 0 with 0.2, which is
+    3/4 of what is legal; with card 4 there it would never lead it. One action in ten is anybody's: half of those."""
+    chances = {(LEADS, 0, 2): {0: 0.2, 2: 0.6, 3: 0.2}, (LEADS, 2, 4): {4: 1.0}}
+
+    def answer(history: History) -> tuple[np.ndarray, float]:
+        return np.array([chances[history].get(token, 0.0) for token in range(TOY.vocabulary.size)], np.float32), 0.0
+
+    states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
+    logs = log_likelihoods(TOY, FunctionModel(answer), states[None], np.ones((1, 2), np.int8))
+    np.testing.assert_allclose(np.exp(logs), [[0.9 * 0.75 + 0.05, 0.05]], rtol=1e-6)
+
+
+def plain_log_likelihood(game: Game, model: Model, states: np.ndarray, row: int, seat: int) -> tuple[float, int]:
+    """The same for one of several candidates, one action at a time, and how many choices were left out."""
+    total, hidden = 0.0, 0
+    for other in (other for other in range(game.num_players) if other != seat):
+        every, lengths = game.histories(states, np.full(len(states), other))
+        for place in range(int(lengths[row])):
+            history = tuple(int(token) for token in every[row, :place])
+            legal = np.flatnonzero(game.view_legal(game.views(every[row : row + 1], np.array([place])))[0])
+            if len(legal) < 2:
+                continue
+            if len(set(every[:, place].tolist())) > 1:
+                hidden += 1
+                continue
+            policy = model(history)[0]
+            total += math.log(0.9 * policy[every[row, place]] / policy[legal].sum() + 0.1 / len(legal))
+    return total, hidden
+
+
+@pytest.mark.parametrize(("name", "plies"), [("hearts", 26), ("hearts", 45), ("skat", 12), ("crew", 12)])
+def test_what_the_seat_has_seen_of_the_others_counts_and_nothing_else(name: str, plies: int) -> None:
+    game, count = make_game(name), 5
+    views, _ = midway(game, 1, plies)
+    states, seats = game.determinize(np.repeat(views, count), derive_many(1, count))
+    table = hash_model(game, 0.1)
+    model = FunctionModel(table)
+    found = log_likelihoods(game, model, states[None], seats[None])[0]
+    wanted = [plain_log_likelihood(game, table, states, row, int(seats[row])) for row in range(count)]
+    np.testing.assert_allclose(found, [total for total, _ in wanted], rtol=1e-5)
+    assert not model.held
+    assert all(hidden for _, hidden in wanted) == (name == "hearts"), [hidden for _, hidden in wanted]
+
+
+@given(st.permutations(range(CARDS)), st.integers(0, PLAYS - 1), st.integers(0, 2**32))
+def test_a_uniform_policy_tells_nothing_where_all_hands_leave_equally_many_choices(
+    deck: list[int], plays: int, seed: int
+) -> None:
+    hands = (tuple(sorted(deck[:2])), tuple(sorted(deck[2:4])))
+    state = toy_state(hands, [])
+    for ply in range(plays):
+        options = np.flatnonzero(TOY.legal(state)[0])
+        TOY.play(state, options[[(seed >> ply) % len(options)]])
+    views = TOY.views(*TOY.histories(state, TOY.to_move(state)))
+    states, seats = TOY.determinize(np.repeat(views, 6), derive_many(seed, 6))
+    logs = log_likelihoods(TOY, uniform_model(TOY.vocabulary.size), states[None], seats[None])
+    np.testing.assert_allclose(logs, np.full((1, 6), logs[0, 0]))
+
+
+# ---- tempering
+
+
+def test_tempering_by_hand() -> None:
+    """Likelihoods of 16 to 1: to the power of 1/2 the weights are 0.8 and 0.2, which say as much as 1 / 0.68."""
+    weights, exponent = tempered(np.log([[16.0, 1.0]]), 1 / 0.68)
+    np.testing.assert_allclose(weights, [[0.8, 0.2]], atol=1e-5)
+    np.testing.assert_allclose(exponent, [0.5], atol=1e-5)
+
+
+@given(st.lists(st.lists(st.floats(-60, 0), min_size=8, max_size=8), min_size=1, max_size=4), st.floats(1, 8))
+def test_the_exponent_is_the_largest_that_keeps_the_floor(rows: list[list[float]], floor: float) -> None:
+    logs = np.array(rows)
+    weights, exponent = tempered(logs, floor)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    assert (effective_size(weights) >= floor * (1 - 1e-9)).all() and (exponent <= 1).all()
+    for row, power in zip(logs, exponent, strict=True):
+        more = np.exp((row - row.max()) * min(1.0, power + 1e-5))
+        assert power == 1 or more.sum() ** 2 / np.square(more).sum() <= floor * (1 + 1e-9)
+
+
+# ---- resampling
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20), st.integers(1, 40), st.integers(0, 2**64 - 1))
+def test_a_candidate_comes_its_share_of_times_rounded_up_or_down(shares: list[float], worlds: int, seed: int) -> None:
+    weights = np.array([shares]) / sum(shares)
+    picked = resample(weights, worlds, np.array([seed], np.uint64))
+    times, wanted = np.bincount(picked[0], minlength=len(shares)), worlds * weights[0]
+    assert picked.shape == (1, worlds)
+    assert (times >= np.floor(wanted - 1e-9)).all() and (times <= np.ceil(wanted + 1e-9)).all()
+
+
+def test_on_average_a_candidate_comes_exactly_its_share_of_times() -> None:
+    weights, draws = np.array([0.03, 0.22, 0.5, 0.25]), 4000
+    picked = resample(np.tile(weights, (draws, 1)), 1, derive_many(5, draws))
+    assert chisquare(np.bincount(picked[:, 0], minlength=4), weights * draws).pvalue > 1e-4
+
+
+# ---- all of it
+
+
+@pytest.mark.parametrize(("hand", "plays"), [([1, 3], [2]), ([0, 4], [1]), ([0, 3], [3, 1])])
+def test_worlds_are_drawn_by_the_exact_posterior(hand: list[int], plays: list[int]) -> None:
+    """Against the enumeration of the other seat's hands, each as likely as its actions are in it."""
+    table, draws = hash_model(TOY, 0.2), 300
+    seat = movers(plays, 0)[-1]
+    hands = other_hands(seat, hand, plays)
+    chances = np.array([likelihood(table, 1 - seat, other, plays) for other in hands])
+    tokens = np.array([[LEADS if seat == 0 else FOLLOWS, *hand, *plays]])
+    views = TOY.views(np.repeat(tokens, draws, axis=0), np.full(draws, tokens.shape[1]))
+    found = weighted_worlds(TOY, FunctionModel(table), views, derive_many(8, draws), 1, 100)
+    assert (found.exponent == 1).all()
+    drawn = [tuple(other) for other in found.states["hands"][:, 0, 1 - seat].tolist()]
+    times = [drawn.count(other) for other in hands]
+    assert sum(times) == draws and chisquare(times, chances / chances.sum() * draws).pvalue > 1e-3
+    assert chisquare(times).pvalue < 1e-3  # and not all alike
+
+
+def likelihood(table: Model, seat: int, hand: tuple[int, ...], plays: list[int]) -> float:
+    """Of the plays of one seat of the toy."""
+    chance, left = 1.0, set(hand)
+    for place, (card, mover) in enumerate(zip(plays, movers(plays, 0), strict=False)):
+        if mover == seat:
+            policy = table(((LEADS if seat == 0 else FOLLOWS), *hand, *plays[:place]))[0]
+            share = float(policy[card]) / sum(float(policy[other]) for other in left)
+            chance *= 0.9 * share + 0.1 / len(left) if len(left) > 1 else 1.0
+            left.remove(card)
+    return chance
+
+
+def test_the_worlds_of_a_view_do_not_depend_on_those_beside_it() -> None:
+    game = HeartsGame()
+    views, _ = midway(game, 3, 20)
+    seeds, model = derive_many(4, 3), FunctionModel(hash_model(game, 0.1))
+    together = weighted_worlds(game, model, views, seeds, 4, 6)
+    for row in range(3):
+        alone = weighted_worlds(game, model, views[row : row + 1], seeds[row : row + 1], 4, 6)
+        for mine, theirs in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(mine[0], theirs[row])
+
+
+@pytest.mark.parametrize(("candidates", "floor"), [(60, 25), (30, 15)])
+def test_weights_that_would_collapse_are_tempered_to_the_floor(candidates: int, floor: float) -> None:
+    game = HeartsGame()
+
+    def certain(history: History) -> tuple[np.ndarray, float]:
+        legal = game.view_legal(game.views(np.array([history]), np.array([len(history)])))[0]
+        return (np.arange(len(legal)) == legal.argmax()).astype(np.float32), 0.0
+
+    views, _ = midway(game, 2, 40)
+    found = weighted_worlds(game, FunctionModel(certain), views, derive_many(2, 2), 1, candidates)
+    assert (found.exponent < 1).all()
+    np.testing.assert_allclose(found.effective, floor, rtol=1e-3)
+
+
+def test_worlds_agree_with_what_the_seat_has_seen_and_no_handle_is_kept() -> None:
+    game, model = HeartsGame(), uniform_model(HeartsGame().vocabulary.size)
+    views, states = midway(game, 2, 30)
+    tokens, _ = game.histories(states, game.to_move(states))
+    found = weighted_worlds(game, model, views, derive_many(1, 2), 3, 5).states
+    assert found.shape == (2, 3) and not model.held
+    for world in range(3):
+        np.testing.assert_array_equal(game.histories(found[:, world], np.zeros(2, np.int64))[0], tokens)
+
+
+def test_few_free_slots_only_make_more_queries() -> None:
+    game, table = HeartsGame(), hash_model(HeartsGame(), 0.1)
+    views, _ = midway(game, 1, 30)
+    seeds = derive_many(1, 1)
+    wide, narrow = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
+    for mine, theirs in zip(
+        weighted_worlds(game, wide, views, seeds, 3, 4), weighted_worlds(game, narrow, views, seeds, 3, 4), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
