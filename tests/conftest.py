@@ -1,7 +1,9 @@
 """What all tests share."""
 
 import os
+import sys
 
+import open_spiel.python.algorithms.mcts  # noqa: F401  brings absl
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -20,6 +22,10 @@ settings.load_profile("kibitz")
 
 # Ray starts two workers beforehand, which our actors, with environment variables of their own, cannot use.
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+
+# absl, which OpenSpiel logs with, has a handler that closes its stream when Hydra sets logging up: pytest's, if that
+# stood for the standard error when absl was imported.
+sys.modules["absl.logging"].get_absl_handler().python_handler.stream = sys.__stderr__  # type: ignore[attr-defined]
 
 START_RAY = (
     "cluster/test_connection",

@@ -85,6 +85,7 @@ def test_no_kernels_call_each_other_in_a_circle() -> None:
         for node in functions:
             if any(ast.unparse(decorator).startswith("kernel") for decorator in node.decorator_list):
                 called = {ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
-                calls[known[node.name]] = {known[name] for name in called & known.keys()}
+                others = (called & known.keys()) - {node.name}  # one that calls itself alone can be loaded
+                calls[known[node.name]] = {known[name] for name in others}
     assert len(calls) > 100 and "games.bits.count" in calls["games.skat.cards.points_of"]
     TopologicalSorter(calls).prepare()  # CycleError names the circle
