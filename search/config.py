@@ -100,10 +100,11 @@ class PimcConfig:
     exploration: float = 0.4
     """C of UCT, where the utility goes from 0 for the worst outcome to 1 for the best."""
     seconds: float = 0.0
-    """Wall time for each decision, after which its worlds begin no further runs; 0 for no limit. Results then depend on
-    the machine."""
+    """Wall time for each decision, after which its worlds begin no further runs of UCT; 0 for no limit. Results then
+    depend on the machine."""
     cheat: bool = False
-    """Whether all worlds are the true deal: no player, but the ceiling for one."""
+    """Whether all worlds are the true deal: no player, but the ceiling for one. The ``solver`` values it alike in every
+    world, so one is enough."""
     utility: str = ""
     """Name of the outcome utility v(o) that every seat maximises; empty for the game's default."""
 
@@ -111,6 +112,8 @@ class PimcConfig:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds")
         one_of("pimc", self, ("uct", "playouts", "network", "solver"), "evaluator")
+        limited = self.evaluator == "uct" or self.seconds == 0
+        require(limited, "pimc", self, "seconds", f"0 with pimc.evaluator={self.evaluator}; it limits runs of uct")
         fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
         require(fits, "pimc", self, "candidates", f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false")
 

@@ -96,22 +96,22 @@ def find_or_add(nodes, walk, row, parent, label):
 
 
 @kernel
-def choose_all(nodes, walk, rows, movers, own, legal, exploration, counters, actions, untried):
+def choose_all(nodes, walk, rows, trees, own, legal, exploration, counters, actions, untried):
     """Select or Expand of one step in every search under way.
 
     Args:
         rows: ``int64[M]``, the searches.
-        movers: ``int64[M]``, the tree that the seat to act chooses in.
+        trees: ``int64[M]``, the tree that the seat to act chooses in.
         own: ``bool[M]``, whether it is that seat's own tree.
         legal: ``bool[M, V]``.
         exploration: C.
         counters: ``uint64[R]``, random counters, advanced.
         actions: ``int64[M]``, written: tokens.
-        untried: ``bool[M]``, written: whether the action has no node yet.
+        untried: ``bool[M]``, written: whether no simulation has chosen the action there before.
     """
     for m in range(len(rows)):
         row = rows[m]
-        node, base = walk.at[row, movers[m]], 0 if own[m] else legal.shape[1]
+        node, base = walk.at[row, trees[m]], 0 if own[m] else legal.shape[1]
         left = 0
         for token in range(legal.shape[1]):
             left += int(legal[m, token] and not _tried(nodes, row, node, base + token))

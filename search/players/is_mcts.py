@@ -8,6 +8,12 @@ from search.is_mcts.search import IsMcts
 from search.players.player import Turns
 
 
+def check_is_mcts(game: Game, config: IsMctsConfig) -> None:
+    """``ValueError`` for a game that cannot sample deals."""
+    if not game.can_determinize:
+        raise ValueError(f"player is_mcts samples deals, which {game.name} cannot")
+
+
 class IsMctsPlayer:
     """Plays the action that most simulations began with; the lowest token of equals. A forced move costs no search."""
 
@@ -18,10 +24,7 @@ class IsMctsPlayer:
         self._config = config
 
     def start(self, game: Game, num_games: int) -> None:
-        """Remember the game. ``ValueError`` where it has no such utility, or no worlds can be sampled."""
-        if not game.can_determinize:
-            raise ValueError(f"player {self.name!r} samples hidden hands, which {game.name} does not offer")
-        game.outcomes.utility(self._config.utility)
+        """Remember the game."""
         self._game = game
 
     def forget(self, games: np.ndarray) -> None:

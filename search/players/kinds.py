@@ -23,8 +23,8 @@ from search.config import (
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
-from search.players.is_mcts import IsMctsPlayer
-from search.players.pimc import Pimc
+from search.players.is_mcts import IsMctsPlayer, check_is_mcts
+from search.players.pimc import Pimc, check_pimc
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
 
@@ -47,6 +47,8 @@ class PlayerKind:
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool | None = False
     """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
+    check: Callable[[Game, Any], None] = lambda game, settings: None
+    """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     baseline: bool = False
     """Whether it is the scripted player of its games: who plays deals out where nobody else is named."""
 
@@ -83,6 +85,10 @@ def _openspiel(game: Game, model: None, settings: OpenSpielConfig) -> Player:
     from search.players.openspiel import OpenSpielBot
 
     return OpenSpielBot(game, settings)
+
+
+def _check_openspiel(game: Game, settings: OpenSpielConfig) -> None:
+    _openspiel(game, None, settings)
 
 
 BUILT_IN = (
@@ -139,12 +145,14 @@ BUILT_IN = (
         summary="PIMC: sampled deals, each judged as if everybody saw all cards (paper 001, Algorithm 2).",
         settings=PimcConfig,
         needs_model=None,
-        factory=lambda game, model, settings: Pimc(game, model, settings),
+        check=check_pimc,
+        factory=lambda game, model, settings: Pimc(model, settings),
     ),
     PlayerKind(
         name="is_mcts",
         summary="Information Set MCTS with random playouts, single or multiple observer; needs no network.",
         settings=IsMctsConfig,
+        check=check_is_mcts,
         factory=lambda game, model, settings: IsMctsPlayer(settings),
     ),
     PlayerKind(
@@ -158,6 +166,7 @@ BUILT_IN = (
         summary="A bot of OpenSpiel's, `openspiel:is_mcts` or `openspiel:xinxin`, on deals sampled from what it sees.",
         games=("hearts", "openspiel:*"),
         settings=OpenSpielConfig,
+        check=_check_openspiel,
         factory=_openspiel,
     ),
 )

@@ -94,19 +94,22 @@ _DEAL, _SEARCH = 1, 2
 """Salts of a world's seed."""
 
 
+def check_pimc(game: Game, config: PimcConfig) -> None:
+    """``ValueError`` for a game that has no solver, or cannot sample deals where the true one is not looked at."""
+    if config.evaluator == "solver" and game.name != "skat":
+        raise ValueError(f"pimc:evaluator=solver plays skat only, not {game.name}; choose uct or playouts")
+    if not (config.cheat or game.can_determinize):
+        raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
+
+
 class Pimc:
     """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals."""
 
     name = "pimc"
 
-    def __init__(self, game: Game, model: Model, config: PimcConfig) -> None:
-        """``model`` where the settings ask one. ``ValueError`` for a game that cannot sample deals, unless the true one
-        is looked at, or has no solver."""
+    def __init__(self, model: Model, config: PimcConfig) -> None:
+        """``model`` where the settings ask one."""
         assert model is not None or not config.needs_model
-        if config.evaluator == "solver" and game.name != "skat":
-            raise ValueError(f"pimc:evaluator=solver plays skat only, not {game.name}; choose uct or playouts")
-        if not (config.cheat or game.can_determinize):
-            raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
         self.config, self._model = config, model
         self.sees_hidden = config.cheat
 

@@ -87,9 +87,9 @@ def needs_model(spec: PlayerSpec, search: SearchConfig) -> bool:
 def check_names(
     players: Sequence[str], game: Game, with_model: bool = True, search: SearchConfig | None = None
 ) -> None:
-    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game``, has a
-    setting that its kind does not know or a utility that the game does not have, or brings no network where it needs
-    one and ``with_model`` says that it will be given none."""
+    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game`` (or
+    not with its settings), has a setting that its kind does not know or a utility that the game does not have, or
+    brings no network where it needs one and ``with_model`` says that it will be given none."""
     search = search or SearchConfig()
     for spec in map(parse, players):
         kind = kinds.find(spec.kind, game)
@@ -102,7 +102,9 @@ def check_names(
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
         if asks and not with_model and not spec.checkpoint:
             raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
-        game.outcomes.utility(getattr(settings_of(spec, search), "utility", ""))
+        settings = settings_of(spec, search)
+        game.outcomes.utility(getattr(settings, "utility", ""))
+        kind.check(game, settings)
 
 
 def check_entrants(

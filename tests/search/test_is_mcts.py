@@ -16,6 +16,7 @@ from search.is_mcts.search import IsMcts
 from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes, note_all
 from search.players.is_mcts import IsMctsPlayer
 from search.players.random_player import RandomPlayer
+from search.players.registry import check_names
 from search.table import play_table
 from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, ToyWorlds, movers, tricks
 
@@ -214,6 +215,6 @@ def test_what_cannot_be_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="observers"):
         IsMctsConfig(observers="all")
     with pytest.raises(ValueError, match="no utility 'gold'"):
-        IsMctsPlayer(IsMctsConfig(utility="gold")).start(make_game("hearts"), 1)
-    with pytest.raises(ValueError, match="'is_mcts' samples hidden hands, which toy does not offer"):
-        IsMctsPlayer(IsMctsConfig()).start(ToyGame(), 1)
+        check_names(["is_mcts:utility=gold"], make_game("hearts"))
+    with pytest.raises(ValueError, match="player is_mcts samples deals, which toy cannot"):
+        check_names(["is_mcts"], ToyGame())

@@ -32,7 +32,7 @@ SMALL = PimcConfig(worlds=3, runs=20)
 
 
 def player_of(game: Game, config: PimcConfig = SMALL, model: FunctionModel | None = None) -> Pimc:
-    player = Pimc(game, model, config)
+    player = Pimc(model, config)
     player.start(game, 8)
     return player
 
@@ -105,7 +105,7 @@ def test_tournaments_mark_the_cheating_twin() -> None:
 @pytest.mark.parametrize("cheat", [False, True])
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
-    player = Pimc(game, None, replace(SMALL, cheat=cheat))
+    player = Pimc(None, replace(SMALL, cheat=cheat))
     seeds = derive_many(1, 4)
     result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
     assert (result.labels >= 0).all() and result.decisions[0] > 4
@@ -185,7 +185,7 @@ def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
 @pytest.mark.parametrize(("game", "evaluator"), [(SkatGame(), "solver"), (CrewGame(), "playouts")])
 def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> None:
     config, seats = PimcConfig(worlds=2, evaluator=evaluator), game.num_players
-    result = play_table(game, [Pimc(game, None, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
+    result = play_table(game, [Pimc(None, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
     assert (result.labels >= 0).all()
 
 
@@ -241,14 +241,14 @@ def test_it_is_far_ahead_of_random_play() -> None:
     ("name", "complaint"),
     [
         ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
+        ("pimc:evaluator=solver", "pimc:evaluator=solver plays skat only, not toy; choose uct or playouts"),
+        ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0 with pimc.evaluator=playouts; it limits"),
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
         ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct, playouts, network, solver"),
         ("pimc:candidates=49", "pimc.candidates=49: must be 0, or at least pimc.worlds=50 with pimc.cheat=false"),
         ("pimc:candidates=50:cheat=true", "pimc.candidates=50: must be 0, or at least pimc.worlds=50 with"),
-        ("pimc:candidates=50", "player 'pimc:candidates=50' needs a network: give checkpoint=DIR, or"),
-        ("pimc:evaluator=network", "player 'pimc:evaluator=network' needs a network: give checkpoint=DIR, or"),
         ("pimc@DIR", "player 'pimc@DIR': pimc uses no network, so leave out @DIR"),
         ("pimc:cheat=true:utility=fun", "no utility 'fun'; this game offers tricks"),
     ],
@@ -257,3 +257,9 @@ def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> Non
     with pytest.raises(ValueError, match=complaint) as error:
         make_players([name], ToyGame(), SearchConfig())
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["pimc:candidates=50", "pimc:evaluator=network"])
+def test_a_missing_network_is_asked_for(name: str) -> None:
+    with pytest.raises(ValueError, match=f"player '{name}' needs a network: give checkpoint=DIR, or"):
+        make_players([name], HeartsGame(), SearchConfig())
