@@ -20,11 +20,11 @@ from search.worlds import weighted_worlds
 Model = ObservationModel | None
 Evaluator = Callable[[Game, Model, np.ndarray, np.ndarray, PimcConfig, float], np.ndarray]
 """(game, network, worlds ``[B]``, seeds ``uint64[B]``, settings, wall seconds or 0 for no limit) -> ``float64[B, V]``:
-PerfectInfoVal(s, a), the value of each action for the seat to act, -inf where it is illegal. A row depends on its world
-and its seed alone."""
+PerfectInfoVal(s, a), the value of each action for the seat to act, -inf where it is illegal or not considered. A row
+depends on its world and its seed alone."""
 
-_ROWS = 128
-"""Most deals searched or played out side by side; more would only take memory."""
+_TREES, _PLAYOUTS = 128, 1024
+"""Most deals searched, and most played out, side by side; more would only take memory."""
 
 
 def _uct(
@@ -35,15 +35,20 @@ def _uct(
 
 
 def _played_out(
-    game: Game, player: Player, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, at_once: int = _ROWS
+    game: Game,
+    player: Player,
+    worlds: np.ndarray,
+    seeds: np.ndarray,
+    considered: np.ndarray,
+    config: PimcConfig,
+    at_once: int = _PLAYOUTS,
 ) -> np.ndarray:
-    """The utility of each action when ``player`` plays on in every seat, ``at_once`` deals side by side; all actions of
-    a world have the same random numbers."""
-    legal = game.legal(worlds)
-    rows, actions = np.nonzero(legal)
+    """The utility of each action ``considered`` (``bool[B, V]``) when ``player`` plays on in every seat, ``at_once``
+    deals side by side; all actions of a world have the same random numbers."""
+    rows, actions = np.nonzero(considered)
     seats, utility = game.to_move(worlds)[rows], game.outcomes.utility(config.utility)
     states = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
-    values = np.full(legal.shape, -np.inf)
+    values = np.full(considered.shape, -np.inf)
     for part in (slice(first, first + at_once) for first in range(0, len(rows), at_once)):
         played = states[part]
         play_out(game, player, played, seeds[rows[part]])
@@ -51,14 +56,17 @@ def _played_out(
     return values
 
 
+def _scripted(game: Game) -> Player:
+    from search.players import kinds  # which imports this module
+
+    kind = kinds.find(kinds.playout_player("", game))
+    return kind.factory(game, None, kind.settings() if kind.settings else None)
+
+
 def _playouts(
     game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
 ) -> np.ndarray:
-    from search.players import kinds  # which imports this module
-
-    scripted = kinds.find(kinds.playout_player("", game))
-    settings = scripted.settings() if scripted.settings else None
-    return _played_out(game, scripted.factory(game, None, settings), worlds, seeds, config)
+    return _played_out(game, _scripted(game), worlds, seeds, game.legal(worlds), config)
 
 
 def _network(
@@ -66,22 +74,27 @@ def _network(
 ) -> np.ndarray:
     assert model is not None
     at_once = max(1, model.slots_left // (game.num_players * game.max_length))
-    return _played_out(game, Imitation(model, ImitationConfig()), worlds, seeds, config, at_once)
+    return _played_out(game, Imitation(model, ImitationConfig()), worlds, seeds, game.legal(worlds), config, at_once)
 
 
 def _solver(
     game: Game, model: Model, worlds: np.ndarray, seeds: np.ndarray, config: PimcConfig, seconds: float
 ) -> np.ndarray:
-    """Skat: 1 for a card that wins against the best play of all, 0 for others; what comes before is played out."""
-    from games.skat.cards import NUM_CARDS
+    """Skat: 1 for a card that wins against the best play of all, 0 for others. What comes before is played out. Of
+    all bids only the lowest is considered; sixty jumps would take nearly all the time."""
+    from games.skat.cards import FIRST_BID, NUM_CARDS
     from games.skat.rules import PLAY
+    from games.skat.values import NUM_BIDS
     from search.skat_solver.solve import Solver
 
     values = np.full((len(worlds), game.vocabulary.size), -np.inf)
-    playing = worlds["public"]["phase"] == PLAY
-    values[~playing] = _playouts(game, model, worlds[~playing], seeds[~playing], config, seconds)
-    worlds = worlds[playing]
-    won, legal = Solver().card_wins(worlds), game.legal(worlds)[:, :NUM_CARDS]
+    legal, playing = game.legal(worlds), worlds["public"]["phase"] == PLAY
+    bids = legal[:, FIRST_BID : FIRST_BID + NUM_BIDS]
+    bids &= bids.cumsum(axis=1) == 1
+    before = ~playing
+    values[before] = _played_out(game, _scripted(game), worlds[before], seeds[before], legal[before], config)
+    worlds, legal = worlds[playing], legal[playing, :NUM_CARDS]
+    won = Solver().card_wins(worlds)
     soloist = worlds["public"]["turn"] == worlds["public"]["soloist"]
     values[playing, :NUM_CARDS] = np.where(legal, won == soloist[:, None], -np.inf)
     return values
@@ -124,7 +137,7 @@ class Pimc:
         """``int64[M]``: one legal token per turn; a forced move costs no search."""
         actions = turns.legal.argmax(axis=1)
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        size = max(1, _ROWS // self.config.worlds)
+        size = max(1, _TREES // self.config.worlds)
         for rows in (free[first : first + size] for first in range(0, len(free), size)):
             actions[rows] = self.values(turns.take(rows)).argmax(axis=1)
         return actions

@@ -12,6 +12,7 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from games.skat.cards import FIRST_BID, PASS
 from games.skat.game import SkatGame
 from search.config import PimcConfig, SearchConfig, SkatRulesConfig
 from search.players import kinds, pimc
@@ -171,6 +172,12 @@ def test_playouts_value_an_action_by_how_scripted_players_end_it(game: Game) -> 
                 play_out(game, scripted, ends, derive_many(seed, 1))
                 found.add(float(utility[game.outcome(ends)[0, turns.seat[row]]]))
             assert values[row, action] in found
+
+
+def test_the_solver_bids_without_jumps() -> None:
+    values = player_of(SkatGame(), PimcConfig(worlds=4, evaluator="solver")).values(turns_of(SkatGame(), 2, 0))
+    considered = [np.flatnonzero(np.isfinite(row)).tolist() for row in values]
+    assert considered == [[PASS, FIRST_BID]] * 2
 
 
 def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
