@@ -109,40 +109,49 @@ def choose_all(nodes, walk, rows, trees, own, legal, exploration, counters, acti
         actions: ``int64[M]``, written: tokens.
         untried: ``bool[M]``, written: whether no simulation has chosen the action there before.
     """
+    num_tokens = legal.shape[1]
+    children = np.empty(num_tokens, np.int64)
     for m in range(len(rows)):
-        row = rows[m]
-        node, base = walk.at[row, trees[m]], 0 if own[m] else legal.shape[1]
+        row, base = rows[m], 0 if own[m] else num_tokens
+        _tried(nodes, row, walk.at[row, trees[m]], base, children)
         left = 0
-        for token in range(legal.shape[1]):
-            left += int(legal[m, token] and not _tried(nodes, row, node, base + token))
+        for token in range(num_tokens):
+            left += int(legal[m, token] and children[token] == NONE)
         untried[m] = left > 0
         if left == 0:
-            actions[m] = _best(nodes, row, node, base, legal[m], exploration)
+            actions[m] = _best(nodes, row, children, legal[m], exploration)
             continue
         counters[row] = next_state(counters[row])
         nth = below(output(counters[row]), left)
-        for token in range(legal.shape[1]):
-            if legal[m, token] and not _tried(nodes, row, node, base + token):
+        for token in range(num_tokens):
+            if legal[m, token] and children[token] == NONE:
                 if nth == 0:
                     actions[m] = token
                 nth -= 1
 
 
 @kernel
-def _tried(nodes, row, node, label):
-    child = find(nodes, row, node, label)
-    return child != NONE and nodes.visits[row, child] > 0
+def _tried(nodes, row, parent, base, children):
+    """Write into ``children`` (``int64[V]``), by token, the nodes below ``parent`` that a simulation has chosen; else
+    ``NONE``."""
+    children[:] = NONE
+    child = nodes.first_child[row, parent]
+    while child != NONE:
+        token = nodes.label[row, child] - base
+        if 0 <= token < len(children) and nodes.visits[row, child] > 0:
+            children[token] = child
+        child = nodes.next_sibling[row, child]
 
 
 @kernel
-def _best(nodes, row, node, base, legal, exploration):
+def _best(nodes, row, children, legal, exploration):
     """The legal action of the highest ``mean + C sqrt(ln n' / n)``, n' the simulations in which it was available; the
     first one of equals."""
     best, chosen = -np.inf, np.int64(-1)
     for token in range(len(legal)):
         if not legal[token]:
             continue
-        child = find(nodes, row, node, base + token)
+        child = children[token]
         visits = nodes.visits[row, child]
         score = nodes.total[row, child] / visits
         score += exploration * np.sqrt(np.log(nodes.available[row, child]) / visits)
@@ -166,10 +175,12 @@ def note_all(nodes, walk, rows, trees, own, seats, legal, actions, shown):
         row = rows[m]
         node, base = walk.at[row, trees[m]], 0 if own[m] else legal.shape[1]
         chosen = find_or_add(nodes, walk, row, node, base + actions[m])
-        for token in range(legal.shape[1]):
-            child = find(nodes, row, node, base + token) if legal[m, token] else NONE
-            if child != NONE:
+        child = nodes.first_child[row, node]
+        while child != NONE:
+            token = nodes.label[row, child] - base
+            if 0 <= token < legal.shape[1] and legal[m, token]:
                 nodes.available[row, child] += 1
+            child = nodes.next_sibling[row, child]
         walk.path[row, walk.depth[row]] = chosen
         walk.movers[row, walk.depth[row]] = seats[m]
         walk.depth[row] += 1
