@@ -1,4 +1,4 @@
-"""UCT runs a second on one core: ``python -m benchmarks.uct [--full]``.
+"""UCT runs a second on one core, for ``python -m benchmarks.opponents``.
 
 Decisions all over hands of Hearts, 50 worlds each, random playouts. Ours: ``search.uct`` on the worlds of a decision,
 2,000 runs in each. Theirs, on one of the worlds of the same decisions:
@@ -12,7 +12,6 @@ Decisions all over hands of Hearts, 50 worlds each, random playouts. Ours: ``sea
 Time is processor time of this process. Every side searches each decision in turn, so that all meet the same machine.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 
@@ -21,7 +20,7 @@ import pyspiel
 from open_spiel.python.algorithms import mcts
 
 from benchmarks.plain import hearts_turns
-from benchmarks.report import Case, report
+from benchmarks.report import Case
 from games.hearts.cards import DEALT_AT, DIRECTIONS, NUM_CARDS, PASS_SIZE, PASSED_AT
 from games.hearts.game import HeartsGame
 from games.hearts.rules import first_place
@@ -112,11 +111,8 @@ def timed(search: Search, turns: Turns, row: int) -> tuple[int, float]:
     return search(worlds, seeds), time.process_time() - began
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="four times as many decisions")
-    decisions = 64 if parser.parse_args().full else 16
+def cases(decisions: int) -> list[Case]:
+    """Runs a second against each peer, and the time of a decision."""
     turns = hearts_turns(decisions, seed=1)
     peers = {
         "python": plain(PythonPlayouts(), 100),
@@ -130,10 +126,8 @@ def main() -> None:
     found = [[timed(search, turns, row) for search in sides.values()] for row in range(decisions)]
     runs, seconds = np.array(found).sum(axis=0).T
     rates = dict(zip(sides, (runs / seconds).tolist(), strict=True))
-    cases = [Case("uct", name, rates["ours"], rates[name], "runs/s") for name in peers]
     mine, theirs = WORLDS * RUNS / rates["ours"], WORLDS * RUNS / rates["openspiel, compiled"]
-    report([*cases, Case("uct", f"a decision, {WORLDS} x {RUNS}", mine, theirs, "s", less_is_better=True)])
-
-
-if __name__ == "__main__":
-    main()
+    return [
+        *(Case("opponents", f"uct, {name}", rates["ours"], rates[name], "runs/s") for name in peers),
+        Case("opponents", f"uct, a decision of {WORLDS} x {RUNS}", mine, theirs, "s", less_is_better=True),
+    ]
