@@ -28,6 +28,23 @@ class FeatureSet:
         return int(np.prod(self.shape))
 
 
+@dataclass(frozen=True)
+class StateFeatures:
+    """Numbers that describe a true state, hidden cards included, as one seat counts the others from itself.
+
+    They are for networks that judge known deals: inside worlds that a player has sampled, or for players that look at
+    all cards (``sees_hidden``). Nobody else may be told them.
+    """
+
+    description: str
+    size: int
+    """How many numbers there are, ``F``."""
+    encode: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    """States ``[B]``, one seat of each ``int[B]`` -> ``uint8[B, F]``."""
+    version: int = 1
+    """Raised whenever the numbers change their meaning; checkpoints carry it."""
+
+
 def filled(fill: Any, shape: tuple[int, ...], description: str, **others: Any) -> FeatureSet:
     """The feature set that a kernel ``fill(views, numbers)`` fills in, given zeros; ``others`` are further fields."""
 

@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from games.features import FeatureSet
+from games.features import FeatureSet, StateFeatures
 from games.outcomes import OutcomeTable
 from games.vocabulary import Vocabulary
 
@@ -63,6 +63,8 @@ class Game(ABC):
     """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})
     """What can be told of a view in numbers, by name."""
+    state_features: StateFeatures | None = None
+    """What can be told of a true state in numbers; None where that is not offered."""
 
     # ---- the true state
 

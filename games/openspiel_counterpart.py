@@ -14,7 +14,7 @@ from games.compiled import blank
 from games.game import Game
 from games.hearts.cards import BIT, DEALT_AT, DIRECTIONS, EOS, HAND_SIZE, NUM_CARDS, PASSED_AT
 from games.hearts.game import HeartsGame
-from games.hearts.rules import MOONS, OPTIONS, first_place
+from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, first_place
 from games.hearts.state import STATE, deal_hands
 from games.openspiel import OpenSpielGame
 
@@ -50,6 +50,10 @@ class _Hearts:
     def __init__(self, game: HeartsGame) -> None:
         if game.options["moon"] != MOONS[0]:
             raise ValueError(f"hearts option moon={game.options['moon']}: OpenSpiel only knows moon={MOONS[0]}")
+        if FREE_FIRST_LEAD in game.options:
+            raise ValueError(
+                f"hearts option {FREE_FIRST_LEAD}=true: OpenSpiel's holder of the two of clubs leads first"
+            )
         self._game = game
         self.spiel = pyspiel.load_game("hearts", {name: game.options[name] for name in OPTIONS})
 
@@ -60,7 +64,7 @@ class _Hearts:
         states = blank(STATE, self._game.template, EOS, len(actions))
         for row, (direction, *cards) in enumerate(actions):
             dealt = np.array(cards[:NUM_CARDS]).reshape(HAND_SIZE, 4)  # card i goes to seat i mod 4
-            deal_hands(states[row], direction, BIT[dealt].sum(axis=0))
+            deal_hands(states[row], direction, BIT[dealt].sum(axis=0), 0)
             for card in cards[NUM_CARDS:]:
                 self._game.play(states[row : row + 1], np.array([card]))
         return states

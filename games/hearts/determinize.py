@@ -5,7 +5,7 @@ import numpy as np
 from games.bits import count, nth
 from games.compiling import kernel
 from games.dividing import divide, draw
-from games.hearts.cards import ALL_CARDS, PASSED_AT, RECEIVED_AT
+from games.hearts.cards import ALL_CARDS, PASSED_AT, POSITIONS, RECEIVED_AT
 from games.hearts.rules import first_place
 from games.hearts.state import act, deal_hands, to_move
 from games.hearts.view import room, unseen
@@ -60,7 +60,8 @@ def determinize(view, state, counter, hands, passed):
             hands[seat] |= view["shown"][seat]
         if public["direction"] != 0:
             counter = _undo_passing(view, counter, hands, passed)
-    deal_hands(state, public["direction"], hands)
+    leader = view["tokens"][first_place(public) - 1] - np.int64(POSITIONS) if playing else np.int64(0)
+    deal_hands(state, public["direction"], hands, leader)
     if public["direction"] != 0:
         for place in range(PASSED_AT, min(view["length"], RECEIVED_AT)):
             act(state, np.int64(view["tokens"][place]))

@@ -9,20 +9,28 @@ from games.hearts import determinize, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
 from games.hearts.features import FEATURES, TOKEN_TYPES, next_types
-from games.hearts.rules import MOONS, OPTIONS, PUBLIC
+from games.hearts.perfect import STATE_FEATURES
+from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, PUBLIC
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
-    """All options with their values in force; ``ValueError`` for what Hearts does not know."""
+    """All options with their values in force; ``ValueError`` for what Hearts does not know. ``free_first_lead``
+    is there only if it is on, as networks and shards are older than this option."""
+    known = (*OPTIONS, FREE_FIRST_LEAD, "moon")
     for name, value in given.items():
         if name == "moon":
             if value not in MOONS:
                 raise ValueError(f"hearts option moon={value!r}: choose one of {', '.join(MOONS)}")
-        elif name not in OPTIONS:
-            raise ValueError(f"hearts has no option {name!r}; its options are {', '.join((*OPTIONS, 'moon'))}")
+        elif name not in known:
+            raise ValueError(f"hearts has no option {name!r}; its options are {', '.join(known)}")
         elif not isinstance(value, bool):
             raise ValueError(f"hearts option {name}={value!r}: give true or false")
-    return {**OPTIONS, "moon": MOONS[0], **given}
+    options: dict[str, bool | int | str] = {**OPTIONS, "moon": MOONS[0], **given}
+    if not options.get(FREE_FIRST_LEAD, True):
+        del options[FREE_FIRST_LEAD]
+    if FREE_FIRST_LEAD in options and options["pass_cards"]:
+        raise ValueError(f"hearts option {FREE_FIRST_LEAD}=true: needs pass_cards=false")
+    return options
 
 
 class HeartsGame(CompiledGame):
@@ -34,7 +42,8 @@ class HeartsGame(CompiledGame):
     has passed. Paper 001, sections 5.1 and 6.1, Tables 1 and 5.
 
     Args:
-        options: any of ``OPTIONS`` (bool) and ``moon`` (one of ``MOONS``); ``ValueError`` for anything else.
+        options: any of ``OPTIONS`` and ``FREE_FIRST_LEAD`` (bool), and ``moon`` (one of ``MOONS``); ``ValueError`` for
+            anything else.
     """
 
     name = "hearts"
@@ -44,6 +53,7 @@ class HeartsGame(CompiledGame):
     vocabulary = VOCABULARY
     token_types = TOKEN_TYPES
     features = FEATURES
+    state_features = STATE_FEATURES
     state_type = state.STATE
     view_type = view.VIEW
     kernels = Kernels(
@@ -71,6 +81,7 @@ class HeartsGame(CompiledGame):
         self.template["turn"] = -1
         for name in OPTIONS:
             self.template[name] = self.options[name]
+        self.template[FREE_FIRST_LEAD] = self.options.get(FREE_FIRST_LEAD, False)
         self.template["moon"] = MOONS.index(str(self.options["moon"]))
         self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self.template)
 

@@ -33,11 +33,14 @@ OPTIONS = {
     "can_lead_hearts_instead_of_qs": False,
 }
 """The rule options of OpenSpiel's hearts under their names there, with its defaults."""
+FREE_FIRST_LEAD = "free_first_lead"
+"""An option of ours: seat 0 leads first, with any card that may be led, instead of the holder of the two of clubs
+(paper 002, where any card is led from the first hand). It needs ``pass_cards=False``."""
 MOONS = ("others_plus_26", "shooter_minus_26")
 """How a moon is scored: as OpenSpiel does (the default), or as paper 001 does (section 6.1)."""
 
 PUBLIC = np.dtype(
-    [(name, np.int64) for name in (*OPTIONS, "moon")]
+    [(name, np.int64) for name in (*OPTIONS, "moon", FREE_FIRST_LEAD)]
     + [
         ("direction", np.int64),  # 0 hold, 1 left, 2 across, 3 right
         ("turn", np.int64),  # seat to play a card; -1 before the first lead and when the deal is over
@@ -64,7 +67,7 @@ def legal_plays(public, hand):
     """``int64`` set of the cards of ``hand`` that the seat to play may play."""
     if public["trick"] != 0:
         return _legal_follow(public, hand)
-    if public["num_played"] == 0:
+    if public["num_played"] == 0 and public["free_first_lead"] == 0:
         return hand & (CLUB_CARDS if public["can_lead_any_club"] != 0 else TWO_OF_CLUBS_SET)
     if public["broken"] != 0:
         return hand
@@ -103,7 +106,7 @@ def rest_after(public, card):
         if first_trick and BIT[card] & PENALTY_CARDS != 0:
             return rest & PENALTY_CARDS
         return rest
-    if public["num_played"] == 0:
+    if public["num_played"] == 0 and public["free_first_lead"] == 0:
         first_leads = CLUB_CARDS if public["can_lead_any_club"] != 0 else TWO_OF_CLUBS_SET
         return everything if BIT[card] & first_leads != 0 else -1
     if public["broken"] != 0 or card & 3 != HEARTS:

@@ -85,20 +85,21 @@ def deal(state, seed):
         state["hands"][seat] |= BIT[card]
         state["tokens"][seat, DEALT_AT + ((held >> (8 * seat)) & 255)] = card
         held += 1 << (8 * seat)
-    start(state, direction)
+    start(state, direction, 0)
 
 
 @kernel
-def deal_hands(state, direction, hands):
-    """Deal given hands (``int64[4]`` disjoint sets of 13 cards) with a given pass direction."""
+def deal_hands(state, direction, hands, leader):
+    """Deal given hands (``int64[4]`` disjoint sets of 13 cards) with a given pass direction; ``leader`` leads first
+    where that is free."""
     for seat in range(4):
         state["hands"][seat] = hands[seat]
         _write_sorted(state, seat, DEALT_AT, hands[seat])
-    start(state, direction)
+    start(state, direction, leader)
 
 
 @kernel
-def start(state, direction):
+def start(state, direction, leader):
     """Announce the pass direction to everybody; without passing the first lead follows at once."""
     public = state["public"]
     public["direction"] = direction
@@ -106,7 +107,7 @@ def start(state, direction):
     for seat in range(4):
         state["tokens"][seat, 0] = DIRECTIONS + direction
     if direction == 0:
-        _begin_play(state)
+        _begin_play(state, leader)
 
 
 @kernel
@@ -141,14 +142,15 @@ def _pass_card(state, card):
             receiver = (giver + state["public"]["direction"]) & 3
             state["hands"][receiver] |= state["passed"][giver]
             _write_sorted(state, receiver, RECEIVED_AT, state["passed"][giver])
-        _begin_play(state)
+        _begin_play(state, 0)
 
 
 @kernel
-def _begin_play(state):
-    leader = 0
-    while state["hands"][leader] & TWO_OF_CLUBS_SET == 0:
-        leader += 1
+def _begin_play(state, leader):
+    if state["public"]["free_first_lead"] == 0:
+        leader = 0
+        while state["hands"][leader] & TWO_OF_CLUBS_SET == 0:
+            leader += 1
     state["public"]["turn"] = leader
     place = first_place(state["public"]) - 1
     for seat in range(4):

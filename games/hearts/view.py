@@ -153,19 +153,22 @@ def _see_received(view, token):
 
 @kernel
 def _see_leader(view, token):
-    """The leader holds the two of clubs; from here on it is known where every card may be."""
+    """From here on it is known where every card may be; unless the first lead is free, the leader holds the two of
+    clubs."""
     leader = token - POSITIONS
     hand, passed = view["hand"], view["passed"]
-    receiver = view["public"]["direction"]
+    receiver, free = view["public"]["direction"], view["public"]["free_first_lead"] != 0
     for seat in range(1, 4):
         possible = ALL_CARDS & ~hand
-        if seat != leader:
+        if seat != leader and not free:
             possible &= ~TWO_OF_CLUBS_SET
         if seat != receiver:
             possible &= ~passed
         view["possible"][seat] = possible
     view["public"]["turn"] = leader
     view["public"]["broken"] = 1 - view["public"]["must_break_hearts"]
+    if free:
+        return True
     if (leader == 0) != (hand & TWO_OF_CLUBS_SET != 0):
         return False
     return passed & TWO_OF_CLUBS_SET == 0 or leader == receiver

@@ -15,6 +15,12 @@ RULES = {
     "no passing": {"pass_cards": False},
     "bonuses": {"jd_bonus": True, "avoid_all_tricks_bonus": True, "moon": "shooter_minus_26"},
     "free leads": {"can_lead_any_club": True, "must_break_hearts": False, "no_pts_on_first_trick": False},
+    "paper 002": {
+        "pass_cards": False,
+        "must_break_hearts": False,
+        "no_pts_on_first_trick": False,
+        "free_first_lead": True,
+    },
     "queen": {"can_lead_hearts_instead_of_qs": True, "qs_breaks_hearts": False},
 }
 
