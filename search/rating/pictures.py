@@ -1,7 +1,5 @@
 """Pictures of a round robin, as PNG files."""
 
-import math
-
 from search.rating.ratings import Ratings
 from search.rating.report import label, title
 from search.tournament.pictures import draw_heat_map, png
@@ -16,18 +14,16 @@ def heat_map(ratings: Ratings) -> bytes:
 
 
 def strength(ratings: Ratings) -> bytes:
-    """Rating against time a turn, with bars of one standard error."""
+    """Rating against time a turn, with bars of one standard error; players are numbered as in the table."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
+    figure = Figure(figsize=(10, 5), layout="constrained")
     axes = figure.add_subplot()
-    times = [1000 * rated.seconds_per_turn for rated in ratings.players]
-    middle = math.sqrt(min(times) * max(times))
-    for rated, time in zip(ratings.players, times, strict=True):
-        axes.errorbar(time, rated.rating, yerr=rated.standard_error, fmt="o", color="C0", capsize=3)
-        side, offset = ("right", -6) if time > middle else ("left", 6)  # names stand inside
-        at, by = (time, rated.rating), (offset, 4)
-        axes.annotate(label(rated), at, by, textcoords="offset points", ha=side, fontsize="small")
+    for place, rated in enumerate(ratings.players, 1):
+        at, colour = (1000 * rated.seconds_per_turn, rated.rating), f"C{place - 1}"
+        axes.errorbar(*at, rated.standard_error, fmt="o", color=colour, capsize=3, label=f"{place}  {label(rated)}")
+        axes.annotate(str(place), at, (6, 4), textcoords="offset points", fontsize="small")
+    figure.legend(loc="outside right upper", fontsize="small")
     axes.set_xscale("log")
     axes.margins(x=0.1)
     axes.grid(alpha=0.3)
