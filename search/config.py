@@ -161,6 +161,14 @@ class SkatRulesConfig:
 
 
 @dataclass
+class HeartsComplexConfig:
+    """The rule-based Hearts player of paper 002."""
+
+    cheat: bool = False
+    """Whether its rules look at the true hidden cards."""
+
+
+@dataclass
 class OpenSpielConfig:
     """A bot of OpenSpiel's."""
 
@@ -188,4 +196,5 @@ class SearchConfig:
     pimc: PimcConfig = field(default_factory=PimcConfig)
     is_mcts: IsMctsConfig = field(default_factory=IsMctsConfig)
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
+    hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)

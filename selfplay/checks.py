@@ -12,7 +12,7 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
 from search.players.engines import check_cache
 from search.players.registry import check_names, own_checkpoints
-from search.tournament.matches import seatings
+from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
@@ -40,7 +40,7 @@ def check(config: TrainConfig) -> list[str]:
         memory = _check_memory(config, game) + check_players(generator_settings(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
-            seatings(len(match.players), game.num_players, game.cooperative)
+            seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             for checkpoint in own_checkpoints(match.players):
                 load_weights(checkpoint, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):

@@ -10,6 +10,7 @@ from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from search.config import SearchConfig
+from search.tournament.seatings import ALL, SEATINGS
 
 
 @dataclass
@@ -104,10 +105,14 @@ class MatchConfig:
     players: list[str] = MISSING
     """The two entrants, e.g. ``[go_mcts, argmax_val]``."""
     deals: int = 100
-    """Deals; each is played in all seat permutations."""
+    """Deals; each is played in every seating."""
+    seating: str = ALL
+    """``all`` seat permutations (paper 001), or ``pairs``: North and South against East and West and the other way
+    round (paper 002)."""
 
     def __post_init__(self) -> None:
         at_least("evaluation", self, 1, "deals")
+        one_of("evaluation", self, SEATINGS, "seating")
 
 
 @dataclass

@@ -116,6 +116,7 @@ class Evaluation:
         return (
             result.players == tuple(labels(match.players))
             and result.deals == match.deals
+            and result.seating == match.seating
             and result.seed == self._seed(match)
             and result.settings == json.loads(json.dumps(self._settings(iteration)))
         )
@@ -165,6 +166,7 @@ class Evaluation:
             self._seed(match),
             config.evaluation.deals_per_task,
             self._settings(iteration),
+            match.seating,
         )
 
     def _seed(self, match: MatchConfig) -> int:

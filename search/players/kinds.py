@@ -14,6 +14,7 @@ from games.game import Game
 from search.config import (
     ArgmaxValConfig,
     GoMctsConfig,
+    HeartsComplexConfig,
     ImitationConfig,
     IsMctsConfig,
     OpenSpielConfig,
@@ -63,6 +64,18 @@ def _hearts_rules(game: Game, model: None, settings: None) -> Player:
     return HeartsRules()
 
 
+def _hearts_simple(game: Game, model: None, settings: None) -> Player:
+    from search.players.hearts_simple import HeartsSimple
+
+    return HeartsSimple()
+
+
+def _hearts_complex(game: Game, model: None, settings: HeartsComplexConfig) -> Player:
+    from search.players.hearts_complex import HeartsComplex
+
+    return HeartsComplex(settings)
+
+
 def _skat_rules(game: Game, model: None, settings: SkatRulesConfig) -> Player:
     from search.players.skat_rules.player import SkatRules
 
@@ -103,6 +116,19 @@ BUILT_IN = (
         games=("hearts",),
         factory=_hearts_rules,
         baseline=True,
+    ),
+    PlayerKind(
+        name="hearts_simple",
+        summary="Plays Hearts greedily, one trick at a time (paper 002).",
+        games=("hearts",),
+        factory=_hearts_simple,
+    ),
+    PlayerKind(
+        name="hearts_complex",
+        summary="Plays Hearts by rules that look at the table, with `cheat=true` also at hidden cards (paper 002).",
+        games=("hearts",),
+        settings=HeartsComplexConfig,
+        factory=_hearts_complex,
     ),
     PlayerKind(
         name="skat_rules",

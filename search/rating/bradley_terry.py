@@ -1,7 +1,7 @@
 """Strengths of players from paired comparisons: the model of Bradley and Terry (Biometrika 39, 1952).
 
 A player of strength s beats one of strength t with probability 1 / (1 + exp(t - s)); a draw counts as half a win of
-both, as on Elo's scale. A comparison is a deal that two players have played in all seatings.
+both, as on Elo's scale. A comparison is a deal that two players have played in every seating.
 
 **A virtual deal** on which every pair draws is added to those that were played. Without it the strength of a player
 that has won or lost all its comparisons would be infinite. Virtual draws are the prior of R. Coulom's Bayeselo; one

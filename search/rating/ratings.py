@@ -1,6 +1,6 @@
 """What a round robin found out: ratings, points ahead of the field, and every pair.
 
-A comparison is a deal that two players have played in all seatings. Whose mean points over them are better has won it;
+A comparison is a deal that two players have played in every seating. Whose mean points over them are better has won it;
 equal means are a draw. Letters: ``D`` deals, ``N`` players, ``R`` replicates of the bootstrap.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from games.rng import derive
 from search.rating.bradley_terry import ELO, bootstrap, strengths
 from search.tournament.result import TournamentResult
+from search.tournament.seatings import ALL
 from search.tournament.statistics import mean_interval
 
 FORMAT = 1
@@ -58,7 +59,7 @@ class RatedPair:
     draws: int
     losses: int
     ahead: float
-    """Points a hand and seat, over all seatings."""
+    """Points a hand and seat, over every seating."""
     low: float | None
     high: float | None
     """95 % t interval of ``ahead`` over deals."""
@@ -80,6 +81,8 @@ class Ratings:
     """Best first."""
     pairs: tuple[RatedPair, ...]
     """Every pair once, the better one first."""
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``."""
 
     def record(self) -> dict[str, Any]:
         """The table as plain JSON types."""
@@ -122,6 +125,7 @@ def rate(results: Sequence[TournamentResult], anchor: str = "") -> Ratings:
         pairs=tuple(
             _pair(names[i], names[j], ahead[:, i, j], found[1:, i] - found[1:, j]) for i, j in combinations(order, 2)
         ),
+        seating=results[0].seating,
     )
 
 

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from search.rating.ratings import RatedPlayer, Ratings
 from search.tournament.report import interval, signed
+from search.tournament.seatings import PAIRS
 
 
 def render(ratings: Ratings) -> RenderableType:
@@ -48,4 +49,5 @@ def label(rated: RatedPlayer) -> str:
 def title(ratings: Ratings) -> str:
     """Game, size, and where 0 is."""
     zero = f"{ratings.anchor} is 0" if ratings.anchor else "the mean is 0"
-    return f"{ratings.game}: {len(ratings.players)} players, {ratings.deals} deals a pair; {zero}"
+    each = ", North/South against East/West" if ratings.seating == PAIRS else ""
+    return f"{ratings.game}: {len(ratings.players)} players, {ratings.deals} deals a pair{each}; {zero}"

@@ -11,8 +11,8 @@ from search.players.engines import check_cache
 from search.players.registry import check_entrants, checkpoint_record
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
-from search.tournament.matches import seatings
 from search.tournament.parts import Tournament
+from search.tournament.seatings import seatings
 from search.tournament.stored import check_out
 
 
@@ -24,7 +24,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     """
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        seatings(len(config.players), game.num_players, game.cooperative)
+        seatings(len(config.players), game.num_players, game.cooperative, config.seating)
         networks = check_entrants(config.players, game, config.search, config.checkpoint)
     check_out(config.out)
     engine = config.engine
@@ -45,7 +45,14 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     }
     settings = EvaluatorSettings(config.game, config.search, engine, config.table_size)
     tournament = Tournament(
-        settings, tuple(config.players), config.checkpoint, config.deals, config.seed, config.deals_per_task, record
+        settings,
+        tuple(config.players),
+        config.checkpoint,
+        config.deals,
+        config.seed,
+        config.deals_per_task,
+        record,
+        config.seating,
     )
     with blaming_input():
         histories = tournament.matches_at_once() * game.num_players

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
-from cluster.validation import at_least
+from cluster.validation import at_least, one_of
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
+from search.tournament.seatings import ALL, SEATINGS
 
 
 @dataclass
@@ -22,6 +23,9 @@ class TournamentConfig:
     """Checkpoint directory of all players that name none."""
     deals: int = 100
     """Deals; each is played in every seating."""
+    seating: str = ALL
+    """Seatings of a deal: ``all`` in which both play, 14 of two players at four seats (paper 001); ``pairs``, North and
+    South against East and West and the other way round, 2 (paper 002)."""
     seed: int = 1
     """Names the deals and everything random in them."""
     out: str = ""
@@ -38,3 +42,4 @@ class TournamentConfig:
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals", "table_size")
         at_least("", self, 0, "seed", "deals_per_task")
+        one_of("", self, SEATINGS, "seating")

@@ -15,6 +15,7 @@ from search.config import SearchConfig
 from search.players.engines import Engines
 from search.players.registry import make_players, own_checkpoints
 from search.tournament.matches import Matches, play_deals
+from search.tournament.seatings import ALL
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class DealsTask:
     """The tournament's seed."""
     match: int = 0
     """Which of several tournaments it is a part of; two of the same players are told apart by it."""
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``."""
 
     def __str__(self) -> str:
         return f"deals {self.first} to {self.first + self.count - 1} of {' against '.join(self.players)}"
@@ -72,7 +75,14 @@ class Evaluator:
                     task.players, self._game, settings.search, task.checkpoint, engines=self._engines
                 )
                 return play_deals(
-                    self._game, players, task.first, task.count, task.seed, settings.table_size, self._note
+                    self._game,
+                    players,
+                    task.first,
+                    task.count,
+                    task.seed,
+                    settings.table_size,
+                    self._note,
+                    task.seating,
                 )
         finally:  # whoever asks next has counted this task already
             self._deals = self._decisions = 0

@@ -8,7 +8,6 @@ can be shared out among any number of workers and put together again with ``merg
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations, product
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from games.game import Game
 from games.rng import derive, derive_many
 from search.players.player import Player
 from search.table import play_table
+from search.tournament.seatings import ALL, seatings
 
 
 @dataclass(frozen=True)
@@ -36,25 +36,8 @@ class Matches:
     """Whether each entrant looks at cards that a real player cannot see; empty where nobody does."""
     variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
-
-
-def seatings(num_entrants: int, num_seats: int, cooperative: bool = False) -> np.ndarray:
-    """``int64[S, P]``: which entrant has which seat, in every seating of a deal.
-
-    Two entrants: all ``2**P - 2`` seatings in which both play (14 at four seats, 6 at three). As many entrants as
-    seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of any number of them, two at least,
-    has all seats of one seating. ``ValueError`` for any other number.
-    """
-    if cooperative:
-        if num_entrants < 2:
-            raise ValueError(f"{num_entrants} players: a tournament of a cooperative game takes 2 players or more")
-        return np.repeat(np.arange(num_entrants, dtype=np.int64)[:, None], num_seats, axis=1)
-    if num_entrants == 2:
-        both = [seating for seating in product(range(2), repeat=num_seats) if len(set(seating)) == 2]
-        return np.array(both, np.int64)
-    if num_entrants == num_seats:
-        return np.array(list(permutations(range(num_seats))), np.int64)
-    raise ValueError(f"{num_entrants} players for {num_seats} seats: a tournament takes 2 players or {num_seats}")
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``."""
 
 
 def play_deals(
@@ -65,6 +48,7 @@ def play_deals(
     seed: int,
     table_size: int = 256,
     on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
+    seating: str = ALL,
 ) -> Matches:
     """Play deals ``first .. first + count - 1`` of the tournament that ``seed`` names, each in every seating.
 
@@ -73,10 +57,11 @@ def play_deals(
         table_size: matches played side by side; bounds the memory.
         on_progress: called whenever a player has decided its turns or matches have ended, with the number of deals'
             worth of matches that have ended since the last call, and of decisions taken.
+        seating: one of ``search.tournament.seatings.SEATINGS``.
     """
     if count < 1:
         raise ValueError(f"deals={count}: at least 1 deal must be played")
-    seats = seatings(len(players), game.num_players, game.cooperative)
+    seats = seatings(len(players), game.num_players, game.cooperative, seating)
     deals = derive_many(derive(seed, "tournament"), count, first)
     ended = 0
 
@@ -85,12 +70,12 @@ def play_deals(
         before, ended = ended // len(seats), ended + matches
         on_progress(ended // len(seats) - before, decisions)
 
-    seating, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
-    result = play_table(game, players, seating, seeds, table_size, count_deals, secret=derive(seed, "decisions"))
+    rows, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
+    result = play_table(game, players, rows, seeds, table_size, count_deals, secret=derive(seed, "decisions"))
     points = result.points.reshape(count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
     variant = game.variant(result.states[:: len(seats)]) if game.variants else np.zeros(0, np.int16)
-    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden, variant)
+    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, seating)
 
 
 def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
@@ -117,6 +102,7 @@ def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
         float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
         ordered[0].sees_hidden,
         np.concatenate([part.variant for part in ordered]),
+        ordered[0].seating,
     )
 
 

@@ -13,8 +13,9 @@ from games.game import Game
 from games.registry import make_game
 from search.players.spec import labels
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
-from search.tournament.matches import Matches, merge, seatings
+from search.tournament.matches import Matches, merge
 from search.tournament.result import TournamentResult, summarize
+from search.tournament.seatings import ALL, seatings
 
 Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches | Exception]]]
 """Plays parts of tournaments, each with its matches or why it has failed, in whatever order they are finished."""
@@ -35,6 +36,8 @@ class Tournament:
     """Most deals of a part; 0 for as many as fill the table."""
     record: Mapping[str, Any] = field(default_factory=dict)
     """Put into the result as ``settings``."""
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``."""
 
     def game(self) -> Game:
         """The game that is played."""
@@ -46,7 +49,7 @@ class Tournament:
         parts = -(-self.deals // most)
         ends = [self.deals * part // parts for part in range(parts + 1)]
         return [
-            DealsTask(self.settings, self.players, self.checkpoint, first, end - first, self.seed, match)
+            DealsTask(self.settings, self.players, self.checkpoint, first, end - first, self.seed, match, self.seating)
             for first, end in pairwise(ends)
         ]
 
@@ -58,7 +61,7 @@ class Tournament:
     def _seatings(self) -> int:
         """How many matches every deal makes."""
         game = self.game()
-        return len(seatings(len(self.players), game.num_players, game.cooperative))
+        return len(seatings(len(self.players), game.num_players, game.cooperative, self.seating))
 
     def result(self, parts: Sequence[Matches]) -> TournamentResult:
         """What its parts come to together."""

@@ -24,14 +24,16 @@ def draw_heat_map(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(2.4 + 0.9 * len(columns), 1.6 + 0.7 * len(rows)), layout="constrained")
+    long_names = 0.085 * max(0, max(map(len, rows)) - 10)  # inches that they take from the cells
+    figure = Figure(figsize=(2.4 + 0.9 * len(columns) + long_names, 1.6 + 0.7 * len(rows)), layout="constrained")
     plot = figure.add_subplot()
     image = plot.imshow(ahead, cmap="viridis", aspect="auto")
     middle = (np.nanmax(ahead) + np.nanmin(ahead)) / 2
     for (row, column), value in np.ndenumerate(ahead):
         if not np.isnan(value):
             colour = "white" if value < middle else "black"
-            plot.text(column, row, signed(value), ha="center", va="center", color=colour)
+            written = signed(value) if abs(value) < 100 else f"{value:+.0f}"  # no cell is wider
+            plot.text(column, row, written, ha="center", va="center", color=colour)
     plot.set_xticks(range(len(columns)), columns)
     plot.set_yticks(range(len(rows)), rows)
     plot.set_ylabel(axes[0])

@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from search.tournament.result import TournamentResult
+from search.tournament.seatings import PAIRS
 
 _PLAIN_WIDTH = 120
 """Columns of wide tables where output goes to a file."""
@@ -19,7 +20,8 @@ def render(result: TournamentResult) -> RenderableType:
     for section in sections(result):
         for row in section:
             table.add_row(*row, end_section=row is section[-1])
-    return Group(table, *([_variants_table(result)] if result.variants else []), Text(times(result)))
+    below = [] if result.pair_differential is None else [Text(_differential(result, result.pair_differential))]
+    return Group(table, *([_variants_table(result)] if result.variants else []), *below, Text(times(result)))
 
 
 def _variants_table(result: TournamentResult) -> Table:
@@ -92,7 +94,14 @@ def _letters(result: TournamentResult) -> str:
 def title(result: TournamentResult) -> str:
     """Game, size and what the points mean."""
     better = "fewer points are better" if result.lower_is_better else "more points are better"
-    return f"{result.game}: {result.deals} deals, {result.matches} matches; {better}"
+    matches = f"{result.matches} matches" + (" of pairs" if result.seating == PAIRS else "")
+    return f"{result.game}: {result.deals} deals, {matches}; {better}"
+
+
+def _differential(result: TournamentResult, differential: float) -> str:
+    """Paper 002's figure beside ours."""
+    a_match = signed(differential / result.matches)
+    return f"total point differential of the pairs, A - B: {differential:+.0f}, {a_match} a match (twice the Δ)"
 
 
 def _probability(p: float) -> str:

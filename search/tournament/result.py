@@ -6,6 +6,9 @@ An entrant's points in a match are the mean over its seats; a column's figures a
 2 and 3 of paper 001, whose "All" weighs every match alike. Tests and intervals take the deal as the unit: matches of
 one deal are not independent. In a cooperative game an entrant plays one match of each deal, all seats of it; where its
 points are 1 or 0 their mean is the rate of success.
+
+In a tournament of pairs (paper 002, Figure 1) an entrant holds two seats of a match, so the points of the pairs differ
+by twice ``Comparison.delta``; the paper's total point differential is that, summed over all matches.
 """
 
 import json
@@ -17,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from games.game import Game
-from search.tournament.matches import Matches, seatings
+from search.tournament.matches import Matches
+from search.tournament.seatings import ALL, PAIRS, seatings
 from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
 
 FORMAT = 2
@@ -94,6 +98,8 @@ class TournamentResult:
     by_deal: dict[str, list[float]] = field(default_factory=dict)
     """Entrant -> mean points per hand and seat on every deal, over all seatings: what tournaments on the same deals
     are compared by. Empty in records of before it was kept."""
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``; records of before there were several have all."""
 
     @property
     def advantage(self) -> float:
@@ -106,6 +112,12 @@ class TournamentResult:
         """``float64[D]``: ``advantage`` on every deal; empty where ``by_deal`` is."""
         first, *others = (np.array(self.by_deal.get(player, [])) for player in self.players)
         return (np.mean(others, axis=0) - first) * (1 if self.lower_is_better else -1)
+
+    @property
+    def pair_differential(self) -> float | None:
+        """Figure 1's "total point differential" of paper 002 over all matches, points of A's pair minus those of B's;
+        None but for ``seating=pairs``. It is ``2 * matches`` times the delta of column All."""
+        return 2 * self.matches * self.columns[0].comparisons[0].delta if self.seating == PAIRS else None
 
     def record(self) -> dict[str, Any]:
         """The result as plain JSON types."""
@@ -142,7 +154,7 @@ def summarize(
     settings: Mapping[str, Any] | None = None,
 ) -> TournamentResult:
     """The result of all the matches of a tournament between ``players`` (distinct names)."""
-    seats = seatings(len(players), game.num_players, game.cooperative)
+    seats = seatings(len(players), game.num_players, game.cooperative, matches.seating)
     means, lower_better = _means(matches.points, seats), lower_is_better(game)
     return TournamentResult(
         game=game.name,
@@ -166,13 +178,15 @@ def summarize(
             _variant(game, int(kind), players, means[matches.variant == kind], lower_better)
             for kind in np.unique(matches.variant)
         ),
+        seating=matches.seating,
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )
 
 
 def lead(result: TournamentResult, column: int = -1) -> tuple[float, float | None, float | None]:
     """Points a hand that the first entrant is ahead, and the ends of the 95 % interval, None where there is none: with
-    one seat against the others (in a cooperative game, with all), or in another column of the result."""
+    one seat against the others (of pairs with two, in a cooperative game with all), or in another column of the
+    result."""
     pair = result.columns[column].comparisons[0]
     if pair.low is None or pair.high is None or not result.lower_is_better:
         return pair.advantage, pair.low, pair.high
@@ -206,7 +220,7 @@ def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
     if teams or seats.max() > 1:
         return {"All": everything}
     num_seats, held = seats.shape[1], (seats == 0).sum(axis=1)
-    groups = {f"{a}A/{num_seats - a}B": held == a for a in range(num_seats - 1, 0, -1)}
+    groups = {f"{a}A/{num_seats - a}B": held == a for a in range(num_seats - 1, 0, -1) if a in held}
     return {"All": everything, **groups}
 
 

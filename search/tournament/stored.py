@@ -1,5 +1,6 @@
 """Results of tournaments in files: what has been played is not played again."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
 from learner.config import FREE_ENGINE_KEYS
+from search.config import SearchConfig
 from search.players.spec import labels
 from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
@@ -32,7 +34,8 @@ def read_result(path: str) -> TournamentResult:
 
 
 def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
-    """The result that ``path`` holds if it is this tournament's; None where there is no such file.
+    """The result that ``path`` holds if it is this tournament's; None where there is no such file. A setting of players
+    that is newer than the file counts as its default there.
 
     Raises:
         UserError: it holds another tournament's, or something else; names what differs.
@@ -42,8 +45,9 @@ def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
     result = read_result(path)
     theirs = flat({**result.settings, **_named(result)})
     mine = flat({**tournament.record, **_asked(tournament)})
+    newer = flat({"search": asdict(SearchConfig())})
     for key in sorted(mine.keys() | theirs.keys()):
-        before, now = theirs.get(key), mine.get(key)
+        before, now = theirs.get(key, newer.get(key)), mine.get(key)
         if before != now and key not in _FREE and not key.startswith("overrides"):  # they are among the others
             raise UserError(
                 f"{path}: holds a tournament with {key}={before}, and this one has {key}={now}; remove it, or give "
@@ -61,9 +65,9 @@ def _asked(tournament: Tournament) -> dict[str, Any]:
     game = tournament.game()
     players = list(labels(tournament.players))
     asked = {"game": game.name, "game.options": dict(game.options), "players": players}
-    return {**asked, "deals": tournament.deals, "seed": tournament.seed}
+    return {**asked, "deals": tournament.deals, "seed": tournament.seed, "seating": tournament.seating}
 
 
 def _named(result: TournamentResult) -> dict[str, Any]:
     named = {"game": result.game, "game.options": result.game_options, "players": list(result.players)}
-    return {**named, "deals": result.deals, "seed": result.seed}
+    return {**named, "deals": result.deals, "seed": result.seed, "seating": result.seating}

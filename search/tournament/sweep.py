@@ -67,7 +67,8 @@ def keys(points: Sequence[SweptPoint]) -> list[str]:
 def behind(best: TournamentResult, other: TournamentResult) -> tuple[float, float | None, float | None] | None:
     """How far a result is behind the best one on the same deals: mean and 95 % interval of the differences by deal, in
     points per hand and seat; None where they did not play the same deals."""
-    same = all(getattr(best, name) == getattr(other, name) for name in ("game", "game_options", "seed", "deals"))
+    played = ("game", "game_options", "seed", "deals", "seating")
+    same = all(getattr(best, name) == getattr(other, name) for name in played)
     if not same or not best.by_deal or not other.by_deal:
         return None
     differences = other.advantage_by_deal - best.advantage_by_deal

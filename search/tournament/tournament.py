@@ -7,6 +7,7 @@ from games.game import Game
 from search.players.player import Player
 from search.tournament.matches import play_deals
 from search.tournament.result import TournamentResult, summarize
+from search.tournament.seatings import ALL
 
 
 def run_tournament(
@@ -17,6 +18,7 @@ def run_tournament(
     table_size: int = 256,
     settings: Mapping[str, Any] | None = None,
     on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
+    seating: str = ALL,
 ) -> TournamentResult:
     """Play ``deals`` deals in every seating of the players (distinct names) and sum them up.
 
@@ -26,9 +28,10 @@ def run_tournament(
         table_size: matches played side by side.
         settings: put into the result as they are.
         on_progress: called with the deals that have ended and the decisions taken since the last call.
+        seating: one of ``search.tournament.seatings.SEATINGS``.
     """
     names = [player.name for player in players]
     if len(set(names)) != len(names):
         raise ValueError(f"players of a tournament need distinct names; these have {', '.join(names)}")
-    matches = play_deals(game, players, 0, deals, seed, table_size, on_progress)
+    matches = play_deals(game, players, 0, deals, seed, table_size, on_progress, seating)
     return summarize(game, names, matches, seed, settings)

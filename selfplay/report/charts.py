@@ -33,8 +33,8 @@ _RATES = {
 
 
 _CAPTIONS = {
-    "curve": "Points a hand ahead of each baseline, one seat against the others, in a cooperative game each at all "
-    "seats; bars are 95 % intervals over deals.",
+    "curve": "Points a hand ahead of each baseline, one seat (of pairs two) against the others, in a cooperative game "
+    "each at all seats; bars are 95 % intervals over deals.",
     "successes": "Deals of each kind that succeeded among an iteration's games, which the network before it plays.",
     "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",

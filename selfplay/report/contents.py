@@ -16,6 +16,7 @@ from cluster.files import storage
 from learner.model.checkpoint import WEIGHTS_FILE
 from search.tournament.report import interval, signed
 from search.tournament.result import TournamentResult, lead
+from search.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed
@@ -170,4 +171,5 @@ def ahead_text(result: TournamentResult, column: int = -1) -> str:
 def matched(result: TournamentResult) -> str:
     """Who plays whom in a tournament of two, and how much."""
     names = [f"{name} (sees hidden cards)" if name in result.sees_hidden else name for name in result.players[:2]]
-    return f"{names[0]} against {names[1]}, {result.deals} deals"
+    pairs = " of pairs" if result.seating == PAIRS else ""
+    return f"{names[0]} against {names[1]}, {result.deals} deals{pairs}"

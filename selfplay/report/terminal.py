@@ -10,6 +10,7 @@ from rich.table import Table
 from cluster.files import storage
 from search.tournament.report import render
 from search.tournament.result import Comparison, TournamentResult
+from search.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.report.contents import ahead_text, matched
@@ -64,7 +65,9 @@ def plot(curve: Curve) -> bytes:
 
 def _curve_table(curve: Curve) -> Table:
     mixed = any(result and len(result.columns) > 1 for _, results in curve for result in results)
-    seats = "one seat against the others" if mixed else "each at all seats"
+    pairs = any(result and result.seating == PAIRS for _, results in curve for result in results)
+    one = "one seat (of pairs two) against the others" if pairs else "one seat against the others"
+    seats = one if mixed else "each at all seats"
     table = Table(title=f"learning curve: points a hand ahead (95 % interval), {seats}")
     table.add_column("iteration", justify="right")
     for title in _titles(curve):

@@ -22,6 +22,8 @@ from search.table import play_table
 NAMES = (
     "random",
     "hearts_rules",
+    "hearts_simple",
+    "hearts_complex",
     "argmax_val",
     "imitation",
     "go_mcts",

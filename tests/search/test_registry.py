@@ -88,7 +88,10 @@ def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("argmaxval", "no player 'argmaxval'; there are random, hearts_rules, argmax_val, imitation, go_mcts"),
+        (
+            "argmaxval",
+            "no player 'argmaxval'; there are random, hearts_rules, hearts_simple, hearts_complex, argmax",
+        ),
         ("random@x", "uses no network, so leave out @x"),
         ("argmax_val@", "must follow the @"),
         ("argmax_val", "player 'argmax_val' needs a network: give checkpoint=DIR, or the player as argmax_val@DIR"),

@@ -14,9 +14,10 @@ from games.outcomes import OutcomeTable
 from games.rng import derive, derive_many
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from search.tournament.matches import Matches, merge, play_deals, seatings
+from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import render, variant_rows
 from search.tournament.result import from_record, lead, summarize
+from search.tournament.seatings import seatings
 from search.tournament.statistics import rate_interval
 from search.tournament.tournament import run_tournament
 from tests.search.toy import PLAYS, ToyGame

@@ -16,9 +16,10 @@ from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
-from search.tournament.matches import Matches, merge, play_deals, seatings
+from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import interval, render, signed
 from search.tournament.result import TournamentResult, from_record, lower_is_better, summarize
+from search.tournament.seatings import seatings
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -96,6 +97,7 @@ def test_the_json_record_is_this() -> None:
         "sees_hidden": [],
         "seed": 3,
         "deals": 2,
+        "seating": "all",
         "matches": 28,
         "lower_is_better": True,
         "decisions": {"one": 700, "two": 800},

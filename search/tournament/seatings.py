@@ -1,0 +1,50 @@
+"""Who sits where in the matches of a tournament.
+
+Letters: ``S`` seatings of every deal, ``P`` seats.
+"""
+
+from itertools import permutations, product
+
+import numpy as np
+
+ALL, PAIRS = "all", "pairs"
+SEATINGS = (ALL, PAIRS)
+"""Which seatings a deal is played in."""
+
+
+def seatings(num_entrants: int, num_seats: int, cooperative: bool = False, seating: str = ALL) -> np.ndarray:
+    """``int64[S, P]``: which entrant has which seat, in every seating of a deal.
+
+    ``all`` (paper 001). Two entrants: all ``2**P - 2`` seatings in which both play (14 at four seats, 6 at three). As
+    many entrants as seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of any number of
+    them, two at least, has all seats of one seating.
+
+    ``pairs`` (paper 002, "Evaluation System", Figure 1). Two entrants at four seats, each on two that face each other:
+    A as North and South (seats 0 and 2) against B as East and West (1 and 3), then the other way round.
+
+    ``ValueError`` for any other number, or another ``seating``.
+    """
+    if seating == PAIRS:
+        return _pairs(num_entrants, num_seats, cooperative)
+    if seating != ALL:
+        raise ValueError(f"seating={seating}: must be one of {', '.join(SEATINGS)}")
+    if cooperative:
+        if num_entrants < 2:
+            raise ValueError(f"{num_entrants} players: a tournament of a cooperative game takes 2 players or more")
+        return np.repeat(np.arange(num_entrants, dtype=np.int64)[:, None], num_seats, axis=1)
+    if num_entrants == 2:
+        both = [seating for seating in product(range(2), repeat=num_seats) if len(set(seating)) == 2]
+        return np.array(both, np.int64)
+    if num_entrants == num_seats:
+        return np.array(list(permutations(range(num_seats))), np.int64)
+    raise ValueError(f"{num_entrants} players for {num_seats} seats: a tournament takes 2 players or {num_seats}")
+
+
+def _pairs(num_entrants: int, num_seats: int, cooperative: bool) -> np.ndarray:
+    if cooperative:
+        raise ValueError("seating=pairs: takes a game in which everybody plays alone; give seating=all")
+    if num_seats != 4:
+        raise ValueError(f"seating=pairs: takes a game of 4 seats, and this one has {num_seats}; give seating=all")
+    if num_entrants != 2:
+        raise ValueError(f"seating=pairs: takes 2 players, and there are {num_entrants}; give seating=all")
+    return np.array([[0, 1, 0, 1], [1, 0, 1, 0]], np.int64)

@@ -1,0 +1,249 @@
+"""The heuristic players of paper 002: what they do in clear-cut positions, what they see, and how strong they are."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from games.hearts.cards import ALL_CARDS, VOCABULARY, card_id
+from games.hearts.game import HeartsGame
+from games.hearts.state import deal_hands
+from games.rng import derive_many
+from search.config import HeartsComplexConfig, SearchConfig
+from search.players.hearts_complex import HeartsComplex
+from search.players.hearts_simple import HeartsSimple
+from search.players.player import Player, Turns
+from search.players.registry import make_players
+from search.table import play_table
+from search.tournament.tournament import run_tournament
+from tests.search.toy import ToyGame
+
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+"""``conf/game/hearts_no_pass.yaml``, the variant of the paper."""
+HAND = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S QS KS"
+"""No diamonds."""
+SIMPLE, HONEST = HeartsSimple(), HeartsComplex(HeartsComplexConfig())
+CHEAT = HeartsComplex(HeartsComplexConfig(cheat=True))
+
+
+def chosen(player: Player, history: list[str], options: dict[str, bool] | None = None) -> str:
+    """What a player that does not cheat does after a history of token names."""
+    game = HeartsGame(**(options or {}))
+    tokens = np.array([[VOCABULARY.names.index(name) for name in history]], np.uint8)
+    lengths = np.array([len(history)], np.int32)
+    legal = game.view_legal(game.views(tokens, lengths))
+    player.start(game, 1)
+    zero = np.zeros(1, np.int64)
+    return VOCABULARY.name(player.act(Turns(zero, zero, tokens, lengths, legal, derive_many(0, 1)))[0])
+
+
+def after(hand: str, leader: str, plays: str) -> list[str]:
+    """The history of a hand without passing."""
+    return ["hold", *hand.split(), leader, *plays.split()]
+
+
+def at_table(player: Player, hands: tuple[str, str, str], leader: int, plays: str) -> str:
+    """What a player does in a whole deal of the paper's variant: hands of seats 0 to 2, seat 3 has the rest."""
+    game = HeartsGame(**NO_PASS)
+    held = [sum(1 << card_id(name) for name in hand.split()) for hand in hands]
+    state = np.zeros(1, game.state_type)
+    state["public"] = game.template
+    state["tokens"] = game.vocabulary.eos
+    deal_hands(state[0], 0, np.array([*held, ALL_CARDS & ~sum(held)], np.int64), leader)
+    for name in plays.split():
+        game.play(state, np.array([card_id(name)]))
+    seat = game.to_move(state).astype(np.int64)
+    tokens, lengths = game.histories(state, seat)
+    player.start(game, 1)
+    hidden = state if player.sees_hidden else None
+    turns = Turns(np.zeros(1, np.int64), seat, tokens, lengths, game.legal(state), derive_many(0, 1), hidden)
+    return VOCABULARY.name(player.act(turns)[0])
+
+
+# ---- the greedy one
+
+
+def test_the_greedy_one_ducks_with_the_highest_card_that_loses() -> None:
+    assert chosen(SIMPLE, after(HAND, "left", "2C 4C 8C")) == "7C"
+
+
+def test_the_greedy_one_follows_low_where_it_cannot_duck_even_if_the_trick_is_harmless() -> None:
+    assert chosen(SIMPLE, after("7C 9C KC 2H 3H 4H 2S 3S 4S 5S 6S QS KS", "left", "2C 4C 6C")) == "7C"
+
+
+def test_the_greedy_one_throws_the_queen_then_hearts_then_high_cards() -> None:
+    plays = "2C 9C TC JC AD 3D"
+    assert chosen(SIMPLE, after(HAND, "right", plays)) == "QS"
+    assert chosen(SIMPLE, after("3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S AS", "right", plays)) == "KH"
+    assert chosen(SIMPLE, after("3C 4C 5C 6C 7C 8C 9C AC 2S 3S 4S 5S 6S", "right", plays)) == "AC"
+
+
+def test_the_greedy_one_leads_its_lowest_card_rather_not_a_heart() -> None:
+    assert chosen(SIMPLE, after(HAND, "self", ""), NO_PASS) == "2S"
+    assert chosen(SIMPLE, after("3C 5C 7C 9C 2H 3H 4H 4S 5S 6S 7S QS KS", "self", ""), NO_PASS) == "2H"
+
+
+def test_the_greedy_one_goes_under_a_higher_spade_with_the_queen() -> None:
+    assert chosen(SIMPLE, after(HAND, "right", "2C 9C TC JC AS 7S")) == "KS"
+    assert chosen(SIMPLE, after(HAND, "right", "2C 9C TC JC JS 7S")) == "5S"
+
+
+def test_the_greedy_one_passes_the_queen_first_and_then_its_highest_cards() -> None:
+    passing = ["pass left", *["2C", "3C", "4C", "AC", "2D", "3D", "4D", "KD", "2H", "3H", "4H", "QS", "AS"]]
+    assert chosen(SIMPLE, passing) == "QS"
+    assert chosen(SIMPLE, [*passing, "QS"]) == "AS"
+    assert chosen(SIMPLE, [*passing, "QS", "AS"]) == "AC"
+
+
+# ---- the one that looks at the table
+
+
+def test_the_complex_one_takes_a_harmless_trick_last_with_its_highest_card() -> None:
+    assert chosen(HONEST, after("7C 9C KC 2H 3H 4H 2S 3S 4S 5S 6S QS KS", "left", "2C 4C 6C")) == "KC"
+
+
+def test_the_complex_one_ducks_a_trick_with_points_with_the_highest_card_that_loses() -> None:
+    hand = "3C 5C 7C KC 2H 5H 9H AH 3S 4S 5S 6S 7S"
+    history = after(hand, "left", "2C 4C 6C KC 3S 2S 8S JS")  # takes the first trick; right wins the second
+    assert chosen(HONEST, [*history, "TH"], {"must_break_hearts": False}) == "9H"
+
+
+def test_the_complex_one_throws_the_queen_and_else_its_highest_heart() -> None:
+    plays = "2C 9C TC JC AD 3D"
+    assert chosen(HONEST, after(HAND, "right", plays)) == "QS"
+    assert chosen(HONEST, after("3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S 7S", "right", plays)) == "KH"
+
+
+def test_the_complex_one_puts_the_queen_under_the_king_and_keeps_her_under_the_jack() -> None:
+    hand = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S 6S QS"
+    assert chosen(HONEST, after(hand, "right", "2C 9C TC JC KS 7S")) == "QS"
+    assert chosen(HONEST, after(hand, "right", "2C 9C TC JC JS 7S")) != "QS"
+
+
+def test_the_complex_one_keeps_high_spades_while_the_queen_may_fall_on_them() -> None:
+    hand = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S KS AS"
+    assert chosen(HONEST, after(hand, "right", "2C 9C TC JC 8S 7S")) == "5S"
+
+
+def test_the_complex_one_leads_low_spades_to_draw_the_queen_unless_it_would_take_her() -> None:
+    low = "4C 8C TC 5D 9D JD 6H 8H 9H 4S 7S 9S TS"
+    assert chosen(HONEST, after(low, "self", ""), NO_PASS)[1] == "S"
+    high = "4C 8C TC 5D 9D JD 6H 8H 9H 4S 7S 9S KS"
+    assert chosen(HONEST, after(high, "self", ""), NO_PASS) != "KS"
+
+
+def test_the_complex_one_takes_a_heart_to_stop_a_moon_and_else_ducks() -> None:
+    """Across has taken four hearts, then the queen too, or right has; left has led hearts, and the player is last."""
+    hand, hearts = "3C 5C 7C 9C 3H 6H JH 2S 3S 4S 5S 7S 8S", "5H 8H 7H"
+    moon = f"AH 2H 6H 4H QS TS 2S 6S 4C 6C 3C AC {hearts}"
+    shared = f"AH 2H 6H 4H QS KS 2S 6S 4C 3C AC 6C {hearts}"
+    assert chosen(HONEST, after(hand, "across", moon), NO_PASS) == "JH"
+    assert chosen(HONEST, after(hand, "across", shared), NO_PASS) == "3H"
+
+
+def test_the_complex_one_passes_high_spades_it_cannot_guard_and_keeps_guarded_ones() -> None:
+    alone = "2C 3C 4C 5C 2D 3D 4D 5D 2H 3H 4H QS KS"
+    assert chosen(HONEST, ["pass left", *alone.split()]) in ("QS", "KS")
+    guarded = "2C 3C 4C AC 2D 3D 4D 5D 2S 3S 4S 5S QS"
+    assert chosen(HONEST, ["pass left", *guarded.split()]) == "AC"
+
+
+# ---- the one that cheats: positions that look alike to the player, who is seat 0
+
+
+def swapped(hands: tuple[str, str, str], card: str, other: str) -> tuple[str, str, str]:
+    """The hands with two cards exchanged, one of which may be in seat 3's hand."""
+    exchange = {card: other, other: card}
+    first, second, third = (" ".join(exchange.get(held, held) for held in hand.split()) for hand in hands)
+    return first, second, third
+
+
+SPADES = (
+    "2C 3C 4C 5C 6C 7C 8C 9C 8H 9H 2S 3S KS",
+    "2D 3D 4D 5D 6D 7D 2H 3H 4H 5S 6S JS AS",
+    "8D 9D TD JD QD KD 5H 6H 7H 7S 8S 9S QS",
+)
+DIAMONDS = (
+    "2C 5C 7C 9C 3D 9D AD 4H 7H 9H 2S 4S 6S",
+    "3C 4C 6C 8C TC JC QC 5H 6H 8H 8S QS KS",
+    "AC 4D 5D 6D 7D 8D 2H 3H TH 3S 5S 7S 9S",
+)
+HEARTS = (
+    "2C 4C 6C 8C 3D 5D 7D 9D 7H JH 2S 4S 6S",
+    "3C 5C 7C 9C TC JC 2D 4D 6D 8D QH KH 5S",
+    "QC KC AC TD JD QD KD 3H 4H 5H 6H 3S 7S",
+)
+QUEEN = (
+    "2C 3C 4C 5C 6C 7C 8C 9C 8H 9H 2S 3S QS",
+    "2D 3D 4D 5D 6D 7D 2H 3H 4H 5H 6H 7H AS",
+    "8D 9D TD JD QD KD TH JH QH 5S 6S 7S 8S",
+)
+
+
+@pytest.mark.parametrize(
+    ("hands", "exchange", "leader", "plays", "before", "after_it"),
+    [
+        # Left is last to a trick of spades: across has the queen, so the king is safe; left has her, so it is not.
+        (SPADES, ("QS", "JS"), 2, "9S TS", "KS", "3S"),
+        # Left has no diamonds and the queen: stay low. Across has her and must follow suit: the ace is cheap.
+        (DIAMONDS, ("QS", "9S"), 3, "2D", "3D", "AD"),
+        # Left is last, without diamonds, and throws the queen on the ace; with a diamond it must follow.
+        (DIAMONDS, ("TC", "4D"), 2, "8D TD", "9D", "AD"),
+        # Left has nothing but the ace of spades and must put it over the queen; with the seven it would not.
+        (QUEEN, ("2D", "7S"), 3, "4S", "QS", "2S"),
+        # Left's hearts are all higher, so the jack loses; with the five left would go below it.
+        (HEARTS, ("QH", "5H"), 2, "6H 8H", "JH", "7H"),
+        # The same with the ten in place of the ace, which goes below the queen.
+        (QUEEN, ("AS", "TS"), 3, "4S", "QS", "2S"),
+    ],
+)
+def test_the_cheating_one_knows_who_can_do_what(
+    hands: tuple[str, str, str], exchange: tuple[str, str], leader: int, plays: str, before: str, after_it: str
+) -> None:
+    other = swapped(hands, *exchange)
+    assert at_table(CHEAT, hands, leader, plays) == before
+    assert at_table(CHEAT, other, leader, plays) == after_it
+    assert at_table(HONEST, hands, leader, plays) == at_table(HONEST, other, leader, plays)
+
+
+# ---- all of them
+
+
+def test_only_the_cheating_one_sees_hidden_cards() -> None:
+    names = ["hearts_simple", "hearts_complex", "hearts_complex:cheat=true"]
+    made = make_players(names, HeartsGame(), SearchConfig())
+    assert [player.sees_hidden for player in made] == [False, False, True]
+    assert [player.name for player in made] == names
+
+
+@pytest.mark.parametrize("player", [SIMPLE, HONEST, CHEAT])
+def test_other_games_are_refused(player: Player) -> None:
+    with pytest.raises(ValueError, match="plays hearts only, not toy"):
+        player.start(ToyGame(), 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        NO_PASS,
+        {"can_lead_any_club": True, "must_break_hearts": False, "jd_bonus": True},
+        {"qs_breaks_hearts": False, "can_lead_hearts_instead_of_qs": True, "avoid_all_tricks_bonus": True},
+    ],
+)
+def test_they_play_whole_deals_under_every_rule_option_and_always_alike(options: dict[str, bool]) -> None:
+    game, seeds = HeartsGame(**options), derive_many(5, 40)
+    seating = np.tile([[0, 1, 2, 1], [2, 0, 1, 2]], (20, 1))
+    first, again = (play_table(game, [SIMPLE, HONEST, CHEAT], seating, seeds, secret=1) for _ in range(2))
+    assert first.states.tobytes() == again.states.tobytes()
+
+
+@pytest.mark.parametrize("options", [{}, NO_PASS])
+def test_random_simple_complex_and_cheating_are_in_this_order(options: dict[str, bool]) -> None:
+    """Every step is clear over 200 deals of pairs."""
+    game = HeartsGame(**options)
+    names = ["random", "hearts_simple", "hearts_complex", "hearts_complex:cheat=true"]
+    for weaker, stronger in pairwise(names):
+        players = make_players([stronger, weaker], game, SearchConfig())
+        pair = run_tournament(game, players, deals=200, seed=3, seating="pairs").columns[0].comparisons[0]
+        assert pair.high is not None and pair.high < -0.3

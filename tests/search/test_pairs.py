@@ -1,0 +1,212 @@
+"""Tournaments of pairs (paper 002, Figure 1): seatings, statistics by hand, records, and what cannot be played so."""
+
+import io
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from cluster.errors import UserError
+from cluster.watching.metrics import MetricsLogger
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from search.config import SearchConfig
+from search.players.registry import make_players
+from search.rating.config import RatingConfig
+from search.rating.ratings import rate
+from search.rating.report import title
+from search.rating.round_robin import play_round_robin
+from search.tournament.checks import checked
+from search.tournament.config import TournamentConfig
+from search.tournament.evaluator import Evaluator
+from search.tournament.matches import Matches, merge, play_deals
+from search.tournament.parts import Tournament, play_tournaments
+from search.tournament.report import render
+from search.tournament.result import TournamentResult, from_record, lead, summarize
+from search.tournament.seatings import seatings
+from search.tournament.stored import stored_result, write_result
+from search.tournament.sweep import behind
+from search.tournament.tournament import run_tournament
+from selfplay.config import MatchConfig
+from selfplay.evaluation import Evaluation
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import tiny_config
+
+NAMES = ["hearts_rules", "random"]
+POINTS = np.array(
+    [  # five deals; N, E, S, W with A at North and South, then with A at East and West
+        [[0, 13, 3, 10], [20, 1, 5, 0]],
+        [[26, 0, 0, 0], [2, 12, 10, 2]],
+        [[1, 2, 3, 20], [6, 7, 6, 7]],
+        [[26, 0, 26, 26], [0, 26, 26, 26]],
+        [[5, 5, 8, 8], [13, 0, 13, 0]],
+    ],
+    np.float32,
+)
+DIFFERENTIALS = [(-20, -24), (26, 2), (-18, 2), (26, 26), (0, -26)]
+"""Points of A's pair minus those of B's in both matches of every deal, by hand."""
+
+
+def by_hand() -> TournamentResult:
+    matches = Matches(0, POINTS, np.array([260, 260]), np.ones(2), seating="pairs")
+    return summarize(HeartsGame(), ["one", "two"], matches, seed=3)
+
+
+def tournament(**changes: Any) -> Tournament:
+    config = TournamentConfig(GameConfig("hearts"), NAMES, deals=4, seating="pairs")
+    config.cluster.mode, config.engine.device = "process", "cpu"
+    return checked(replace(config, **changes))
+
+
+def played(one: Tournament) -> TournamentResult:
+    ((_, result),) = play_tournaments([one], Evaluator().evaluate)
+    assert isinstance(result, TournamentResult)
+    return result
+
+
+def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> None:
+    assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+    assert len(seatings(2, 4)) == len(seatings(2, 4, seating="all")) == 14
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ((4, 4, False, "pairs"), "seating=pairs: takes 2 players, and there are 4; give seating=all"),
+        ((2, 3, False, "pairs"), "seating=pairs: takes a game of 4 seats, and this one has 3; give seating=all"),
+        ((2, 4, True, "pairs"), "seating=pairs: takes a game in which everybody plays alone; give seating=all"),
+        ((2, 4, False, "duplicate"), "seating=duplicate: must be one of all, pairs"),
+    ],
+)
+def test_what_cannot_be_played_by_pairs_is_refused(asked: tuple[int, int, bool, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        seatings(*asked)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"game": GameConfig("skat"), "players": ["random", "skat_rules"]}, "game of 4 seats, and this one has 3"),
+        ({"game": GameConfig("crew"), "players": ["random", "crew_rules"]}, "everybody plays alone"),
+        ({"players": ["random", "hearts_rules", "hearts_simple", "hearts_complex"]}, "2 players, and there are 4"),
+        ({"seating": "pair"}, "seating=pair: must be one of all, pairs"),
+    ],
+)
+def test_a_command_refuses_it_in_one_line_before_any_work(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
+        tournament(**changes)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
+    result = by_hand()
+    assert (result.seating, result.deals, result.matches) == ("pairs", 5, 10)
+    assert [column.name for column in result.columns] == ["All", "2A/2B"]
+    assert result.pair_differential == sum(map(sum, DIFFERENTIALS)) == -6
+    by_deal = np.array(DIFFERENTIALS).sum(axis=1) / 4  # two matches of two seats each
+    expected = stats.ttest_1samp(by_deal, 0).confidence_interval(0.95)
+    for column in result.columns:
+        (pair,) = column.comparisons
+        assert pair.delta == -pair.advantage == pytest.approx(-0.3)
+        assert (pair.low, pair.high) == pytest.approx((expected.low, expected.high))
+        assert pair.p_value == pytest.approx(stats.wilcoxon(by_deal).pvalue)
+    assert lead(result)[0] == pytest.approx(0.3)
+    assert result.advantage_by_deal == pytest.approx(-by_deal)
+
+
+def test_the_printed_table_says_pairs_and_the_papers_figure() -> None:
+    console = Console(width=160, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(by_hand()))
+    text = " ".join(capture.get().split())
+    assert "5 deals, 10 matches of pairs" in text
+    assert "total point differential of the pairs, A - B: -6, -0.60 a match" in text
+
+
+def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
+    game = HeartsGame()
+    players = make_players(NAMES, game, SearchConfig())
+    pairs = play_deals(game, players, 3, 4, seed=5, seating="pairs")
+    everything = play_deals(game, players, 3, 4, seed=5)
+    rows = [seatings(2, 4).tolist().index(seating) for seating in ([0, 1, 0, 1], [1, 0, 1, 0])]
+    assert pairs.points.shape == (4, 2, 4)
+    np.testing.assert_array_equal(pairs.points, everything.points[:, rows])
+    parts = [play_deals(game, players, first, 2, seed=5, seating="pairs") for first in (5, 3)]
+    assert merge(parts, 3, 4).seating == "pairs"
+    np.testing.assert_array_equal(merge(parts, 3, 4).points, pairs.points)
+
+
+def test_a_pair_is_exactly_as_good_as_itself() -> None:
+    game = HeartsGame()
+    players = make_players(["hearts_rules"] * 2, game, SearchConfig())
+    for column in run_tournament(game, players, deals=6, seed=1, seating="pairs").columns:
+        assert (column.comparisons[0].delta, column.comparisons[0].p_value) == (0.0, 1.0)
+
+
+def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
+    one = tournament(deals=20, table_size=8)
+    assert [(task.count, task.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
+    assert one.matches_at_once() == 8
+
+
+def test_a_record_gives_its_seating_back_and_one_of_before_has_all() -> None:
+    record = by_hand().record()
+    assert record["seating"] == "pairs" and from_record(record) == by_hand()
+    del record["seating"]
+    assert from_record(record).seating == "all" and from_record(record).pair_differential is None
+
+
+def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: Path) -> None:
+    path, one = str(tmp_path / "result.json"), tournament()
+    result = played(one)
+    write_result(path, result)
+    assert stored_result(path, one) == result
+    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seating=pairs, and this one has seat"):
+        stored_result(path, tournament(seating="all"))
+    assert behind(result, replace(result, seating="all")) is None
+
+
+def test_settings_of_players_newer_than_a_file_count_as_their_defaults_there(tmp_path: Path) -> None:
+    path, one = str(tmp_path / "result.json"), tournament()
+    result = played(one)
+    older = {key: value for key, value in asdict(SearchConfig()).items() if key != "hearts_complex"}
+    write_result(path, replace(result, settings={**result.settings, "search": older}))
+    assert stored_result(path, one) is not None
+    search = SearchConfig()
+    search.hearts_complex.cheat = True
+    with pytest.raises(UserError, match=r"search\.hearts_complex\.cheat=False, and this one has search\.\S+cheat=True"):
+        stored_result(path, tournament(search=search))
+
+
+def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:
+    players = ["random", "hearts_simple", "hearts_complex:cheat=true"]
+    config = RatingConfig(GameConfig("hearts"), players, deals=5, seating="pairs", out=str(tmp_path))
+    config.cluster.mode, config.engine.device = "process", "cpu"
+    results = play_round_robin(config)
+    assert [result.matches for result in results] == [10] * 3
+    table = rate(results)
+    assert table.seating == table.record()["seating"] == "pairs" and "North/South against East/West" in title(table)
+    assert [rated.player for rated in table.players if rated.sees_hidden] == ["hearts_complex:cheat=true"]
+
+
+def test_a_run_takes_no_result_of_another_seating_for_its_own(tmp_path: Path) -> None:
+    pairs, every = (
+        Evaluation(_evaluating(str(tmp_path), seating), RunDirectory(str(tmp_path))) for seating in ("pairs", "all")
+    )
+    with MetricsLogger(tmp_path / "metrics", "hearts") as metrics:
+        pairs.play_curve(0, Evaluator().evaluate, metrics)
+        (result,) = pairs.curve(0)
+        assert result is not None and (result.seating, result.matches) == ("pairs", 6)
+        assert every.curve(0) == [None]
+        every.play_curve(0, Evaluator().evaluate, metrics)
+    (other,) = every.curve(0)
+    assert other is not None and other.matches == 42 and pairs.curve(0) == [result]
+
+
+def _evaluating(directory: str, seating: str) -> Any:
+    config = tiny_config(directory)
+    return replace(config, evaluation=replace(config.evaluation, curve=[MatchConfig(NAMES, 3, seating)], final=[]))
