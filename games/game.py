@@ -225,3 +225,11 @@ class Game(ABC):
         if (labels < 0).any():
             raise ValueError(f"points asked of row {int(np.argmax(labels < 0))} before its deal is over")
         return self.outcomes.points[labels]
+
+    def points_so_far(self, states: np.ndarray) -> np.ndarray:
+        """``float32[B, P]``: points that every seat has made so far, by absolute seat; the deal's end may still change
+        them, and once it is over ``points`` counts.
+
+        This one knows of none before the end; games whose points are made one after the other count them.
+        """
+        return np.zeros((len(states), self.num_players), np.float32)

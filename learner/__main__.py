@@ -1,4 +1,7 @@
-"""Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``."""
+"""Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``.
+
+``q_network=fc learner=q_network`` trains a Q-network (docs/learner.md) in place of the transformer.
+"""
 
 from cluster import cli
 from cluster.errors import UserError
@@ -7,7 +10,16 @@ from cluster.watching.progress import Progress
 from games.shards import find_shards
 from learner.config import LearnConfig
 
-SHOWN = ("step", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
+SHOWN = (
+    "step",
+    "loss",
+    "observation_loss",
+    "outcome_loss",
+    "branch_loss",
+    "tokens_per_second",
+    "states_per_second",
+    "matmul_share",
+)
 """Metrics that the progress line shows."""
 
 
@@ -31,6 +43,7 @@ def main(config: LearnConfig) -> None:
                     out=config.out,
                     init_from=config.init_from,
                     seed=config.seed,
+                    q_network=config.q_network,
                 ),
                 lambda now: progress.update(
                     now["step"] / now["num_steps"], {key: now[key] for key in SHOWN if key in now}

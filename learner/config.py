@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from cluster.validation import above, at_least, at_least_below, one_of, require
+from cluster.validation import above, at_least, at_least_below, one_of, require, within
 from games.config import GameConfig
 
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -113,6 +113,44 @@ class LearnerConfig:
         one_of("learner", self, DEVICES, "device")
 
 
+Q_NETWORKS = {"fc": (3, 0), "pv16": (16, 5), "pv24": (24, 9)}
+"""Kind of Q-network -> its hidden layers and how many skip connections they have (paper 002, "Network
+Architectures")."""
+
+
+@dataclass
+class QNetworkConfig:
+    """A Q-network in place of the transformer, and what is learned with it (paper 002); the optimiser's settings are
+    ``LearnerConfig``'s."""
+
+    kind: str = "none"
+    """``fc`` (3 hidden layers), ``pv16`` (16, with 5 skip connections) or ``pv24`` (24, with 9); ``none`` trains the
+    transformer, and the rest is without effect."""
+    width: int = 256
+    """Of every hidden layer; the paper does not give it."""
+    discount: float = 0.99
+    """Gamma: what points weigh that are taken one decision later."""
+    states_per_step: int = 4
+    """One optimiser step for so many new decisions: those of the newest iteration among the shards."""
+    target_every_steps: int = 100
+    """Steps after which the target network takes over the weights, 0 for never: then it stays what training started
+    from. The paper does not give it."""
+    huber_delta: float = 1.0
+    """Error in points from which the loss grows linearly; the paper does not give it."""
+
+    def __post_init__(self) -> None:
+        one_of("q_network", self, ("none", *Q_NETWORKS), "kind")
+        at_least("q_network", self, 1, "width", "states_per_step")
+        at_least("q_network", self, 0, "target_every_steps")
+        within("q_network", self, 0, 1, "discount")
+        above("q_network", self, 0, "huber_delta")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a Q-network is trained at all."""
+        return self.kind != "none"
+
+
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
 
@@ -158,3 +196,5 @@ class LearnConfig:
     """Checkpoint to start from; null for fresh weights."""
     seed: int = 0
     """Root of every random number of the training."""
+    q_network: QNetworkConfig = field(default_factory=QNetworkConfig)
+    """A Q-network in place of ``model`` (docs/learner.md)."""

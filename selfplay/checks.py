@@ -9,7 +9,8 @@ from games.game import Game
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
-from learner.model.checkpoint import load_weights
+from learner.q_network.checkpoint import load_network
+from learner.q_network.network import q_architecture
 from search.players.engines import check_cache
 from search.players.registry import check_names, own_checkpoints
 from search.tournament.seatings import seatings
@@ -37,12 +38,13 @@ def check(config: TrainConfig) -> list[str]:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
+        _check_q_network(config, game)
         memory = _check_memory(config, game) + check_players(generator_settings(config), config.selfplay.initial, game)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game)
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             for checkpoint in own_checkpoints(match.players):
-                load_weights(checkpoint, game)
+                load_network(checkpoint, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
@@ -81,8 +83,27 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
             )
 
 
+def _check_q_network(config: TrainConfig, game: Game) -> None:
+    """``ValueError`` for settings with which Q-networks cannot be trained."""
+    if not config.q_network.wanted:
+        return
+    q_architecture(game, config.q_network)
+    if config.cluster.learners > 1:
+        raise ValueError(f"cluster.learners={config.cluster.learners}: a Q-network is trained by one learner; give 1")
+    whole = "a Q-network learns from deals of which every seat's sequence is kept"
+    if config.selfplay.population and config.selfplay.iterations > 1:
+        raise ValueError(f"selfplay.population=true: {whole}; give false")
+    if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
+        raise ValueError(f"selfplay.initial.keep={config.selfplay.initial.keep}: {whole}; give []")
+    if config.selfplay.branches:
+        raise ValueError(f"selfplay.branches={config.selfplay.branches}: a Q-network learns from no branches; give 0")
+
+
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:
-    """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``."""
+    """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``. Q-networks keep
+    nothing of a history."""
+    if config.q_network.wanted:
+        return []
     arch, seats = architecture(game, config.model), game.num_players
     generating = on_lent_device(config.engine, config.cluster.generator_gpus)
     evaluating = on_lent_device(config.engine, config.cluster.evaluator_gpus)

@@ -8,7 +8,7 @@ from cluster.config import ClusterConfig
 from cluster.validation import at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, ModelConfig, QNetworkConfig
 from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
 
@@ -71,6 +71,9 @@ class SelfplayConfig:
     """The player that the newest network plays as, with settings if need be (``go_mcts:num_runs=20``)."""
     earlier_player: str = "imitation"
     """The player that the networks of the population play as in the other seats."""
+    population: bool = True
+    """From iteration 2 on earlier networks play in all seats but one, whose sequence alone is kept; false: the newest
+    network plays in every seat and all sequences are kept, as Q-networks need it."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
     for ``learner.branch_weight``; 0 for none."""
@@ -147,6 +150,8 @@ class TrainConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    q_network: QNetworkConfig = field(default_factory=QNetworkConfig)
+    """Q-networks in place of ``model`` (docs/learner.md)."""
     tracker: str = "tensorboard"
     """Where the run's values go beside ``metrics.jsonl``: ``none``, ``tensorboard``, ``mlflow`` or ``wandb``."""
 

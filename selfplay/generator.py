@@ -17,7 +17,8 @@ from games.registry import make_game
 from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
-from learner.model.checkpoint import load_weights
+from learner.model.network import PolicyValueNet
+from learner.q_network.checkpoint import load_network
 from search.config import SearchConfig
 from search.players.engines import Engines, check_cache
 from search.players.kinds import playout_player
@@ -95,8 +96,9 @@ def check_players(
             )
     said, key = [], f"games_per_table={settings.games_per_table}"
     for checkpoint in (*own_checkpoints(list(initial.players)), *networks):
-        arch = load_weights(checkpoint, game).arch
-        said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
+        net = load_network(checkpoint, game)
+        if isinstance(net, PolicyValueNet):  # the others keep nothing of a history
+            said.append(check_cache(net.arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
 
 

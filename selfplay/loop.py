@@ -27,7 +27,15 @@ from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, r
 from selfplay.run_directory import RunDirectory
 from selfplay.successes import counted
 
-_LEARNING = ("loss", "observation_loss", "outcome_loss", "branch_loss", "tokens_per_second", "matmul_share")
+_LEARNING = (
+    "loss",
+    "observation_loss",
+    "outcome_loss",
+    "branch_loss",
+    "tokens_per_second",
+    "states_per_second",
+    "matmul_share",
+)
 """What is shown and logged of a training under way."""
 
 
@@ -184,6 +192,7 @@ class Loop:
             out=self._run.checkpoint(iteration),
             init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,
+            q_network=config.q_network,
         )
 
     def _steps_before(self, iteration: int) -> int:

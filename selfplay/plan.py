@@ -2,7 +2,8 @@
 
 Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later
 ones by one ArgmaxVal* seat with the newest network against imitations of uniformly drawn earlier iterations; in a
-cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3).
+cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3). So it is with
+``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
 With ``selfplay.overlap``, beyond the paper, the networks are one iteration older (``known_networks``).
 """
@@ -71,11 +72,11 @@ class ShardPlan:
         return mix(seeds[:, None], np.arange(num_players, dtype=np.uint64)[None])
 
 
-def seating_of(iteration: int, cooperative: bool) -> Seating:
-    """How the seats of an iteration are filled."""
+def seating_of(iteration: int, cooperative: bool, population: bool = True) -> Seating:
+    """How the seats of an iteration are filled; ``population``: see ``SelfplayConfig``."""
     if iteration == 0:
         return Seating.INITIAL
-    if iteration == 1 or cooperative:
+    if iteration == 1 or cooperative or not population:
         return Seating.EVERYBODY
     return Seating.POPULATION
 
@@ -102,7 +103,7 @@ def plan_shards(
         accepted: the earlier iterations whose networks play, oldest first; None for all.
     """
     total = config.initial_games if iteration == 0 else config.games_per_iteration
-    seating = seating_of(iteration, cooperative)
+    seating = seating_of(iteration, cooperative, config.population)
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1, Seating.POPULATION: config.pool_size or len(pool)}[seating]
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])

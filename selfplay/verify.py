@@ -28,7 +28,7 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from games.shards import find_shards, read_shard, shard_info
-from learner.model.checkpoint import load_weights
+from learner.q_network.checkpoint import load_network
 from learner.training.resume import partial_path
 from selfplay.config import GenerateConfig, TrainConfig
 from selfplay.evaluation import stored
@@ -167,7 +167,7 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
             storage.fetch(path, directory)
         try:
             check_digests(directory)
-            load_weights(directory, game)
+            load_network(directory, game)
             state = json.loads((directory / "training/state.json").read_text())
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error

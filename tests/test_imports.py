@@ -48,6 +48,8 @@ ONLY_IN = {
         "learner.model.checkpoint",
         "learner.training.*",
         "learner.devices",
+        "learner.q_network.data",
+        "learner.q_network.train",
         "search.rating.*",
         "search.tournament.*",
         "search.players.engines",

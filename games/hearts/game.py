@@ -103,5 +103,11 @@ class HeartsGame(CompiledGame):
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
 
+    def points_so_far(self, states: np.ndarray) -> np.ndarray:
+        """As ``Game.points_so_far``: hearts and the queen of spades; a moon and bonuses come at the end."""
+        points = np.empty((len(states), 4), np.float32)
+        state.card_points_batch(states, points)
+        return points
+
     def describe(self, tokens: np.ndarray) -> str:
         return describe(np.asarray(tokens))

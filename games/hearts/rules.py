@@ -140,14 +140,18 @@ def play_card(public, card):
 
 
 @kernel
+def card_points(taken):
+    """Points of the hearts and the queen of spades among the cards that a seat has taken (``int64`` set)."""
+    return count(taken & HEART_CARDS) + (13 if taken & QUEEN_SET != 0 else 0)
+
+
+@kernel
 def score(public, points):
     """Write the points of every seat (``int64[4]``, fewer is better) for the cards taken in a finished deal."""
     taken = public["taken"]
     shooter = -1
     for seat in range(4):
-        points[seat] = count(taken[seat] & HEART_CARDS)
-        if taken[seat] & QUEEN_SET != 0:
-            points[seat] += 13
+        points[seat] = card_points(taken[seat])
         if points[seat] == 26:
             shooter = seat
         if public["jd_bonus"] != 0 and taken[seat] & JACK_SET != 0:

@@ -17,7 +17,7 @@ from games.hearts.cards import (
     SUIT_CARDS,
     TWO_OF_CLUBS_SET,
 )
-from games.hearts.rules import PUBLIC, first_place, legal_plays, play_card
+from games.hearts.rules import PUBLIC, card_points, first_place, legal_plays, play_card
 from games.rng import below, next_state, output
 
 STATE = np.dtype(
@@ -247,3 +247,11 @@ def play_out_batch(states, seeds):
     """``play_out`` every row."""
     for i in range(len(states)):
         play_out(states[i], seeds[i])
+
+
+@kernel
+def card_points_batch(states, points):
+    """Write the points of the cards that every seat has taken into ``float32[B, 4]``."""
+    for i in range(len(states)):
+        for seat in range(4):
+            points[i, seat] = card_points(states[i]["public"]["taken"][seat])

@@ -7,6 +7,8 @@ from typing import Any
 from games.game import Game
 from learner.config import ModelConfig
 
+MODEL_TYPE = "kibitz_policy_value"
+"""What ``config.json`` calls networks of this kind."""
 _TOLD = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
 _SCORE_WIDTH = 64
 """Of the layer that scores one action by its features: actions are many."""

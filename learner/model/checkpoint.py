@@ -1,25 +1,33 @@
 """A checkpoint is a directory: ``config.json`` and ``model.safetensors``, as transformers' ``from_pretrained`` reads
 them, plus ``training/`` for resuming and ``digests.json`` of all files. It appears whole or not at all, by renaming a
 finished directory into place.
+
+Networks of every type are written here; this module reads the transformer, ``learner.q_network.checkpoint`` the others.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
+from torch import nn
 
 from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, write_digests
 from games.game import Game
-from learner.model.architecture import Architecture
+from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.network import PolicyValueNet
 
-MODEL_TYPE = "kibitz_policy_value"
+Q_MODEL_TYPE = "kibitz_q_network"
+_SERVES = {
+    MODEL_TYPE: "players that are told what their seat has seen (argmax_val, go_mcts)",
+    Q_MODEL_TYPE: "players that judge known deals by a Q-network",
+}
+"""Type of a network -> who plays with it."""
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
 NETWORKS = Path(__file__).parent.parent / "networks"
@@ -28,20 +36,18 @@ CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 
 
-def config_record(arch: Architecture, game: Game, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
-    """The contents of ``config.json``: the architecture in GPT-2's terms and what identifies the game."""
-    return {
-        "model_type": MODEL_TYPE,
-        "architectures": ["PolicyValueModel"],
-        "dtype": str(dtype).removeprefix("torch."),
-        **arch.record(),
-        "activation_function": "gelu_new",
-        "attn_pdrop": 0.0,
-        "tie_word_embeddings": False,
-        "bos_token_id": None,
-        "eos_token_id": game.vocabulary.eos,
-        **game_record(game),
-    }
+class Network(Protocol):
+    """What a checkpoint holds: a torch module that can say what it takes to build it again."""
+
+    def config_record(self, game: Game) -> dict[str, Any]:
+        """The contents of ``config.json`` but for what every network records (``config_record``)."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """As torch's modules have it, and so the next two."""
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 def game_record(game: Game) -> dict[str, Any]:
@@ -54,15 +60,20 @@ def game_record(game: Game) -> dict[str, Any]:
     }
 
 
-def write_model(directory: Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
+def config_record(net: Network, game: Game, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
+    """The contents of ``config.json``: what the network says of itself and what identifies the game."""
+    return {**net.config_record(game), "dtype": str(dtype).removeprefix("torch."), **game_record(game)}
+
+
+def write_model(directory: Path, net: Network, game: Game, dtype: torch.dtype = torch.float32) -> None:
     """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
-    (directory / CONFIG_FILE).write_text(json.dumps(config_record(net.arch, game, dtype), indent=2) + "\n")
+    (directory / CONFIG_FILE).write_text(json.dumps(config_record(net, game, dtype), indent=2) + "\n")
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in net.state_dict().items()}
     # Unlike save_file, which has an error of its own, this says OSError of a full disk.
     (directory / WEIGHTS_FILE).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
-def save_weights(path: str | Path, net: PolicyValueNet, game: Game, dtype: torch.dtype = torch.float32) -> None:
+def save_weights(path: str | Path, net: Network, game: Game, dtype: torch.dtype = torch.float32) -> None:
     """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
 
     def write(directory: Path) -> None:
@@ -105,15 +116,38 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
         raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
     given = {field.name: config.get(field.name) for field in fields(Architecture)}
     net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
+    fill(net, directory)
+    return net
+
+
+def fill(net: nn.Module, directory: Path) -> None:
+    """Give a network the weights of a checkpoint; ``ValueError`` where they are broken or damaged or do not fit."""
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: what is known to be wrong has a message of its own
     net.load_state_dict(tensors)
-    return net
 
 
-def read_config(directory: Path) -> dict[str, Any]:
-    """``config.json`` of a checkpoint; ``ValueError`` where the directory, a file or the model type is not there."""
+def read_config(directory: Path, model_type: str = MODEL_TYPE) -> dict[str, Any]:
+    """``config.json`` of a checkpoint; ``ValueError`` where the directory or a file is not there, or where it is of
+    another type than ``model_type``."""
+    config = _any_config(directory)
+    found = config.get("model_type")
+    if found != model_type:
+        serves = f"; it is for {_SERVES[found]}, not for {_SERVES[model_type]}" if found in _SERVES else ""
+        raise ValueError(f"{directory / CONFIG_FILE}: model_type is {found!r}, not {model_type!r}{serves}")
+    return config
+
+
+def model_type_of(checkpoint: str | Path) -> str:
+    """The type of a checkpoint's network, ``MODEL_TYPE`` or ``Q_MODEL_TYPE``; ``ValueError`` where it is neither or is
+    not there."""
+    directory = find(checkpoint)
+    found = _any_config(directory).get("model_type")
+    return str(read_config(directory, found if found in _SERVES else MODEL_TYPE)["model_type"])
+
+
+def _any_config(directory: Path) -> dict[str, Any]:
     if not directory.is_dir():
         raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
     for name in (CONFIG_FILE, WEIGHTS_FILE):
@@ -128,8 +162,6 @@ def read_config(directory: Path) -> dict[str, Any]:
         raise ValueError(
             f"{directory / CONFIG_FILE}: is not JSON ({error}); restore {directory} or remove it"
         ) from error
-    if config.get("model_type") != MODEL_TYPE:
-        raise ValueError(f"{directory / CONFIG_FILE}: model_type is {config.get('model_type')!r}, not {MODEL_TYPE!r}")
     return config
 
 
@@ -156,14 +188,19 @@ def checkpoint_id(checkpoint: str | Path) -> str:
     return digest_of(weights)
 
 
-def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
-    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
-    for key, expected in {**game_record(game), **sizes}.items():
+def check_record(file: Path, config: Mapping[str, Any], game: Game, more: Mapping[str, Any]) -> None:
+    """``ValueError`` naming the first key of ``game_record`` and of ``more`` in which a ``config.json`` differs."""
+    for key, expected in {**game_record(game), **more}.items():
         if config.get(key) != expected:
             raise ValueError(
                 f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
+
+
+def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
+    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
+    check_record(file, config, game, sizes)
     told = config.get("features") or {}
     features = {name: feature.version for name, feature in game.features.items() if name in told}
     for key, now in {"token_types": len(game.token_types), "features": features}.items():

@@ -8,12 +8,14 @@ Shape letters: ``B`` sequences, ``T`` positions, ``N`` any leading dimensions, `
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from learner.model.architecture import Architecture
+from games.game import Game
+from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.told import NOTHING, Told
 
 _SHORT = 256
@@ -114,6 +116,19 @@ class PolicyValueNet(nn.Module):
             self.choice_features = nn.Linear(numbers, width, bias=False)
             self.choice_hidden = nn.Linear(arch.n_embd, width, bias=False)
             self.choice_head = nn.Linear(width, 1, bias=False)
+
+    def config_record(self, game: Game) -> dict[str, Any]:
+        """What ``config.json`` holds of it: the architecture in GPT-2's terms."""
+        return {
+            "model_type": MODEL_TYPE,
+            "architectures": ["PolicyValueModel"],
+            **self.arch.record(),
+            "activation_function": "gelu_new",
+            "attn_pdrop": 0.0,
+            "tie_word_embeddings": False,
+            "bos_token_id": None,
+            "eos_token_id": game.vocabulary.eos,
+        }
 
     @property
     def blocks(self) -> list[Block]:

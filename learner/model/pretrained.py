@@ -12,7 +12,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
-from learner.model.checkpoint import MODEL_TYPE
+from learner.model.architecture import MODEL_TYPE
 from learner.model.network import PolicyValueNet
 
 

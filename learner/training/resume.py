@@ -1,7 +1,8 @@
 """Training state beside the weights: what a killed learner goes on from.
 
-``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser (safetensors) and
-``state.json``: step and schedule, data cursor, random state, loss history, and the settings all of it belongs to.
+``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser, the target network
+where there is one (both safetensors) and ``state.json``: step and schedule, data cursor, random state, loss history,
+and the settings all of it belongs to.
 Each appears whole; only then is the one before it removed. The finished checkpoint has the same ``training/``. All of
 it lies beside ``out``, a path or a URI, so that another machine can go on.
 """
@@ -18,11 +19,11 @@ from safetensors.torch import save
 from cluster.files import storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
-from learner.model.checkpoint import read_tensors, write_model
-from learner.model.network import PolicyValueNet
+from learner.model.checkpoint import Network, read_tensors, write_model
 
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
+_TARGET_FILE = "target.safetensors"
 _STATE_FILE = "state.json"
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -56,19 +57,29 @@ def partial_path(out: str | Path) -> str:
 
 
 def save_partial(
-    out: str | Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+    out: str | Path,
+    net: Network,
+    optimizer: torch.optim.Optimizer,
+    state: TrainingState,
+    game: Game,
+    target: Network | None = None,
 ) -> None:
-    """Write the resumable checkpoint of this step, then remove earlier ones."""
+    """Write the resumable checkpoint of this step, then remove earlier ones. ``target``: a network of the same shape
+    that training goes on from too."""
+
+    def write(new: Path) -> None:
+        _write(new, net, optimizer, state, game, target)
+
     directory, current = partial_path(out), f"step-{state.step:09d}"
     if not storage.is_published(f"{directory}/{current}"):
-        storage.write_directory_atomic(f"{directory}/{current}", lambda new: _write(new, net, optimizer, state, game))
+        storage.write_directory_atomic(f"{directory}/{current}", write)
     for other in storage.list_names(directory):
         if other != current:
             storage.remove_directory(f"{directory}/{other}")
 
 
 def save_finished(
-    out: str | Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+    out: str | Path, net: Network, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
 ) -> None:
     """Publish the finished checkpoint and remove what was kept for resuming."""
     storage.write_directory_atomic(out, lambda new: _write(new, net, optimizer, state, game))
@@ -110,7 +121,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     return state
 
 
-def load_optimizer(checkpoint: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) -> None:
+def load_optimizer(checkpoint: Path, net: Network, optimizer: torch.optim.Optimizer, step: int) -> None:
     """Give fused AdamW the moments that a checkpoint holds for the parameters of ``net``."""
     tensors = read_tensors(checkpoint / "training" / _OPTIMIZER_FILE)
     for name, parameter in net.named_parameters():
@@ -118,7 +129,12 @@ def load_optimizer(checkpoint: Path, net: PolicyValueNet, optimizer: torch.optim
         optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **moments}
 
 
-def moments(net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) -> list[torch.Tensor]:
+def load_target(checkpoint: Path, target: torch.nn.Module) -> None:
+    """Give the target network the weights that a resumable checkpoint holds of it."""
+    target.load_state_dict(read_tensors(checkpoint / "training" / _TARGET_FILE))
+
+
+def moments(net: Network, optimizer: torch.optim.Optimizer, step: int) -> list[torch.Tensor]:
     """All moments of fused AdamW behind ``step`` steps; zeros where it has made none."""
     for parameter in net.parameters():
         if not optimizer.state[parameter]:
@@ -128,7 +144,12 @@ def moments(net: PolicyValueNet, optimizer: torch.optim.Optimizer, step: int) ->
 
 
 def _write(
-    directory: Path, net: PolicyValueNet, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
+    directory: Path,
+    net: Network,
+    optimizer: torch.optim.Optimizer,
+    state: TrainingState,
+    game: Game,
+    target: Network | None = None,
 ) -> None:
     write_model(directory, net, game)
     training = directory / "training"
@@ -139,5 +160,8 @@ def _write(
         for moment in _MOMENTS
     }
     (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # unlike save_file it says OSError of a full disk
+    if target:
+        weights = {name: tensor.cpu().contiguous() for name, tensor in target.state_dict().items()}
+        (training / _TARGET_FILE).write_bytes(save(weights))
     (training / _STATE_FILE).write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=1) + "\n")
     write_digests(directory)

@@ -1,12 +1,14 @@
 """Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from cluster.errors import UserError
 from cluster.watching.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.q_network.train import train_q_network
 from learner.training.parallel import Group
 from learner.training.train import Progress, train
 
@@ -26,6 +28,8 @@ class TrainingTask:
     init_from: str | None
     """Checkpoint whose weights training starts from; None for fresh ones."""
     seed: int
+    q_network: QNetworkConfig = field(default_factory=QNetworkConfig)
+    """A Q-network in place of ``model``, if it is wanted."""
 
 
 class Learner:
@@ -66,10 +70,25 @@ class Learner:
 def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
     """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
-    Returns the final metrics, and raises; see ``learner.training.train.train``.
+    Returns the final metrics, and raises; see ``learner.training.train.train`` and
+    ``learner.q_network.train.train_q_network``. ``UserError`` for a Q-network that a group is to train.
     """
+    game = make_game(task.game.name, task.game.options)
+    if task.q_network.wanted:
+        if group:
+            raise UserError(f"cluster.learners={group.size}: a Q-network is trained by one learner; give 1")
+        return train_q_network(
+            game,
+            task.q_network,
+            task.learner,
+            list(task.shards),
+            task.out,
+            init_from=task.init_from,
+            seed=task.seed,
+            on_progress=on_progress,
+        )
     return train(
-        make_game(task.game.name, task.game.options),
+        game,
         task.model,
         task.learner,
         list(task.shards),

@@ -29,6 +29,7 @@ _RATES = {
     "decisions_per_second": "self-play, decisions",
     "evaluator_decisions_per_second": "tournaments, decisions",
     "tokens_per_second": "training, tokens",
+    "states_per_second": "training of Q-networks, states",
 }
 
 

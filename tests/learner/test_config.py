@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.model.architecture import architecture
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -21,6 +21,10 @@ CONF = Path(__file__).parents[2] / "conf"
         (ModelConfig, {"n_embd": 30, "n_head": 4}, "model.n_embd=30: must be a multiple of model.n_head=4"),
         (ModelConfig, {"embd_pdrop": 1.0}, "model.embd_pdrop=1.0: must be at least 0 and below 1"),
         (ModelConfig, {"layer_norm_epsilon": 0.0}, "model.layer_norm_epsilon=0.0: must be above 0"),
+        (QNetworkConfig, {"kind": "pv17"}, "q_network.kind=pv17: must be one of none, fc, pv16, pv24"),
+        (QNetworkConfig, {"width": 0}, "q_network.width=0: must be at least 1"),
+        (QNetworkConfig, {"discount": 1.1}, "q_network.discount=1.1: must be between 0 and 1"),
+        (QNetworkConfig, {"huber_delta": 0.0}, "q_network.huber_delta=0.0: must be above 0"),
         (LearnerConfig, {"batch_size": 0}, "learner.batch_size=0: must be at least 1"),
         (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be above 0"),
         (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
@@ -35,7 +39,9 @@ def test_values_out_of_range_are_named(kind, values, message):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(("group", "kind"), [("model", ModelConfig), ("learner", LearnerConfig)])
+@pytest.mark.parametrize(
+    ("group", "kind"), [("model", ModelConfig), ("learner", LearnerConfig), ("q_network", QNetworkConfig)]
+)
 def test_every_preset_gives_every_key_and_passes_the_checks(group, kind):
     presets = sorted((CONF / group).glob("*.yaml"))
     assert presets
@@ -52,6 +58,14 @@ def test_the_paper_preset_trains_as_table_6_says():
     assert (config.learning_rate, config.schedule, config.num_epochs) == (1e-4, "linear", 3)
     assert (config.observation_weight, config.outcome_weight) == (0.9, 0.1)
     assert config.weight_decay == 0.0  # TrainingArguments' default; torch's AdamW would decay by 0.01
+
+
+def test_the_q_network_presets_train_as_paper_002_says():
+    with initialize_config_module("conf", version_base="1.3"):
+        learner, network = compose("learner/q_network").learner, compose("q_network/pv16").q_network
+    assert (learner.learning_rate, list(learner.betas), learner.batch_size) == (1e-3, [0.3, 0.999], 32)
+    assert (network.kind, network.discount, network.states_per_step) == ("pv16", 0.99, 4)
+    assert learner.weight_decay == 0.0  # Adam
 
 
 def test_too_short_a_network_for_the_game_is_refused():

@@ -184,7 +184,7 @@ def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_a_network_is_not_told_stands_in_no_file() -> None:
-    record = config_record(architecture(GAME, TINY), GAME)
+    record = config_record(tiny_net(GAME), GAME)
     assert not {"token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes"} & record.keys()
 
 

@@ -23,6 +23,14 @@ def test_in_a_cooperative_game_everybody_stays_argmax_val() -> None:
     assert seatings == [Seating.INITIAL, Seating.EVERYBODY, Seating.EVERYBODY, Seating.EVERYBODY]
 
 
+def test_without_a_population_the_newest_network_plays_in_every_seat_and_all_is_kept() -> None:
+    config = SelfplayConfig(games_per_iteration=10, games_per_shard=10, population=False)
+    (plan,) = plans(config, 4)
+    seating, keep = seats(plan, plan.seat_bits(4))
+    assert plan.seating is Seating.EVERYBODY and [network.path for network in plan.networks] == ["net3"]
+    assert (seating == 0).all() and keep.all()
+
+
 def test_all_earlier_networks_play_in_the_population_and_the_newest_is_last() -> None:
     config = SelfplayConfig(games_per_iteration=10, games_per_shard=10)
     assert [network.path for network in plans(config, 4)[0].networks] == ["net0", "net1", "net2", "net3"]

@@ -1,0 +1,60 @@
+"""Reading the checkpoint of a Q-network; ``learner.model.checkpoint`` writes it and knows its files."""
+
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from games.game import Game
+from learner.config import Q_NETWORKS
+from learner.model.checkpoint import (
+    CONFIG_FILE,
+    Q_MODEL_TYPE,
+    check_record,
+    fill,
+    find,
+    load_weights,
+    model_type_of,
+    read_config,
+)
+from learner.model.network import PolicyValueNet
+from learner.q_network.network import QArchitecture, QNet, state_features
+
+
+def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
+    """The network of a checkpoint (``learner.model.checkpoint.find``), on the CPU, float32.
+
+    Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, is no Q-network, or was
+    made for another game, other rule options, another version of the rules or of the numbers that tell a state.
+    """
+    directory = find(checkpoint)
+    config, file = read_config(directory, Q_MODEL_TYPE), directory / CONFIG_FILE
+    features = state_features(game)
+    sizes = {"vocab_size": game.vocabulary.size, "num_features": features.size}
+    check_record(file, config, game, sizes)
+    if config.get("features_version") != features.version:
+        raise ValueError(
+            f"{file}: features_version is {config.get('features_version')!r}, and {game.name} has {features.version} "
+            "by now; train again"
+        )
+    kind, width = config.get("kind"), config.get("width")
+    if kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
+        raise ValueError(f"{file}: kind {kind!r} of width {width!r} is no Q-network; there are {', '.join(Q_NETWORKS)}")
+    net = QNet(QArchitecture(**{field.name: config[field.name] for field in fields(QArchitecture)}))
+    fill(net, directory)
+    return net
+
+
+def load_network(checkpoint: str | Path, game: Game) -> PolicyValueNet | QNet:
+    """The network of a checkpoint, of whatever type; ``ValueError`` as ``load_q_network`` and ``load_weights``."""
+    if model_type_of(checkpoint) == Q_MODEL_TYPE:
+        return load_q_network(checkpoint, game)
+    return load_weights(checkpoint, game)
+
+
+def check_shape(start: str | Path, net: QNet, arch: QArchitecture) -> None:
+    """``ValueError`` naming the first key in which weights to start from have another shape than is asked for."""
+    for key, wanted in asdict(arch).items():
+        if getattr(net.arch, key) != wanted:
+            raise ValueError(
+                f"{start}: has {key}={getattr(net.arch, key)}, but q_network.{key}={wanted} is asked for; start from "
+                "weights of the same shape"
+            )

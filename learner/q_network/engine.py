@@ -1,0 +1,48 @@
+"""The Q-network that a search asks: true states in, the worth of every action out.
+
+Shape letters: ``B`` states, ``F`` numbers of a state, ``V`` tokens. The seam is ``learner.state_model.StateModel``, met
+structurally.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from games.game import Game
+from learner.config import EngineConfig
+from learner.model.network import device_of, dtype_of, precision_of
+from learner.q_network.checkpoint import load_q_network
+from learner.q_network.network import state_features
+
+
+class QEngine:
+    """``StateModel`` over a checkpoint on one device."""
+
+    def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
+        """Load the network.
+
+        Args:
+            checkpoint: directory, URI or ``kibitz:NAME``.
+            game: the game it plays.
+            config: where and how it runs, of which ``device``, ``precision`` and ``max_batch`` count; the default
+                settings if None.
+
+        Raises ``ValueError``: see ``load_q_network``, or no such device.
+        """
+        config = config or EngineConfig()
+        self._device = device_of(config.device, "engine.device")
+        self._dtype = dtype_of(precision_of(config.precision, self._device))
+        self._net = load_q_network(checkpoint, game).to(self._device, self._dtype).eval()
+        self._features = state_features(game)
+        self._max_batch = config.max_batch
+
+    @torch.inference_mode()
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """See ``StateModel``."""
+        numbers = self._features.encode(states, seats)
+        answers = np.empty((len(states), self._net.arch.vocab_size), np.float32)
+        for first in range(0, len(states), self._max_batch):
+            rows = slice(first, first + self._max_batch)
+            answers[rows] = self._net(torch.from_numpy(numbers[rows]).to(self._device), self._dtype).cpu().numpy()
+        return answers

@@ -1,0 +1,183 @@
+"""Q-networks: their layers as paper 002 counts them, what they say, and what their checkpoints refuse."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from games.features import StateFeatures
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from learner.config import EngineConfig, QNetworkConfig
+from learner.model.checkpoint import load_weights, model_type_of, save_weights
+from learner.q_network.checkpoint import load_network, load_q_network
+from learner.q_network.engine import QEngine
+from learner.q_network.network import QNet, initialise, q_architecture
+from tests.learner.material import tiny_net
+
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+GAME = HeartsGame(**NO_PASS)
+
+
+def q_net(kind: str = "fc", width: int = 8, seed: int = 0) -> QNet:
+    net = QNet(q_architecture(GAME, QNetworkConfig(kind=kind, width=width)))
+    initialise(net, seed)
+    return net
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    save_weights(tmp_path / "q", q_net(), GAME)
+    return tmp_path / "q"
+
+
+def positions(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """States of random play, twenty cards into the deal, and who is to act."""
+    states, rng = GAME.deal(derive_many(1, count)), np.random.default_rng(1)
+    for _ in range(20):
+        legal = GAME.legal(states)
+        GAME.play(states, np.where(legal, rng.random(legal.shape), -1).argmax(axis=1))
+    return states, GAME.to_move(states)
+
+
+@pytest.mark.parametrize(("kind", "hidden", "skips"), [("fc", 3, 0), ("pv16", 16, 5), ("pv24", 24, 9)])
+def test_layers_and_skip_connections_are_the_paper_s(kind: str, hidden: int, skips: int) -> None:
+    net = q_net(kind)
+    assert sum(isinstance(module, nn.Linear) for module in net.modules()) == hidden + 1
+    weights = 472 * 8 + (hidden - 1) * 8 * 8 + 8 * 61
+    assert sum(parameter.numel() for parameter in net.parameters()) == weights + hidden * 8 + 61
+    # Layers that pass on what they get: behind each skip connection there is twice as much.
+    with torch.no_grad():
+        for layer in (*net.plain[1:], *net.around):
+            layer.weight.copy_(torch.eye(8))
+        net.plain[0].weight.fill_(1.0)
+        net.head.weight.fill_(1.0)
+        x = torch.zeros(1, 472, dtype=torch.uint8)
+        x[0, 7] = 1
+        assert net(x).tolist() == [[8.0 * 2**skips] * 61]
+
+
+def test_a_small_network_by_hand() -> None:
+    net = q_net("pv16", width=1)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(0.5)
+    x = torch.zeros(1, 472, dtype=torch.uint8)
+    x[0, [3, 100]] = 1
+    now = 0.5 * 2 + 0.5
+    for _ in range(5):
+        now = 0.5 * now + 0.5
+    for _ in range(5):
+        now = now + 0.5 * (0.5 * now + 0.5) + 0.5
+    torch.testing.assert_close(net(x)[0, 0].item(), 0.5 * now + 0.5)
+
+
+@pytest.mark.parametrize("kind", ["fc", "pv24"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, precision, tmp_path) -> None:
+    net = q_net(kind, width=32)
+    save_weights(tmp_path / "q", net, GAME)
+    states, seats = positions(23)
+    whole = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision)).values(states, seats)
+    small = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision, max_batch=5))
+    single = np.concatenate([small.values(states[i : i + 1], seats[i : i + 1]) for i in range(23)])
+    assert whole.shape == (23, 61) and whole.dtype == np.float32
+    np.testing.assert_allclose(small.values(states, seats), whole, atol=1e-5 if precision == "fp32" else 0.05)
+    np.testing.assert_allclose(single, whole, atol=1e-5 if precision == "fp32" else 0.05)
+    with torch.no_grad():
+        plain = net(torch.from_numpy(GAME.state_features.encode(states, seats)))
+    np.testing.assert_allclose(whole, plain.numpy(), atol=1e-5 if precision == "fp32" else 0.1)
+    assert np.abs(whole[0] - whole[1]).max() > 0.1 and len(small.values(states[:0], seats[:0])) == 0
+
+
+def test_fresh_deep_networks_say_numbers_of_the_size_of_shallow_ones() -> None:
+    states, seats = positions(50)
+    numbers = torch.from_numpy(GAME.state_features.encode(states, seats))
+    sizes = [q_net(kind, width=64)(numbers).std().item() for kind in ("fc", "pv16", "pv24")]
+    assert max(sizes) < 4 * min(sizes) and q_net(seed=1).head.weight.ne(q_net(seed=2).head.weight).any()
+
+
+# ---- checkpoints
+
+
+def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(checkpoint) -> None:
+    loaded = load_q_network(checkpoint, GAME)
+    for name, tensor in q_net().state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+    config = json.loads((checkpoint / "config.json").read_text())
+    assert config["model_type"] == model_type_of(checkpoint) == "kibitz_q_network"
+    assert config["perfect_information"] is True and (config["kind"], config["width"]) == ("fc", 8)
+    assert config["game_options"] == dict(GAME.options) and config["features_version"] == 1
+    assert sorted(path.name for path in checkpoint.iterdir()) == ["config.json", "digests.json", "model.safetensors"]
+
+
+def test_each_type_of_network_is_refused_where_the_other_is_asked_for(checkpoint, tmp_path) -> None:
+    save_weights(tmp_path / "seeing", tiny_net(GAME), GAME)
+    with pytest.raises(ValueError, match=r"it is for players that judge known deals .*, not for players that are told"):
+        load_weights(checkpoint, GAME)
+    with pytest.raises(ValueError, match=r"it is for players that are told .*, not for players that judge known deals"):
+        load_q_network(tmp_path / "seeing", GAME)
+    assert isinstance(load_network(checkpoint, GAME), QNet)
+    assert type(load_network(tmp_path / "seeing", GAME)).__name__ == "PolicyValueNet"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("game", "skat"),
+        ("game_options", {}),
+        ("rules_version", 99),
+        ("vocabulary_fingerprint", "0" * 16),
+        ("vocab_size", 60),
+        ("num_features", 471),
+        ("features_version", 2),
+        ("model_type", "gpt2"),
+        ("kind", "pv17"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_refused_by_key(checkpoint, key, value) -> None:
+    file = checkpoint / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    with pytest.raises(ValueError, match=rf"config\.json: {key} (is )?"):
+        load_q_network(checkpoint, GAME)
+
+
+def test_a_checkpoint_is_refused_with_other_rules_or_numbers_of_another_version(checkpoint, monkeypatch) -> None:
+    with pytest.raises(ValueError, match="game_options is"):
+        load_q_network(checkpoint, HeartsGame())
+    old = GAME.state_features
+    monkeypatch.setattr(GAME, "state_features", StateFeatures(old.description, old.size, old.encode, version=2))
+    with pytest.raises(ValueError, match="features_version is 1, and hearts has 2 by now; train again"):
+        load_q_network(checkpoint, GAME)
+    monkeypatch.setattr(GAME, "state_features", None)
+    with pytest.raises(ValueError, match="q_network: hearts does not tell a whole deal in numbers"):
+        load_q_network(checkpoint, GAME)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_a_flipped_bit_is_noticed(checkpoint, file) -> None:
+    content = (checkpoint / file).read_bytes()
+    damaged = content[:-40] + bytes([content[-40] ^ 1]) + content[-39:]
+    if file == "config.json":
+        damaged = content.replace(b"true", b"1   ")
+    (checkpoint / file).write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"(model.safetensors|config.json): is damaged, its bytes are not those"):
+        load_q_network(checkpoint, GAME)
+
+
+def test_missing_broken_and_foreign_weights_are_named(checkpoint, tmp_path) -> None:
+    with pytest.raises(ValueError, match="nowhere: no such directory"):
+        QEngine(tmp_path / "nowhere", GAME)
+    tensors = load_file(checkpoint / "model.safetensors")
+    save_file(tensors | {"head.bias": tensors["head.bias"][:5].clone()}, checkpoint / "model.safetensors")
+    with pytest.raises(ValueError, match=r"head\.bias has shape \(5,\), config\.json asks for \(61,\)"):
+        load_q_network(checkpoint, GAME)
+    (checkpoint / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
+        load_q_network(checkpoint, GAME)
+    (checkpoint / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
+        load_q_network(checkpoint, GAME)

@@ -1,0 +1,277 @@
+"""What Q-networks learn from: deals replayed from shards, targets by hand, and a training that can be killed."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from cluster.errors import UserError
+from cluster.files import storage
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from games.shards import Sequences, write_shard
+from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.q_network.checkpoint import load_q_network
+from learner.q_network.data import load_decisions, targets
+from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
+from learner.q_network.train import train_q_network
+from learner.training.parallel import Group
+from learner.training.resume import partial_path
+from learner.training.task import TrainingTask, run_task
+from tests.learner.material import random_games
+from tests.learner.test_train import KilledError, contents, killing_at
+
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+GAME = HeartsGame(**NO_PASS)
+CPU = torch.device("cpu")
+Q = QNetworkConfig(kind="fc", width=16, target_every_steps=5)
+LEARNER = LearnerConfig(
+    learning_rate=1e-3,
+    schedule="constant",
+    num_epochs=1,
+    batch_size=8,
+    max_steps=14,
+    weight_decay=0.0,
+    betas=(0.3, 0.999),
+    device="cpu",
+    checkpoint_every_steps=3,
+    log_every_steps=2,
+)
+
+TRICKS = """
+0: 2H AH QH 4H, 1: AS QD 4S JS, 1: AC 2C TC 7C, 1: 3S QC KS 2S, 3: KD AD 4D TD, 0: JD 6S 7D 9D, 0: 4C KC JC 8C,
+1: KH 6H 8H TH, 1: JH 3H QS 7H, 1: 7S 6C 8S 9S, 0: 6D TS 2D 8D, 3: 5S 5C 9H 5H, 3: 3D 5D 9C 3C
+"""
+"""The deal of seed 3: who leads to each trick, and the four cards."""
+
+
+def take(sequences: Sequences, rows: np.ndarray) -> Sequences:
+    columns = ("tokens", "outcome", "seat", "player", "deal_seed", "game")
+    return Sequences(**{name: getattr(sequences, name)[rows] for name in columns})
+
+
+def one_deal() -> tuple[Sequences, list[tuple[int, str]]]:
+    """``TRICKS`` as all four seats saw them, and who played what."""
+    plays = []
+    for trick in TRICKS.replace("\n", " ").split(","):
+        leader, cards = trick.split(":")
+        plays += [((int(leader) + nth) % 4, card) for nth, card in enumerate(cards.split())]
+    states = GAME.deal(np.array([3], np.uint64))
+    for seat, card in plays:
+        assert GAME.to_move(states)[0] == seat
+        GAME.play(states, np.array([GAME.vocabulary.names.index(card)]))
+    tokens = np.concatenate([GAME.histories(states, np.array([seat]))[0] for seat in range(4)])
+    players = np.full(4, "random", object)
+    return Sequences(tokens, GAME.outcome(states)[0], range(4), players, np.full(4, 3), np.zeros(4)), plays
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> list[str]:
+    """Two of ten deals, the later of iteration 1."""
+    paths = [str(tmp_path_factory.mktemp("q") / f"{number}.parquet") for number in range(2)]
+    for number, path in enumerate(paths):
+        write_shard(path, random_games(GAME, 10, number), GAME, {"iteration": str(number)})
+    return paths
+
+
+# ---- decisions and targets
+
+
+def test_rewards_and_targets_of_one_deal_by_hand(tmp_path) -> None:
+    sequences, plays = one_deal()
+    decisions = decisions_of(GAME, sequences, "deal")
+    names = [GAME.vocabulary.names[action] for action in decisions.action]
+    assert [(int(seat), name) for seat, name in zip(decisions.seat, names, strict=True)] == plays
+    at = {name: row for row, name in enumerate(names)}
+    # Seat 1 takes four hearts with the ace, four with the king, three and the queen of spades with the jack; seat 3
+    # takes two with the five of spades. Nobody takes anything else.
+    taken = {"AH": -4, "KH": -4, "JH": -16, "5S": -2}
+    assert {name: reward for name, reward in zip(names, decisions.reward, strict=True) if reward} == taken
+    assert names[decisions.following[at["AH"]]] == "AS" and names[decisions.following[at["JH"]]] == "7S"
+    assert [name for name in names if decisions.following[at[name]] == NONE] == ["3D", "5D", "9C", "3C"]
+    discounted = returns(decisions, 0.5)
+    assert discounted[at["KH"]] == -4 + 0.5 * -16 and discounted[at["TS"]] == 0
+    assert discounted[at["8H"]] == 0.5**4 * -2  # QS, 8S, 8D, 5S
+
+    write_shard(tmp_path / "deal.parquet", sequences, GAME, {})
+    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, 8, 1, 0.99, CPU)
+    values = -torch.arange(61.0).expand(52, 61)  # of every next decision: the card of the lowest number is best
+    found = targets(data, torch.arange(52), values, 0.99)
+    number = GAME.vocabulary.names.index
+    by_hand = {
+        "AH": -4 - 0.99 * number("3S"),  # seat 1 leads next, its lowest card is the three of spades
+        "2H": -0.99 * number("2S"),  # seat 0 follows to spades next, with two, nine or jack
+        "JH": -16 - 0.99 * number("7S"),
+        "5S": -2 - 0.99 * number("3D"),  # its last card
+        "3D": 0.0,
+        "3C": 0.0,
+    }
+    for name, target in by_hand.items():
+        assert found[at[name]].item() == pytest.approx(target), name
+
+
+@pytest.mark.parametrize("options", [NO_PASS, {}, {"jd_bonus": True, "moon": "shooter_minus_26"}])
+def test_rewards_add_up_to_minus_the_points_of_every_deal(options) -> None:
+    game = HeartsGame(**options)
+    sequences = random_games(game, 2000, 5)
+    points = game.outcomes.points[sequences.outcome, 0]
+    assert (abs(points) == 26).sum() >= 4  # there is a moon among them
+    decisions = decisions_of(game, sequences, "shard")
+    seeds, deal = np.unique(decisions.deal_seed, return_inverse=True)
+    sums = np.zeros((len(seeds), 4))
+    np.add.at(sums, (deal, decisions.seat), decisions.reward)
+    np.testing.assert_array_equal(sums[np.searchsorted(seeds, sequences.deal_seed), sequences.seat], -points)
+    first = np.unique(4 * deal + decisions.seat, return_index=True)[1]
+    np.testing.assert_allclose(returns(decisions, 1.0)[first], sums.reshape(-1), atol=1e-4)
+
+
+def test_the_state_of_a_decision_is_what_the_seat_is_told_of_it() -> None:
+    sequences = random_games(GAME, 5, 1)
+    decisions = decisions_of(GAME, sequences, "shard")
+    states = GAME.deal(np.unique(decisions.deal_seed[:5], return_index=False))
+    rows = [np.flatnonzero(decisions.deal_seed == seed)[0] for seed in np.unique(decisions.deal_seed)]
+    expected = GAME.state_features.encode(states, GAME.to_move(states))
+    np.testing.assert_array_equal(decisions.features[rows], expected)
+    np.testing.assert_array_equal(decisions.legal[rows], GAME.legal(states))
+    assert decisions.legal[np.arange(260), decisions.action].all() and len(decisions) == 260
+    both = Decisions.concat([decisions, decisions])
+    last = both.following == NONE
+    np.testing.assert_array_equal(both.following[260:][~last[260:]], decisions.following[~last[:260]] + 260)
+
+
+def test_deals_that_are_not_whole_or_not_of_their_seeds_are_refused() -> None:
+    sequences = random_games(GAME, 3, 1)
+    missing = take(sequences, np.flatnonzero((sequences.game != 1) | (sequences.seat != 2)))
+    with pytest.raises(ValueError, match=r"a\.parquet: of deal 1 it holds seats \[0, 1, 3\], .* from all 4; keep"):
+        decisions_of(GAME, missing, "a.parquet")
+    moved = replace(sequences, deal_seed=sequences.deal_seed + np.uint64(1))
+    with pytest.raises(ValueError, match=r"a\.parquet: the histories of deal \d are not those of the cards"):
+        decisions_of(GAME, moved, "a.parquet")
+    tokens = sequences.tokens.copy()
+    row = np.flatnonzero((sequences.game == 2) & (sequences.seat == 3))[0]
+    tokens[row, 1:3] = tokens[row, 2:0:-1]  # two cards dealt in another order: nobody plays otherwise
+    with pytest.raises(ValueError, match=r"a\.parquet: the histories of deal 2 are not those of the cards"):
+        decisions_of(GAME, replace(sequences, tokens=tokens), "a.parquet")
+
+
+# ---- training
+
+
+def without_clocks(directory) -> tuple[dict[str, bytes], dict]:
+    files = contents(directory)
+    del files["digests.json"]
+    state = json.loads(files.pop("training/state.json"))
+    for key in ("states_per_second", "train_seconds"):
+        del state["metrics"][key]
+    return files, state
+
+
+@pytest.mark.parametrize("kills", [(2,), (4, 8, 13)])
+def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills) -> None:
+    train_q_network(GAME, Q, LEARNER, shards, tmp_path / "alone", seed=7)
+    for step in kills:
+        with pytest.raises(KilledError):
+            train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
+        assert not (tmp_path / "killed").exists()
+    steps = []
+    go_on = {"seed": 7, "on_progress": lambda metrics: steps.append(metrics["step"])}
+    train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", **go_on)
+    assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert not storage.exists(partial_path(tmp_path / "killed"))
+    again = train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
+    assert again["step"] == 14
+
+
+def test_the_target_network_follows_only_now_and_then(shards, tmp_path) -> None:
+    weights = {}
+    for every in (0, 5, 100):  # in 14 steps 100 is never too
+        train_q_network(GAME, replace(Q, target_every_steps=every), LEARNER, shards, tmp_path / str(every))
+        weights[every] = load_q_network(tmp_path / str(every), GAME).head.weight
+    assert torch.equal(weights[0], weights[100]) and not torch.equal(weights[0], weights[5])
+
+
+def test_one_step_for_every_four_decisions_of_the_newest_iteration(shards, tmp_path) -> None:
+    whole = replace(LEARNER, max_steps=0, batch_size=105, checkpoint_every_steps=0)
+    metrics = train_q_network(GAME, Q, whole, shards, tmp_path / "one")
+    assert metrics["step"] == 10 * 52 // 4 and metrics["decisions"] == 20 * 52 and "validation_loss" not in metrics
+    seldom, twice = replace(Q, states_per_step=52), replace(whole, num_epochs=2)
+    assert train_q_network(GAME, seldom, twice, shards, tmp_path / "two")["step"] == 2 * 10
+
+
+def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
+    """With one card left q has nothing to guess, and with two the maximum behind it is over one card."""
+    sequences = random_games(GAME, 20, 5)
+    write_shard(tmp_path / "games.parquet", sequences, GAME, {})
+    learner = replace(LEARNER, max_steps=500, batch_size=128, learning_rate=3e-3, schedule="linear", log_every_steps=50)
+    config = QNetworkConfig(kind="fc", width=64, target_every_steps=50, states_per_step=1)
+    train_q_network(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
+    decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
+    with torch.no_grad():
+        values = net(torch.from_numpy(decisions.features)).numpy()[np.arange(len(decisions)), decisions.action]
+    made, left = returns(decisions, config.discount), decisions.features[:, :52].sum(axis=1)
+    assert made[left <= 2].min() < -10
+    assert np.abs(values - made)[left == 1].max() < 0.5
+    assert np.abs(values - made)[left == 2].max() < 1.0
+
+
+def test_training_lowers_the_loss_on_deals_that_it_does_not_see(tmp_path) -> None:
+    write_shard(tmp_path / "games.parquet", random_games(GAME, 200, 5), GAME, {})
+    losses = [
+        train_q_network(
+            GAME,
+            replace(Q, discount=0.0, width=64),  # what the trick costs
+            replace(LEARNER, max_steps=steps, batch_size=128, learning_rate=3e-3, checkpoint_every_steps=0),
+            [str(tmp_path / "games.parquet")],
+            tmp_path / str(steps),
+        )["validation_loss"]
+        for steps in (1, 300)
+    ]
+    assert losses[1] < 0.9 * losses[0]
+
+
+def test_training_starts_from_given_weights_of_the_same_shape(shards, tmp_path) -> None:
+    train_q_network(GAME, Q, replace(LEARNER, max_steps=1), shards, tmp_path / "first")
+    still = replace(LEARNER, max_steps=1, learning_rate=1e-30)
+    train_q_network(GAME, Q, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
+    first, second = (load_q_network(tmp_path / name, GAME).state_dict() for name in ("first", "second"))
+    torch.testing.assert_close(second, first, rtol=0, atol=1e-25)
+    with pytest.raises(UserError, match=r"first: has width=16, but q_network\.width=32 is asked for"):
+        train_q_network(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
+
+
+def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -> None:
+    with pytest.raises(KilledError):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
+    for changed, message in (
+        ((replace(Q, discount=0.5), LEARNER), r"q_network\.discount=0\.99, now q_network\.discount=0\.5"),
+        ((replace(Q, width=8), LEARNER), r"q_network\.width=16, now q_network\.width=8"),
+        ((Q, replace(LEARNER, betas=(0.9, 0.999))), r"learner\.betas="),
+    ):
+        with pytest.raises(UserError, match=message):
+            train_q_network(GAME, *changed, shards, tmp_path / "out", seed=1)
+    other = replace(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
+    assert train_q_network(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
+
+
+def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:
+    learner = replace(LEARNER, max_steps=1)
+    task = TrainingTask(
+        GameConfig("hearts", NO_PASS), ModelConfig(), learner, tuple(shards), str(tmp_path / "out"), None, 0, Q
+    )
+    assert run_task(task, lambda metrics: None)["step"] == 1
+    assert load_q_network(tmp_path / "out", GAME).arch.width == 16
+    again = replace(task, out=str(tmp_path / "more"))
+    with pytest.raises(UserError, match=r"cluster\.learners=2: a Q-network is trained by one learner"):
+        run_task(again, lambda metrics: None, Group("127.0.0.1", 2))
+    for wrong, message in (
+        ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: a Q-network learns from no"),
+        ({"learner": replace(learner, min_rows=99)}, r"learner\.min_rows=99: the 2 shards hold only 80 sequences"),
+        ({"game": GameConfig("skat")}, "q_network: skat does not tell a whole deal in numbers"),
+        ({"shards": (str(tmp_path / "none.parquet"),)}, r"none\.parquet: no such file"),
+    ):
+        with pytest.raises(UserError, match=message):
+            run_task(replace(again, **wrong), lambda metrics: None)
+    assert not (tmp_path / "more").exists()
