@@ -147,6 +147,56 @@ class IsMctsConfig:
 
 
 @dataclass
+class AlphaHeartsConfig:
+    """AlphaHearts Zero (paper 002, "Monte Carlo Tree Search"; the defaults are those of "Experimental Details")."""
+
+    worlds: int = 10
+    """Sampled deals that agree with what the seat has seen, each searched by itself: the paper's determinizations."""
+    iterations: int = 200
+    """Iterations of the search in every world."""
+    exploration: float = 1.0
+    """K of UCB, where the utility goes from 0 for the worst outcome to 1 for the best."""
+    cheat: bool = False
+    """Whether the true deal is searched, once, instead of sampled ones: no player, but the ceiling for one."""
+    utility: str = "own"
+    """Name of the outcome utility that every seat maximises; ``own`` is the paper's share of points avoided, empty is
+    the game's default."""
+    seconds: float = 0.0
+    """Wall time for each decision, after which its worlds begin no further iterations; 0 for no limit. Results then
+    depend on the machine."""
+    selection: str = "uct"
+    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included."""
+    variance_penalty: float = 0.0
+    """What is taken from an action's mean over the worlds for each unit of their standard deviation; 0 is the paper's
+    rule, more avoids what is good in some worlds alone: beyond the paper."""
+
+    def __post_init__(self) -> None:
+        at_least("alphahearts", self, 1, "worlds", "iterations")
+        at_least("alphahearts", self, 0, "exploration", "seconds", "variance_penalty")
+        one_of("alphahearts", self, ("uct", "puct"), "selection")
+        varies = self.variance_penalty == 0 or self.worlds_searched > 1
+        require(varies, "alphahearts", self, "variance_penalty", "0 where one world is searched")
+
+    @property
+    def worlds_searched(self) -> int:
+        """How many deals a decision searches."""
+        return 1 if self.cheat else self.worlds
+
+
+@dataclass
+class QValuesConfig:
+    """The highest q without a search (paper 002, "Multi-agent Reinforcement Learning")."""
+
+    worlds: int = 10
+    """Sampled deals that agree with what the seat has seen, whose q are averaged."""
+    cheat: bool = False
+    """Whether the true deal is judged instead of sampled ones: no player, but the paper's rule Perfect Information."""
+
+    def __post_init__(self) -> None:
+        at_least("q_values", self, 1, "worlds")
+
+
+@dataclass
 class SkatRulesConfig:
     """The rule-based Skat player; other values make other bidders."""
 
@@ -195,6 +245,8 @@ class SearchConfig:
     go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)
     pimc: PimcConfig = field(default_factory=PimcConfig)
     is_mcts: IsMctsConfig = field(default_factory=IsMctsConfig)
+    alphahearts: AlphaHeartsConfig = field(default_factory=AlphaHeartsConfig)
+    q_values: QValuesConfig = field(default_factory=QValuesConfig)
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
     hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)

@@ -19,9 +19,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "players.md"
 def page(players: Iterable[PlayerKind]) -> str:
     """The players' page as Markdown: a table of the kinds, then the settings of each that has some."""
     players = list(players)
-    network = {True: "yes", False: "no", None: "by its settings"}
     rows = "\n".join(
-        f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {network[kind.needs_model]} | {kind.summary} |"
+        f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {_network(kind)} | {kind.summary} |"
         for kind in players
     )
     head = (
@@ -33,6 +32,12 @@ def page(players: Iterable[PlayerKind]) -> str:
         f"| Kind | Games | Network | What it does |\n|---|---|---|---|\n{rows}"
     )
     return "\n\n".join([head, *(_settings(kind) for kind in players if kind.settings is not None)]) + "\n"
+
+
+def _network(kind: PlayerKind) -> str:
+    if kind.told == "states":
+        return "yes, of whole deals"
+    return {True: "yes", False: "no", None: "by its settings"}[kind.needs_model]
 
 
 def _settings(kind: PlayerKind) -> str:

@@ -9,10 +9,11 @@ from games.game import Game
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
-from learner.q_network.checkpoint import load_network
 from learner.q_network.network import q_architecture
 from search.players.engines import check_cache
-from search.players.registry import check_names, own_checkpoints
+from search.players.kinds import Told
+from search.players.registry import check_names, check_networks
+from search.players.spec import parse
 from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings, check_players
@@ -39,12 +40,13 @@ def check(config: TrainConfig) -> list[str]:
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
         _check_q_network(config, game)
-        memory = _check_memory(config, game) + check_players(generator_settings(config), config.selfplay.initial, game)
+        told: Told = "states" if config.q_network.wanted else "histories"
+        players = check_players(generator_settings(config), config.selfplay.initial, game, told)
+        memory = _check_memory(config, game) + players
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            check_names(match.players, game)
+            check_names(match.players, game, given=[told])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
-            for checkpoint in own_checkpoints(match.players):
-                load_network(checkpoint, game)
+            check_networks([parse(name) for name in match.players], game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration

@@ -18,6 +18,8 @@ from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
+from search.players import kinds
+from search.players.spec import parse
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
@@ -51,7 +53,8 @@ def main(config: GenerateConfig) -> None:
     )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        memory = check_players(settings, config.initial, game, config.checkpoints)
+        told = kinds.find(parse(config.newest_player).kind).told
+        memory = check_players(settings, config.initial, game, told, config.checkpoints)
     storage.check_writable(config.out)
     _check_out(config)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]

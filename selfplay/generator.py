@@ -17,13 +17,12 @@ from games.registry import make_game
 from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
-from learner.model.network import PolicyValueNet
-from learner.q_network.checkpoint import load_network
 from search.config import SearchConfig
+from search.players import kinds
 from search.players.engines import Engines, check_cache
-from search.players.kinds import playout_player
+from search.players.kinds import Told
 from search.players.player import Player
-from search.players.registry import check_names, make_players, needs_model, own_checkpoints, seat_players
+from search.players.registry import check_names, check_networks, make_players, needs_model, seat_players
 from search.players.spec import PlayerSpec, parse
 from search.table import play_table
 from selfplay.branches import branch
@@ -66,11 +65,16 @@ class ShardReport:
 
 
 def check_players(
-    settings: GeneratorSettings, initial: InitialConfig, game: Game, networks: Sequence[str] = ()
+    settings: GeneratorSettings,
+    initial: InitialConfig,
+    game: Game,
+    told: Told = "histories",
+    networks: Sequence[str] = (),
 ) -> list[str]:
     """Check everybody who plays, before any work.
 
     Args:
+        told: what the run's networks are told. Those of whole deals play in every seat, so nobody is an earlier player.
         networks: checkpoints that play beside those which players of iteration 0 bring.
 
     Returns:
@@ -79,26 +83,34 @@ def check_players(
     Raises:
         ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
     """
-    check_names(list(initial.players), game, with_model=False, search=settings.search)
+    check_names(list(initial.players), game, given=(), search=settings.search)
     if initial.successes and not game.cooperative:
         raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
-    for key, name in (("newest_player", settings.newest_player), ("earlier_player", settings.earlier_player)):
+    asked = {"newest_player": settings.newest_player, "earlier_player": settings.earlier_player}
+    for key, name in list(asked.items())[: 1 if told == "states" else 2]:
         check_names([name], game, search=settings.search)
         spec = parse(name)
         if spec.checkpoint or not needs_model(spec, settings.search):
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
+        if kinds.find(spec.kind).told != told:
+            raise ValueError(
+                f"{key}={name}: it asks a network that is told {kinds.find(spec.kind).told}, and those of this run are "
+                f"told {told}; name another"
+            )
     if settings.branches:
-        name = playout_player(settings.branch_player, game)
+        name = kinds.playout_player(settings.branch_player, game)
         check_names([name], game, search=settings.search)
         if needs_model(parse(name), settings.search):
             raise ValueError(
                 f"branch_player={name}: deals are played out without networks; name a player that needs none"
             )
+    if told == "states" and len(networks) > 1:
+        raise ValueError(f"checkpoints: {settings.newest_player} sits at every seat, so give one of {len(networks)}")
     said, key = [], f"games_per_table={settings.games_per_table}"
-    for checkpoint in (*own_checkpoints(list(initial.players)), *networks):
-        net = load_network(checkpoint, game)
-        if isinstance(net, PolicyValueNet):  # the others keep nothing of a history
-            said.append(check_cache(net.arch, settings.engine, settings.games_per_table * game.num_players, key))
+    run = parse(settings.newest_player)
+    brought = [*map(parse, initial.players), *(replace(run, checkpoint=checkpoint) for checkpoint in networks)]
+    for arch in check_networks(brought, game):
+        said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
 
 
@@ -109,7 +121,7 @@ class Generator:
         self._settings = settings
         self.game: Game = make_game(settings.game.name, settings.game.options)
         self._engines = Engines(self.game, settings.engine)
-        self._branch_player = playout_player(settings.branch_player, self.game)
+        self._branch_player = kinds.playout_player(settings.branch_player, self.game)
         self._decisions = 0
 
     @logged("{1}")

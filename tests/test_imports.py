@@ -111,7 +111,7 @@ ONLY_IN = {
 }
 """Module -> the modules that may import it or anything below it."""
 
-SEAMS = ("learner.observation_model", "learner.config")
+SEAMS = ("learner.observation_model", "learner.state_model", "learner.config")
 """Modules that everybody above them may import: numpy and dataclasses, no torch."""
 
 

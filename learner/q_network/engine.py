@@ -15,6 +15,9 @@ from learner.model.network import device_of, dtype_of, precision_of
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.network import state_features
 
+_ROWS = 64
+"""Passes are filled up to a multiple of this: torch prepares products in bf16 anew for every number of rows."""
+
 
 class QEngine:
     """``StateModel`` over a checkpoint on one device."""
@@ -43,6 +46,9 @@ class QEngine:
         numbers = self._features.encode(states, seats)
         answers = np.empty((len(states), self._net.arch.vocab_size), np.float32)
         for first in range(0, len(states), self._max_batch):
-            rows = slice(first, first + self._max_batch)
-            answers[rows] = self._net(torch.from_numpy(numbers[rows]).to(self._device), self._dtype).cpu().numpy()
+            part = torch.from_numpy(numbers[first : first + self._max_batch])
+            filled = torch.zeros((-(-len(part) // _ROWS) * _ROWS, part.shape[1]), dtype=torch.uint8)
+            filled[: len(part)] = part
+            values = self._net(filled.to(self._device), self._dtype)[: len(part)]
+            answers[first : first + len(part)] = values.cpu().numpy()
         return answers

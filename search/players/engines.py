@@ -3,15 +3,20 @@
 import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cluster.errors import blaming_input
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
+from learner.state_model import StateModel
 
 if TYPE_CHECKING:
     from learner.model.architecture import Architecture
+
+
+_STATES = "told states"
+"""In place of a utility in the key of an engine that has none."""
 
 
 class Engines:
@@ -22,7 +27,7 @@ class Engines:
 
     def __init__(self, game: Game, config: EngineConfig) -> None:
         self._game, self._config = game, config
-        self._engines: dict[tuple[str, str], ObservationModel] = {}
+        self._engines: dict[tuple[str, str], Any] = {}
         self._ids: dict[str, str] = {}
 
     def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
@@ -37,6 +42,16 @@ class Engines:
             with blaming_input():
                 net = load_weights(checkpoint, self._game)
             self._engines[key] = QueryEngine(net, values, self._config, self._game)
+        return self._engines[key]
+
+    def state_model(self, checkpoint: str) -> StateModel:
+        """The engine over the checkpoint of a network that is told true states; ``UserError`` as ``get``."""
+        from learner.q_network.engine import QEngine
+
+        key = (checkpoint, _STATES)
+        if key not in self._engines:
+            with blaming_input():
+                self._engines[key] = QEngine(checkpoint, self._game, self._config)
         return self._engines[key]
 
     def checkpoint_id(self, checkpoint: str) -> str:

@@ -7,11 +7,12 @@ A package of your own offers a kind as an entry point of the group ``kibitz.play
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from games import plugins
 from games.game import Game
 from search.config import (
+    AlphaHeartsConfig,
     ArgmaxValConfig,
     GoMctsConfig,
     HeartsComplexConfig,
@@ -19,15 +20,21 @@ from search.config import (
     IsMctsConfig,
     OpenSpielConfig,
     PimcConfig,
+    QValuesConfig,
     SkatRulesConfig,
 )
 from search.go_mcts.player import GoMcts
+from search.players.alphahearts import AlphaHearts, QValues
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
 from search.players.is_mcts import IsMctsPlayer, check_is_mcts
 from search.players.pimc import Pimc, check_pimc
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
+
+Told = Literal["histories", "states"]
+"""What a network is told: what one seat has seen (``learner.observation_model.ObservationModel``), or a whole deal
+(``learner.state_model.StateModel``). A checkpoint is of one or the other."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,9 @@ class PlayerKind:
     name: str
     """What it is called on the command line."""
     factory: Callable[[Game, Any, Any], Player]
-    """(game, model, settings) -> a player. ``model`` is a ``learner.observation_model.ObservationModel``, None where no
-    network is asked; ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility``
-    names the utility of the outcomes that the model's values are made of."""
+    """(game, model, settings) -> a player. ``model`` is what ``told`` says, None where no network is asked;
+    ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility`` names the utility
+    of the outcomes that the values of an ``ObservationModel`` are made of."""
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
@@ -48,6 +55,8 @@ class PlayerKind:
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool | None = False
     """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
+    told: Told = "histories"
+    """What its network is told."""
     check: Callable[[Game, Any], None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     baseline: bool = False
@@ -173,6 +182,24 @@ BUILT_IN = (
         needs_model=None,
         check=check_pimc,
         factory=lambda game, model, settings: Pimc(model, settings),
+    ),
+    PlayerKind(
+        name="alphahearts",
+        summary="AlphaHearts Zero: sampled deals, each searched with a Q-network's rollouts (paper 002).",
+        games=("hearts",),
+        settings=AlphaHeartsConfig,
+        needs_model=True,
+        told="states",
+        factory=lambda game, model, settings: AlphaHearts(model, settings),
+    ),
+    PlayerKind(
+        name="q_values",
+        summary="The action of the highest q in sampled deals, without a search (paper 002).",
+        games=("hearts",),
+        settings=QValuesConfig,
+        needs_model=True,
+        told="states",
+        factory=lambda game, model, settings: QValues(model, settings),
     ),
     PlayerKind(
         name="is_mcts",

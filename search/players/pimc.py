@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from games.game import Game
-from games.rng import mix
 from learner.observation_model import ObservationModel
 from search.config import ImitationConfig, PimcConfig
 from search.players.imitation import Imitation
 from search.players.player import Player, Turns
+from search.players.worlds_player import WorldsPlayer, deal_seeds
 from search.playouts import play_out
 from search.uct.search import uct, unit_utility
 from search.worlds import weighted_worlds
@@ -103,9 +103,6 @@ def _solver(
 EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "network": _network, "solver": _solver}
 """By the setting ``evaluator``."""
 
-_DEAL, _SEARCH = 1, 2
-"""Salts of a world's seed."""
-
 
 def check_pimc(game: Game, config: PimcConfig) -> None:
     """``ValueError`` for a game that has no solver, or cannot sample deals where the true one is not looked at."""
@@ -115,7 +112,7 @@ def check_pimc(game: Game, config: PimcConfig) -> None:
         raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
 
 
-class Pimc:
+class Pimc(WorldsPlayer):
     """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals."""
 
     name = "pimc"
@@ -123,40 +120,17 @@ class Pimc:
     def __init__(self, model: Model, config: PimcConfig) -> None:
         """``model`` where the settings ask one."""
         assert model is not None or not config.needs_model
+        super().__init__(config.worlds, config.cheat, config.seconds, side_by_side=_TREES)
         self.config, self._model = config, model
-        self.sees_hidden = config.cheat
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game."""
-        self._game = game
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: see ``EVALUATORS``."""
+        return EVALUATORS[self.config.evaluator](self._game, self._model, worlds, seeds, self.config, seconds)
 
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn; a forced move costs no search."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        size = max(1, _TREES // self.config.worlds)
-        for rows in (free[first : first + size] for first in range(0, len(free), size)):
-            actions[rows] = self.values(turns.take(rows)).argmax(axis=1)
-        return actions
-
-    def values(self, turns: Turns) -> np.ndarray:
-        """``float64[M, V]``: the v[a] of Algorithm 2, -inf where an action is illegal."""
-        seeds = mix(turns.seeds[:, None], np.arange(self.config.worlds)).reshape(-1)
-        seconds = self.config.seconds * len(turns.seeds)
-        worlds, evaluate = self._worlds(turns, seeds), EVALUATORS[self.config.evaluator]
-        values = evaluate(self._game, self._model, worlds, mix(seeds, _SEARCH), self.config, seconds)
-        return np.asarray(values.reshape(len(turns.seeds), self.config.worlds, -1).sum(axis=1))
-
-    def _worlds(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
-        if self.config.cheat:
-            assert turns.hidden is not None
-            return np.repeat(turns.hidden, self.config.worlds)
-        views = self._game.views(turns.tokens, turns.lengths)
-        if self.config.candidates:
-            assert self._model is not None
-            sizes = self.config.worlds, self.config.candidates
-            return weighted_worlds(self._game, self._model, views, mix(turns.seeds, _DEAL), *sizes).states.reshape(-1)
-        return self._game.determinize(np.repeat(views, self.config.worlds), mix(seeds, _DEAL))[0]
+    def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
+        """As ``WorldsPlayer.sampled``; with candidates, drawn from these by how likely a network finds them."""
+        if not self.config.candidates:
+            return super().sampled(turns, seeds)
+        assert self._model is not None
+        views, sizes = self._game.views(turns.tokens, turns.lengths), (self.config.worlds, self.config.candidates)
+        return weighted_worlds(self._game, self._model, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)

@@ -1,6 +1,6 @@
 """From how a player is written (``search.players.spec``) to a player."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from search.config import SearchConfig
 from search.players import kinds
 from search.players.engines import Engines
 from search.players.exploring import Exploring
+from search.players.kinds import Told
 from search.players.player import Player
 from search.players.spec import PlayerSpec, labels, parse
 
@@ -55,12 +56,15 @@ def seat_players(
 
     Args:
         specs: checked, every one that needs a network with its checkpoint.
-        watch: what stands between a player and its engine.
+        watch: what stands between a player and an engine that is told histories.
     """
     players: list[Player] = []
     for spec, name, utility in zip(specs, names, _utilities(specs, search), strict=True):
         kind = kinds.find(spec.kind)
-        model = watch(engines.get(spec.checkpoint, utility)) if needs_model(spec, search) else None
+        model: Any = None
+        if needs_model(spec, search):
+            states = kind.told == "states"
+            model = engines.state_model(spec.checkpoint) if states else watch(engines.get(spec.checkpoint, utility))
         player = kind.factory(game, model, settings_of(spec, search))
         player.name = name
         players.append(Exploring(player, spec.explore) if spec.explore else player)
@@ -85,11 +89,15 @@ def needs_model(spec: PlayerSpec, search: SearchConfig) -> bool:
 
 
 def check_names(
-    players: Sequence[str], game: Game, with_model: bool = True, search: SearchConfig | None = None
+    players: Sequence[str],
+    game: Game,
+    given: Collection[Told] = ("histories", "states"),
+    search: SearchConfig | None = None,
 ) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game`` (or
     not with its settings), has a setting that its kind does not know or a utility that the game does not have, or
-    brings no network where it needs one and ``with_model`` says that it will be given none."""
+    brings no network where it needs one and will be given none: ``given`` says what the networks are told that players
+    without one will be given."""
     search = search or SearchConfig()
     for spec in map(parse, players):
         kind = kinds.find(spec.kind, game)
@@ -100,7 +108,7 @@ def check_names(
         asks = needs_model(spec, search)
         if spec.checkpoint and not asks:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
-        if asks and not with_model and not spec.checkpoint:
+        if asks and kind.told not in given and not spec.checkpoint:
             raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
         settings = settings_of(spec, search)
         game.outcomes.utility(getattr(settings, "utility", ""))
@@ -110,12 +118,22 @@ def check_names(
 def check_entrants(
     players: Sequence[str], game: Game, search: SearchConfig, checkpoint: str = ""
 ) -> "list[Architecture]":
-    """``check_names``, and that every network they need is there and fits; what these networks are made of."""
+    """``check_names``, and that every network they need is there and fits; what those are made of that are told
+    histories, whose keys and values take memory."""
+    check_names(players, game, search=search)
+    return check_networks(_with_networks(players, checkpoint, search), game)
+
+
+def check_networks(specs: Sequence[PlayerSpec], game: Game) -> "list[Architecture]":
+    """Load every network that these players bring, to see that it is there, fits, and is told what its player's is
+    told (``ValueError``); what those are made of that are told histories."""
     from learner.model.checkpoint import load_weights
 
-    check_names(players, game, search=search)
-    paths = {spec.checkpoint for spec in _with_networks(players, checkpoint, search) if spec.checkpoint}
-    return [load_weights(path, game).arch for path in sorted(paths)]
+    paths = sorted({(spec.checkpoint, kinds.find(spec.kind).told) for spec in specs if spec.checkpoint})
+    engines = Engines(game, EngineConfig(device="cpu"))
+    for path, _ in (known for known in paths if known[1] == "states"):
+        engines.state_model(path)
+    return [load_weights(path, game).arch for path, told in paths if told == "histories"]
 
 
 def checkpoint_record(players: Sequence[str], search: SearchConfig, checkpoint: str = "") -> dict[str, dict[str, str]]:

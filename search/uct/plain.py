@@ -52,16 +52,25 @@ class PlainUct:
             path.append(child)
         node = path[-1]
         if node.untried:
-            action = node.untried.pop(below(self._draw(), len(node.untried)))
+            action = self._untried(node, world)
+            node.untried.remove(action)
             self._game.play(world, np.array([action]))
             node.children[action] = self._node(world)
             path.append(node.children[action])
-        self._game.playout(world, np.array([self._draw()], np.uint64))
+        self._play_out(world)
         values = self._utility[self._game.outcome(world)[0]]
         for parent, child in pairwise(path):
             child.total += values[parent.mover]
         for node in path:
             node.visits += 1
+
+    def _untried(self, node: PlainNode, world: np.ndarray) -> int:
+        """Which of the untried actions to try: any, at random."""
+        return node.untried[below(self._draw(), len(node.untried))]
+
+    def _play_out(self, world: np.ndarray) -> None:
+        """Play the rest of the deal: any actions, at random."""
+        self._game.playout(world, np.array([self._draw()], np.uint64))
 
     def _best_child(self, node: PlainNode) -> tuple[int, PlainNode]:
         """The highest mean + C sqrt(ln N / n), of equals the one tried last."""

@@ -27,6 +27,9 @@ NODE = np.dtype(
 class Forest:
     """Trees that start as bare roots."""
 
+    _by_node: tuple[str, ...] = ("nodes", "untried")
+    """Arrays ``[B, N, ...]``."""
+
     def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
         """``seeds``: ``uint64[B]``, from which all random numbers of a tree follow."""
         self.nodes = np.zeros((len(seeds), 1), NODE)
@@ -46,8 +49,13 @@ class Forest:
         leaves, lengths = np.empty(trees, np.int32), np.empty(trees, np.int32)
         actions, draws = np.empty((trees, depth), np.int32), np.empty(trees, np.uint64)
         with np.errstate(over="ignore"):
-            _descend(self.nodes, self.sizes, self.untried, exploration, self._counters, leaves, actions, lengths, draws)
+            self._descend(exploration, leaves, actions, lengths, draws)
         return leaves, actions, lengths, draws
+
+    def _descend(
+        self, exploration: float, leaves: np.ndarray, actions: np.ndarray, lengths: np.ndarray, draws: np.ndarray
+    ) -> None:
+        _descend(self.nodes, self.sizes, self.untried, exploration, self._counters, leaves, actions, lengths, draws)
 
     def expand(self, leaves: np.ndarray, movers: np.ndarray, legal: np.ndarray) -> None:
         """Tell new leaves (``int32[B]``) the seat to act (``int8[B]``) and its legal actions (``bool[B, V]``)."""
@@ -69,11 +77,10 @@ class Forest:
         capacity = self.nodes.shape[1]
         if self.sizes.max() == capacity:
             more = max(capacity, 256)
-            nodes, untried = (
-                np.zeros((len(array), more, *array.shape[2:]), array.dtype) for array in (self.nodes, self.untried)
-            )
-            self.nodes = np.concatenate([self.nodes, nodes], axis=1)
-            self.untried = np.concatenate([self.untried, untried], axis=1)
+            for name in self._by_node:
+                array = getattr(self, name)
+                room = np.zeros((len(array), more, *array.shape[2:]), array.dtype)
+                setattr(self, name, np.concatenate([array, room], axis=1))
 
 
 @kernel
@@ -81,15 +88,14 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
     for i in range(len(leaves)):
         tree, counter, node, depth = nodes[i], counters[i], np.int64(0), 0
         while tree[node]["untried"] == 0 and tree[node]["child"] >= 0:
-            node = _best_child(tree, node, exploration)
+            node = best_child(tree, node, exploration)
             actions[i, depth] = tree[node]["token"]
             depth += 1
         if tree[node]["untried"] > 0:
             counter = next_state(counter)
             token = _take_untried(tree[node], untried[i, node], output(counter))
-            new = tree[sizes[i]]
-            new["parent"], new["sibling"], new["child"], new["token"] = node, tree[node]["child"], -1, token
-            tree[node]["child"] = node = sizes[i]
+            add_child(tree, node, sizes[i], token)
+            node = np.int64(sizes[i])
             sizes[i] += 1
             actions[i, depth] = token
             depth += 1
@@ -98,7 +104,7 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
 
 
 @kernel
-def _best_child(tree, parent, exploration):
+def best_child(tree, parent, exploration):
     """The child of the highest mean + C sqrt(ln N / n), of equals the one tried last."""
     log_visits = np.log(tree[parent]["visits"])
     best, chosen, child = -np.inf, np.int64(-1), np.int64(tree[parent]["child"])
@@ -109,6 +115,14 @@ def _best_child(tree, parent, exploration):
             best, chosen = score, child
         child = np.int64(node["sibling"])
     return chosen
+
+
+@kernel
+def add_child(tree, parent, place, token):
+    """A new node at ``place``, to which an action of ``parent`` leads."""
+    new = tree[place]
+    new["parent"], new["sibling"], new["child"], new["token"] = parent, tree[parent]["child"], -1, token
+    tree[parent]["child"] = place
 
 
 @kernel

@@ -13,11 +13,13 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import GoMctsConfig, IsMctsConfig, PimcConfig, SearchConfig
+from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig, SearchConfig
+from search.players.alphahearts import AlphaHearts, QValues
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
 from search.table import play_table
+from tests.search.state_models import LinearStates
 
 NAMES = (
     "random",
@@ -32,6 +34,9 @@ NAMES = (
     "is_mcts",
     "openspiel:simulations=3",
 )
+
+STATE_PLAYERS = ("alphahearts", "alphahearts:selection=puct", "q_values")
+"""Those that judge sampled deals by a network of true states."""
 
 
 class DecidedError(Exception):
@@ -113,10 +118,13 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
         go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
     made = make_players(NAMES, game, search, str(path), EngineConfig(device="cpu"))
-    return dict(zip(NAMES, made, strict=True))
+    states, small = LinearStates(game), AlphaHeartsConfig(worlds=2, iterations=3)
+    made += [AlphaHearts(states, small), AlphaHearts(states, replace(small, selection="puct"))]
+    made.append(QValues(states, QValuesConfig(worlds=3)))
+    return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
 def test_what_a_seat_cannot_see_changes_no_decision(players: dict[str, Player], name: str) -> None:
     assert not players[name].sees_hidden
     check_no_leak(HeartsGame(), num_deals=3, seed=5, players=[decisions_of(players[name])])
@@ -163,7 +171,7 @@ def worlds_that_look_alike(count: int, plays: int) -> tuple[np.ndarray, np.ndarr
     return states, seat, others
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
 def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(players: dict[str, Player], name: str) -> None:
     states, seat, others = worlds_that_look_alike(count=6, plays=34)
     before = decisions_through_the_deal(players[name], states, seat)

@@ -105,10 +105,10 @@ def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, messag
 
 def test_whether_a_player_asks_a_network_may_follow_from_its_settings(checkpoint: str) -> None:
     weighted, game = SearchConfig(pimc=PimcConfig(worlds=2, candidates=3)), HeartsGame()
-    check_names(["pimc", f"pimc:candidates=50@{checkpoint}"], game, with_model=False)
+    check_names(["pimc", f"pimc:candidates=50@{checkpoint}"], game, given=())
     for name, search in (("pimc:evaluator=network", SearchConfig()), ("pimc", weighted)):
         with pytest.raises(ValueError, match=f"player '{name}' needs a network: give the player as {name}@DIR"):
-            check_names([name], game, with_model=False, search=search)
+            check_names([name], game, given=(), search=search)
     assert checkpoint_record(["pimc"], weighted, checkpoint)["pimc"]["path"] == checkpoint
     assert checkpoint_record(["pimc"], SearchConfig(), checkpoint) == {}
 

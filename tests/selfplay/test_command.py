@@ -211,7 +211,7 @@ def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     assert game.name == experiment.partition("_")[0]
     for match in (*config.evaluation.curve, *config.evaluation.final):
         check_names(match.players, game)
-    check_names(list(config.selfplay.initial.players), game, with_model=False)
+    check_names(list(config.selfplay.initial.players), game, given=())
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
     assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
 

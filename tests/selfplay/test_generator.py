@@ -179,6 +179,7 @@ def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, ne
     [
         ({"newest_player": "random"}, "newest_player=random: it plays a network of the run"),
         ({"earlier_player": "imitation@x"}, "earlier_player=imitation@x: it plays a network of the run"),
+        ({"newest_player": "alphahearts"}, "newest_player=alphahearts: it asks a network that is told states"),
         ({"earlier_player": "nobody"}, "no player 'nobody'; there are random, hearts_rules"),
     ],
 )
@@ -186,6 +187,15 @@ def test_players_that_cannot_play_a_network_are_refused(change: dict[str, str], 
     settings = replace(GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5), **change)
     with pytest.raises(ValueError, match=message):
         check_players(settings, InitialConfig(), GAME)
+
+
+def test_networks_of_whole_deals_play_in_every_seat_so_nobody_is_an_earlier_player() -> None:
+    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5, newest_player="q_values")
+    check_players(settings, InitialConfig(), GAME, "states")
+    with pytest.raises(ValueError, match="newest_player=argmax_val: it asks a network that is told histories"):
+        check_players(replace(settings, newest_player="argmax_val"), InitialConfig(), GAME, "states")
+    with pytest.raises(ValueError, match="checkpoints: q_values sits at every seat, so give one of 2"):
+        check_players(settings, InitialConfig(), GAME, "states", ["a", "b"])
 
 
 def test_engines_stay_between_shards_until_their_networks_no_longer_play(

@@ -1,0 +1,117 @@
+"""What AlphaHearts Zero's search costs on one core: ``python -m benchmarks.alphahearts [--full]``.
+
+Decisions with a choice all over deals of ``hearts_no_pass``, by ``alphahearts:worlds=10:iterations=200``: all decisions
+of a table side by side, and a decision alone. Theirs is paper 002's algorithm written plainly
+(``search.alphahearts.plain``) over the same compiled rules: in one of the worlds of every decision, an iteration at a
+time and one call of the network for each action that leaves a choice. Its rate is that of ten worlds one after the
+other.
+
+The network is ``fc``, three hidden layers of 256, untrained: what an answer costs does not depend on what was learned.
+A table's batches are computed in bfloat16 where the processor has instructions for it; a decision alone, whose batches
+have ten rows at most, and the plain search in float32, which is faster there. Time is processor time of this process;
+of the plain search a tenth of the iterations is measured.
+"""
+
+import argparse
+import time
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks.report import Case, report
+from games.hearts.game import HeartsGame
+from games.rng import derive_many, mix
+from learner.model.network import dtype_of, precision_of
+from search.alphahearts.plain import PlainAlphaHearts
+from search.config import AlphaHeartsConfig
+from search.players.alphahearts import AlphaHearts
+from search.players.player import Turns
+from search.players.random_player import choose_uniformly
+from search.table import turns_at
+from search.uct.search import unit_utility
+
+GAME = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)
+CONFIG, WIDTH, SAMPLE = AlphaHeartsConfig(), 256, 20
+"""``SAMPLE``: iterations of a plain search that are measured."""
+_ROWS = 64
+"""Batches are filled up to a multiple of this: torch prepares bfloat16 products anew for every number of rows."""
+
+
+class Fc:
+    """``StateModel``: an untrained network of three hidden layers."""
+
+    def __init__(self, precision: str) -> None:
+        self._features, self._dtype = GAME.state_features, dtype_of(precision)
+        sizes = [self._features.size, WIDTH, WIDTH, WIDTH]
+        with torch.random.fork_rng():
+            torch.random.manual_seed(1)
+            hidden = [layer for pair in pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU(inplace=True))]
+            self._net = nn.Sequential(*hidden, nn.Linear(WIDTH, GAME.vocabulary.size)).to(self._dtype)
+
+    @torch.inference_mode()
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """See ``StateModel``."""
+        numbers = torch.from_numpy(self._features.encode(states, seats)).to(self._dtype)
+        padding = -len(states) % _ROWS if self._dtype == torch.bfloat16 else 0
+        return self._net(nn.functional.pad(numbers, (0, 0, 0, padding)))[: len(states)].float().numpy()
+
+
+def decisions(count: int) -> tuple[np.ndarray, Turns]:
+    """True states and turns, one of each of so many random deals, 0 to 47 cards played, with a choice."""
+    states, ready = GAME.deal(derive_many(1, count)), np.arange(count) * 48 // count
+    for ply in range(52):
+        legal = GAME.legal(states)
+        going_on = np.flatnonzero((ready > ply) | (legal.sum(axis=1) < 2))
+        played = states[going_on]
+        GAME.play(played, choose_uniformly(legal[going_on], mix(derive_many(2, count)[going_on], ply)))
+        states[going_on] = played
+    states = states[GAME.to_move(states) >= 0]
+    rows = np.arange(len(states))
+    return states, turns_at(GAME, states, rows, GAME.to_move(states).astype(np.int64), derive_many(3, len(rows)), 1)
+
+
+def plain_seconds(model: Fc, states: np.ndarray) -> float:
+    """Processor seconds of a decision."""
+    utility, began = unit_utility(GAME, CONFIG.utility), time.process_time()
+    for row in range(len(states)):
+        PlainAlphaHearts(GAME, model, states[row : row + 1], row, utility, CONFIG.exploration).search(SAMPLE)
+    return (time.process_time() - began) / len(states) * CONFIG.worlds * CONFIG.iterations / SAMPLE
+
+
+def our_seconds(model: Fc, turns: Turns) -> float:
+    """Processor seconds of a decision of these, side by side."""
+    player = AlphaHearts(model, CONFIG)
+    player.start(GAME, len(turns.game))
+    began = time.process_time()
+    player.act(turns)
+    return (time.process_time() - began) / len(turns.game)
+
+
+def cases(count: int) -> list[Case]:
+    """Decisions a second at a table of ``count``, and alone."""
+    torch.set_num_threads(1)
+    states, turns = decisions(count)
+    batched, single = Fc(precision_of("auto", torch.device("cpu"))), Fc("fp32")
+    few = np.linspace(0, len(states) - 1, 6).astype(int)
+    our_seconds(batched, turns.take(few[-1:]))  # to warm up
+    plain_seconds(single, states[few[-1:]])
+    table, theirs = our_seconds(batched, turns), plain_seconds(single, states[few])
+    alone = float(np.mean([our_seconds(single, turns.take(few[i : i + 1])) for i in range(len(few))]))
+    name = f"alphahearts:worlds={CONFIG.worlds}:iterations={CONFIG.iterations}"
+    return [
+        Case("alphahearts", f"{name}, {len(states)} decisions side by side", 1 / table, 1 / theirs, "decisions/s"),
+        Case("alphahearts", f"{name}, one decision alone", 1 / alone, 1 / theirs, "decisions/s"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="a table of 400 deals instead of 100")
+    report(cases(400 if parser.parse_args().full else 100))
+
+
+if __name__ == "__main__":
+    main()

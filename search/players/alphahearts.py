@@ -1,0 +1,67 @@
+"""The players of paper 002, which ask a network what actions are worth in known deals.
+
+Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of them, ``V`` tokens.
+"""
+
+import numpy as np
+
+from learner.state_model import StateModel
+from search.alphahearts.search import alphahearts
+from search.config import AlphaHeartsConfig, QValuesConfig
+from search.players.worlds_player import WorldsPlayer
+from search.uct.search import unit_utility
+
+_TREES, _STATES = 1024, 8192
+"""Most deals searched, and most judged, side by side; more would only take memory."""
+
+
+class AlphaHearts(WorldsPlayer):
+    """Searches each world, and plays the action whose values, summed over them, are the highest ("Summary of
+    Terminology": the move with the highest value)."""
+
+    name = "alphahearts"
+
+    def __init__(self, model: StateModel, config: AlphaHeartsConfig) -> None:
+        super().__init__(config.worlds_searched, config.cheat, config.seconds, side_by_side=_TREES)
+        self.config, self._model = config, model
+
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: mean values at the roots."""
+        config = self.config
+        forest = alphahearts(
+            self._game,
+            self._model,
+            worlds,
+            seeds,
+            unit_utility(self._game, config.utility),
+            config.iterations,
+            config.exploration,
+            config.selection == "puct",
+            seconds,
+        )
+        return forest.root_values()
+
+    def combined(self, values: np.ndarray) -> np.ndarray:
+        """``float64[M, V]``: the mean over worlds less the penalty times their standard deviation."""
+        means = values.mean(axis=1)
+        if self.config.variance_penalty == 0:
+            return np.asarray(means)
+        legal = np.isfinite(means)
+        spread = np.where(legal[:, None], values, 0.0).std(axis=1)
+        return np.where(legal, means - self.config.variance_penalty * spread, -np.inf)
+
+
+class QValues(WorldsPlayer):
+    """Plays the legal action of the highest q, on average over the worlds ("Multi-agent Reinforcement Learning", the
+    rules Perfect Information and PIMC)."""
+
+    name = "q_values"
+
+    def __init__(self, model: StateModel, config: QValuesConfig) -> None:
+        super().__init__(1 if config.cheat else config.worlds, config.cheat, seconds=0.0, side_by_side=_STATES)
+        self._model = model
+
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: what the network says."""
+        q = self._model.values(worlds, self._game.to_move(worlds))
+        return np.where(self._game.legal(worlds), q.astype(np.float64), -np.inf)

@@ -1,0 +1,82 @@
+"""What players have in common that judge deals in which everybody sees all cards: sampled ones, or the true one.
+
+Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of them, ``V`` tokens.
+"""
+
+import numpy as np
+
+from games.game import Game
+from games.rng import mix
+from search.players.player import Turns
+
+_DEAL, _SEARCH = 1, 2
+"""Salts of a world's seed."""
+
+
+def deal_seeds(seeds: np.ndarray) -> np.ndarray:
+    """``uint64``: what deals are sampled from."""
+    return mix(seeds, _DEAL)
+
+
+class WorldsPlayer:
+    """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals. A
+    forced move costs nothing."""
+
+    name: str
+
+    def __init__(self, worlds: int, cheat: bool, seconds: float, side_by_side: int) -> None:
+        """
+        Args:
+            worlds: of every decision.
+            cheat: whether all of them are the true deal.
+            seconds: wall time for each decision; 0 for no limit.
+            side_by_side: most worlds judged at once; more would only take memory.
+        """
+        self.sees_hidden = cheat
+        self._num_worlds, self._seconds, self._side_by_side = worlds, seconds, side_by_side
+
+    def start(self, game: Game, num_games: int) -> None:
+        """Remember the game."""
+        self._game = game
+
+    def forget(self, games: np.ndarray) -> None:
+        """Nothing to forget: every turn tells all."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn."""
+        actions = turns.legal.argmax(axis=1)
+        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        size = max(1, self._side_by_side // self._num_worlds)
+        for rows in (free[first : first + size] for first in range(0, len(free), size)):
+            actions[rows] = self.values(turns.take(rows)).argmax(axis=1)
+        return actions
+
+    def values(self, turns: Turns) -> np.ndarray:
+        """``float64[M, V]``: what actions are worth over all worlds, -inf where they are illegal."""
+        seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
+        if self.sees_hidden:
+            assert turns.hidden is not None
+            worlds = np.repeat(turns.hidden, self._num_worlds)
+        else:
+            worlds = self.sampled(turns, seeds)
+        values = self.evaluate(worlds, mix(seeds, _SEARCH), self._seconds * len(turns.seeds))
+        return self.combined(values.reshape(len(turns.seeds), self._num_worlds, -1))
+
+    def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
+        """``[B]``: deals that agree with what the seats have seen, one for each seed (``uint64[B]``)."""
+        views = self._game.views(turns.tokens, turns.lengths)
+        return self._game.determinize(np.repeat(views, self._num_worlds), deal_seeds(seeds))[0]
+
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: the value of each action for the seat to act, -inf where it is illegal or not considered.
+
+        Args:
+            worlds: ``[B]``.
+            seeds: ``uint64[B]``; a row depends on its world and its seed alone.
+            seconds: wall time for all of them, 0 for no limit.
+        """
+        raise NotImplementedError
+
+    def combined(self, values: np.ndarray) -> np.ndarray:
+        """``float64[M, V]`` from the values in each world ``float64[M, W, V]``."""
+        return np.asarray(values.sum(axis=1))

@@ -1,0 +1,40 @@
+"""State models without a network."""
+
+import numpy as np
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+
+NO_PASS = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)
+"""``game=hearts_no_pass``."""
+
+
+class LinearStates:
+    """q is a fixed linear function of the numbers of a state, so that everything in it makes a difference. It fails
+    where it is asked about states that leave no choice, and counts what it is asked."""
+
+    def __init__(self, game: Game, scale: float = 0.3, illegal: float = 0.0) -> None:
+        """
+        Args:
+            scale: standard deviation of the weights.
+            illegal: what is added to q of illegal actions.
+        """
+        assert game.state_features is not None
+        self.calls = self.rows = 0
+        self._game, self._features, self._illegal = game, game.state_features, illegal
+        weights = np.random.default_rng(1).normal(size=(self._features.size, game.vocabulary.size))
+        self._weights = np.round(weights * scale * 1024) / 1024  # sums are then exact, whatever the batch
+
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """As ``StateModel.values``."""
+        legal = self._game.legal(states)
+        assert (legal.sum(axis=1) > 1).all(), "asked where there is nothing to choose"
+        np.testing.assert_array_equal(seats, self._game.to_move(states))
+        self.calls, self.rows = self.calls + 1, self.rows + len(states)
+        q = self._features.encode(states, seats) @ self._weights
+        return (q + np.where(legal, 0.0, self._illegal)).astype(np.float32)
+
+
+def softmax(q: np.ndarray) -> np.ndarray:
+    """The distribution itself."""
+    return np.exp(q) / np.exp(q).sum()

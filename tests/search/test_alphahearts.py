@@ -1,0 +1,225 @@
+"""The search of paper 002: trees of the plain version, choices computed by hand from the paper's formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from games.game import Game
+from games.rng import derive_many
+from search.alphahearts.plain import PlainAlphaHearts
+from search.alphahearts.search import Rollout, alphahearts
+from search.uct.search import unit_utility
+from tests.search.state_models import NO_PASS, LinearStates, softmax
+from tests.search.test_uct import plain_tree, positions, tree_of
+from tests.search.toy import ToyGame
+
+SHARE = unit_utility(NO_PASS, "own")
+ROUNDED = np.round(SHARE * 1024) / 1024
+"""Sums of these are exact, so that equals are equals in any order."""
+
+
+class ToyStates:
+    """q of a card in the toy game: higher where it beats what has been led."""
+
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        led = states["plays"][:, 0].astype(np.float32)[:, None]
+        return np.arange(8, dtype=np.float32) / 3 - led * (seats[:, None] + 1) / 5 * (np.arange(8) % 3)
+
+
+def test_the_utility_is_the_share_of_points_avoided() -> None:
+    points = NO_PASS.outcomes.points[:, 0]
+    np.testing.assert_allclose(SHARE, (26 - points) / 26, atol=1e-7)
+    moons = NO_PASS.outcomes.points.max(axis=1) == 26
+    assert set(SHARE[moons]) == {0.0, 1.0}  # 0 points for who shoots the moon, 26 for the others
+
+
+@pytest.mark.parametrize(("plies", "exploration"), [(0, 1.0), (26, 0.0), (40, 1.0), (45, 0.3)])
+def test_trees_are_those_of_the_plain_version(plies: int, exploration: float) -> None:
+    states = positions(NO_PASS, 2, plies, seed=plies)
+    seeds, model = derive_many(99, len(states)), LinearStates(NO_PASS)
+    forest = alphahearts(NO_PASS, model, states, seeds, ROUNDED, 25, exploration)
+    for row in range(len(states)):
+        plain = PlainAlphaHearts(NO_PASS, Unasked(model), states[row : row + 1], int(seeds[row]), ROUNDED, exploration)
+        assert tree_of(forest, row) == plain_tree(plain.search(25))
+
+
+class Unasked:
+    """A model that may be asked about forced moves too, as the plain version does at the last action of a node."""
+
+    def __init__(self, model: LinearStates) -> None:
+        self._model = model
+
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        if NO_PASS.legal(states)[0].sum() == 1:
+            return np.zeros((1, NO_PASS.vocabulary.size), np.float32)
+        return self._model.values(states, seats)
+
+
+def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of_the_deal() -> None:
+    game, seeds = ToyGame(), derive_many(5, 6)
+    states, utility = game.deal(seeds), unit_utility(game)
+    forest = alphahearts(game, ToyStates(), states, seeds, utility, 60, 1.0)
+    for row in range(len(states)):
+        plain = PlainAlphaHearts(game, ToyStates(), states[row : row + 1], int(seeds[row]), utility, 1.0)
+        assert tree_of(forest, row) == plain_tree(plain.search(60))
+
+
+def test_a_search_does_not_depend_on_what_is_searched_beside_it() -> None:
+    states = np.concatenate([positions(NO_PASS, 2, plies, seed=plies) for plies in (4, 30, 44)])
+    seeds, model, before = derive_many(4, len(states)), LinearStates(NO_PASS), states.copy()
+    together = alphahearts(NO_PASS, model, states, seeds, SHARE, 20, 1.0)
+    for rows in (np.array([4]), np.array([5, 0, 2])):
+        apart = alphahearts(NO_PASS, model, states[rows], seeds[rows], SHARE, 20, 1.0)
+        for tree, row in enumerate(rows):
+            assert tree_of(apart, tree) == tree_of(together, int(row))
+    np.testing.assert_array_equal(states, before)
+
+
+@pytest.mark.parametrize("puct", [False, True])
+def test_one_call_serves_all_searches_and_forced_cards_need_none(puct: bool) -> None:
+    model, states = LinearStates(NO_PASS), positions(NO_PASS, 30, 36, seed=2)
+    alphahearts(NO_PASS, model, states, derive_many(3, 30), SHARE, 5, 1.0, puct)
+    assert model.calls <= 1 + 5 * (52 - 36) and model.rows > 10 * model.calls
+    model = LinearStates(NO_PASS)
+    states = positions(NO_PASS, 5, 48, seed=2)
+    forest = alphahearts(NO_PASS, model, states, derive_many(3, 5), SHARE, 5, 1.0, puct)
+    assert model.calls == 0 and (forest.sizes == 5).all()  # the four last cards
+
+
+def test_what_the_model_says_of_illegal_actions_means_nothing() -> None:
+    states, seeds = positions(NO_PASS, 4, 30, seed=1), derive_many(3, 4)
+    for puct in (False, True):
+        trees = [
+            alphahearts(NO_PASS, LinearStates(NO_PASS, illegal=illegal), states, seeds, SHARE, 20, 1.0, puct)
+            for illegal in (0.0, 50.0, np.nan)
+        ]
+        for row in range(4):
+            assert tree_of(trees[0], row) == tree_of(trees[1], row) == tree_of(trees[2], row)
+
+
+# ---- by hand
+
+
+def last_choice(difference: int) -> tuple[np.ndarray, dict[int, float]]:
+    """A state in which the last choice of a deal makes so many points, and the share that each action avoids."""
+    for state in positions(NO_PASS, 400, 47, seed=8):
+        seat, shares = int(state["public"]["turn"]), {}
+        for action in np.flatnonzero(NO_PASS.legal(np.array([state]))[0]):
+            end = np.array([state])
+            NO_PASS.play(end, np.array([action]))
+            while NO_PASS.to_move(end)[0] >= 0:
+                NO_PASS.play(end, NO_PASS.legal(end).argmax(axis=1))
+            shares[int(action)] = (26 - float(NO_PASS.points(end)[0, seat])) / 26
+        if len(shares) == 2 and abs(np.ptp(list(shares.values())) * 26 - difference) < 1e-9:
+            return np.array([state]), shares
+    raise AssertionError("no such state")
+
+
+class Constant:
+    """The same q in every state."""
+
+    def __init__(self, q: dict[int, float]) -> None:
+        self._q = np.zeros(NO_PASS.vocabulary.size, np.float32)
+        self._q[list(q)] = list(q.values())
+
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        return np.repeat(self._q[None], len(states), axis=0)
+
+
+def visits(game: Game, state: np.ndarray, model: Constant, iterations: int, exploration: float, puct: bool) -> dict:
+    forest = alphahearts(game, model, state, derive_many(1, 1), SHARE, iterations, exploration, puct)
+    return {action: node[0] for action, node in tree_of(forest, 0).items()}
+
+
+def test_ucb_by_hand() -> None:
+    # The queen of spades makes half of all points, so with K = 1 the better card leads by 0.5 before the bonus:
+    # N = 2: 0.5 + sqrt(ln 2 / 1) against sqrt(ln 2 / 1) = 1.33 to 0.83, N = 3: 1.24 to 1.05, N = 4: 1.180 to 1.177,
+    # N = 5: 1.13 to 1.27. So the worse card comes again in the sixth iteration, and without a bonus never.
+    state, shares = last_choice(13)
+    better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
+    model = Constant({})
+    assert visits(NO_PASS, state, model, 5, 1.0, False) == {better: 4, worse: 1}
+    assert visits(NO_PASS, state, model, 6, 1.0, False) == {better: 4, worse: 2}
+    assert visits(NO_PASS, state, model, 200, 0.0, False) == {better: 199, worse: 1}
+
+
+def test_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
+    state, shares = last_choice(13)
+    values = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, 20, 1.0).root_values()[0]
+    for action, share in shares.items():
+        assert values[action] == pytest.approx(share)
+    assert np.isneginf(np.delete(values, list(shares))).all()
+
+
+def test_puct_by_hand() -> None:
+    state, shares = last_choice(13)
+    better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
+    priors, counts = {better: 0.25, worse: 0.75}, {better: 0, worse: 0}
+    for total in range(40):
+        mean = sum(counts[action] * shares[action] for action in counts) / max(total, 1)
+        scores = {
+            action: (shares[action] if count else mean) + 0.7 * priors[action] * math.sqrt(max(total, 1)) / (1 + count)
+            for action, count in counts.items()
+        }
+        counts[max(scores, key=scores.__getitem__)] += 1
+    model = Constant({worse: math.log(3), better: 0.0})
+    assert visits(NO_PASS, state, model, 40, 0.7, True) == counts and counts[worse] > 1
+    assert visits(NO_PASS, state, Constant({worse: -50.0, better: 0.0}), 40, 0.7, True) == {better: 40}
+
+
+# ---- chances
+
+
+def a_state(plies: int, options: int) -> np.ndarray:
+    states = positions(NO_PASS, 200, plies, seed=4)
+    return states[NO_PASS.legal(states).sum(axis=1) == options][:1]
+
+
+def test_untried_actions_are_tried_by_softmax_of_q() -> None:
+    state, count = a_state(40, 3), 3000
+    actions = np.flatnonzero(NO_PASS.legal(state)[0])
+    q = dict(zip(actions.tolist(), [-1.0, -2.5, -1.4], strict=True))
+    seeds = derive_many(6, count)
+    forest = alphahearts(NO_PASS, Constant(q), np.repeat(state, count), seeds, SHARE, 2, 1.0)
+    first, second = forest.nodes["token"][:, 1], forest.nodes["token"][:, 2]
+    chances = softmax(np.array(list(q.values())))
+    observed = [int((first == action).sum()) for action in actions]
+    assert chisquare(observed, chances * count).pvalue > 1e-3
+    rest = chances[1:] / chances[1:].sum()  # after the first action, the two others by their own softmax
+    behind = [int((second[first == actions[0]] == action).sum()) for action in actions[1:]]
+    assert chisquare(behind, rest * sum(behind)).pvalue > 1e-3
+
+
+def test_rollouts_choose_by_softmax_of_q_in_the_state_that_they_have_reached() -> None:
+    state, count, model = a_state(46, 2), 4000, LinearStates(NO_PASS)
+    chances = {}
+    for first, p in chances_of(model, state).items():
+        then = state.copy()
+        NO_PASS.play(then, np.array([first]))
+        for second, share in chances_of(model, then).items():
+            chances[first, second] = p * share
+    states = np.repeat(state, count)
+    Rollout(NO_PASS, model, states, derive_many(9, count)).finish()
+    assert (NO_PASS.to_move(states) < 0).all()
+    tokens = states["tokens"][:, 0]
+    at = int(np.argmax(tokens[0] == NO_PASS.vocabulary.eos)) - 52 + 46
+    observed = [int(((tokens[:, at] == a) & (tokens[:, at + 1] == b)).sum()) for a, b in chances]
+    assert len(observed) >= 2 and sum(observed) == count
+    assert chisquare(observed, np.array(list(chances.values())) * count).pvalue > 1e-3
+
+
+def chances_of(model: LinearStates, state: np.ndarray) -> dict[int, float]:
+    actions = np.flatnonzero(NO_PASS.legal(state)[0])
+    if len(actions) == 1:
+        return {int(actions[0]): 1.0}
+    q = model.values(state, NO_PASS.to_move(state))[0, actions].astype(float)
+    return dict(zip(actions.tolist(), softmax(q).tolist(), strict=True))
+
+
+def test_time_ends_a_search_that_would_take_for_ever() -> None:
+    states, model = positions(NO_PASS, 3, 20, seed=5), LinearStates(NO_PASS)
+    forest = alphahearts(NO_PASS, model, states, derive_many(2, 3), SHARE, 10**9, 1.0, seconds=0.05)
+    found = forest.nodes["visits"][:, 0]
+    assert found.min() == found.max() >= 1

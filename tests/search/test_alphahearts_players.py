@@ -1,0 +1,229 @@
+"""The players of paper 002: which deals they judge, what they make of the values, and which networks they take."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from games.skat.game import SkatGame
+from learner.config import EngineConfig
+from search.alphahearts.tree import GuidedForest
+from search.config import AlphaHeartsConfig, QValuesConfig, SearchConfig
+from search.players import alphahearts
+from search.players.alphahearts import AlphaHearts, QValues
+from search.players.engines import Engines
+from search.players.player import Turns
+from search.players.registry import check_entrants, check_names, make_players
+from search.table import play_table
+from tests.search.state_models import NO_PASS, LinearStates
+from tests.search.test_pimc import turns_of
+
+SMALL = AlphaHeartsConfig(worlds=3, iterations=4)
+
+
+def started(player: AlphaHearts | QValues, game: Game = NO_PASS) -> Any:
+    player.start(game, 8)
+    return player
+
+
+def searched(config: AlphaHeartsConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, *answers: list[float]) -> tuple:
+    """What the player does where the search of the n-th world says the n-th of ``answers`` of the first legal actions,
+    and what it searched."""
+    seen: list[tuple] = []
+
+    class Answers:
+        def __init__(self, worlds: int) -> None:
+            legal = np.repeat(turns.legal, worlds // len(turns.game), axis=0)
+            self.values = np.where(legal, 0.0, -np.inf)
+            for row, answer in enumerate(answers):
+                self.values[row, np.flatnonzero(legal[row])[: len(answer)]] = answer
+
+        def root_values(self) -> np.ndarray:
+            return self.values
+
+    def search(
+        game: Game, model: object, states: np.ndarray, seeds: np.ndarray, utility: np.ndarray, *rest: Any
+    ) -> Any:
+        seen.append((states, utility, *rest))
+        return Answers(len(states))
+
+    monkeypatch.setattr(alphahearts, "alphahearts", search)
+    return started(AlphaHearts(LinearStates(NO_PASS), config)).act(turns), seen
+
+
+def test_values_are_summed_over_the_worlds_and_the_highest_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = turns_of(NO_PASS, 2, 30).take(np.array([0]))
+    first, second = np.flatnonzero(turns.legal[0])[:2]
+    answers = [0.9, 0.8], [0.9, 0.8], [0.3, 0.6]  # sums of 2.1 and 2.2
+    assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [second]
+    answers = [0.9, 0.6], [0.9, 0.6], [0.6, 0.8]  # means of 0.8 and 0.667, deviations of 0.141 and 0.094
+    assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [first]
+    careful = replace(SMALL, variance_penalty=4.0)  # 0.8 - 0.566 against 0.667 - 0.377
+    assert searched(careful, turns, monkeypatch, *answers)[0].tolist() == [second]
+
+
+def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = turns_of(NO_PASS, 4, 30)
+    config = AlphaHeartsConfig(worlds=7, iterations=11, exploration=0.25, selection="puct", seconds=2.0)
+    ((states, utility, *rest),) = searched(config, turns, monkeypatch)[1]
+    count = len(turns.game)
+    assert len(states) == 7 * count and rest == [11, 0.25, True, 2.0 * count]
+    np.testing.assert_allclose(utility, (26 - NO_PASS.outcomes.points[:, 0]) / 26, atol=1e-7)
+    assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0, "uct", 0.0)  # the paper's
+
+
+def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_true_deal_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns = turns_of(NO_PASS, 4, 20)
+    assert turns.hidden is not None
+    ((states, *_),) = searched(SMALL, turns, monkeypatch)[1]
+    tokens, _ = NO_PASS.histories(states, NO_PASS.to_move(states))
+    np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 3, axis=0))
+    assert len(np.unique(states["hands"], axis=0)) == len(states)
+    cheat = replace(SMALL, cheat=True)
+    ((states, *_),) = searched(cheat, turns, monkeypatch)[1]
+    np.testing.assert_array_equal(states, turns.hidden)
+    players = [AlphaHearts(LinearStates(NO_PASS), config) for config in (SMALL, cheat)]
+    assert [player.sees_hidden for player in players] == [False, True]
+
+
+def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_worlds() -> None:
+    turns, model = turns_of(NO_PASS, 6, 20), LinearStates(NO_PASS)
+    assert turns.hidden is not None
+    q = np.where(turns.legal, model.values(turns.hidden, turns.seat), -np.inf)
+    cheat = started(QValues(model, QValuesConfig(cheat=True)))
+    np.testing.assert_array_equal(cheat.act(turns), q.argmax(axis=1))
+    judged: list[np.ndarray] = []
+
+    class Recorded(LinearStates):
+        def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+            judged.append(super().values(states, seats))
+            return judged[-1]
+
+    player = started(QValues(Recorded(NO_PASS), QValuesConfig(worlds=5)))
+    actions = player.act(turns)
+    means = judged[0].astype(float).reshape(len(turns.game), 5, -1).mean(axis=1)
+    np.testing.assert_array_equal(actions, np.where(turns.legal, means, -np.inf).argmax(axis=1))
+    assert len(judged) == 1 and cheat.sees_hidden and not player.sees_hidden
+
+
+def test_a_decision_does_not_depend_on_its_neighbours() -> None:
+    turns = turns_of(NO_PASS, 5, 30)
+    for player in (AlphaHearts(LinearStates(NO_PASS), SMALL), QValues(LinearStates(NO_PASS), QValuesConfig())):
+        together = started(player).act(turns)
+        alone = [player.act(turns.take(np.array([row])))[0] for row in range(len(together))]
+        np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("game", [NO_PASS, HeartsGame()], ids=["no_pass", "passing"])
+def test_they_play_whole_deals(game: Game) -> None:
+    model, cheat = LinearStates(game), replace(SMALL, cheat=True, iterations=2, selection="puct")
+    players = [
+        AlphaHearts(model, replace(SMALL, iterations=2)),
+        AlphaHearts(model, cheat),
+        QValues(model, QValuesConfig()),
+    ]
+    seating = np.array([[0, 1, 2, 0]] * 2)
+    result = play_table(game, players, seating, derive_many(1, 2), secret=1)
+    assert (result.labels >= 0).all() and (result.decisions > 20).all()
+
+
+# ---- networks and names
+
+
+class FakeEngine:
+    """Stands for ``learner.q_network.engine.QEngine``: it looks at ``model_type`` as all loaders do."""
+
+    def __init__(self, checkpoint: str, game: Game, config: EngineConfig) -> None:
+        found = json.loads((Path(checkpoint) / "config.json").read_text())["model_type"]
+        if found != "kibitz_q_network":
+            raise ValueError(f"{checkpoint}/config.json: model_type is {found!r}, not 'kibitz_q_network'")
+        self.values = LinearStates(game).values
+
+
+@pytest.fixture
+def networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Directories with the beginnings of a Q-network and of a transformer."""
+    package, engine = ModuleType("learner.q_network"), ModuleType("learner.q_network.engine")
+    engine.QEngine = FakeEngine  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "learner.q_network", package)
+    monkeypatch.setitem(sys.modules, "learner.q_network.engine", engine)
+    for name, model_type in (("q", "kibitz_q_network"), ("transformer", "kibitz_policy_value")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"model_type": model_type}))
+        (tmp_path / name / "model.safetensors").write_bytes(b"")
+    return {name: str(tmp_path / name) for name in ("q", "transformer")}
+
+
+def test_players_of_one_q_network_share_its_engine(networks: dict[str, str]) -> None:
+    engines, names = Engines(NO_PASS, EngineConfig(device="cpu")), ["alphahearts", "q_values:cheat=true", "random"]
+    players = make_players(names, NO_PASS, SearchConfig(), networks["q"], engines=engines)
+    assert players[0]._model is players[1]._model is engines.state_model(networks["q"])  # type: ignore[attr-defined]
+    assert [player.name for player in players] == names
+    with engines.serving([]):
+        assert not engines._engines
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("alphahearts", "transformer"), ("q_values", "transformer"), ("go_mcts", "q")]
+)
+def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, str], name: str, kind: str) -> None:
+    for players, checkpoint in (([name, "random"], networks[kind]), ([f"{name}@{networks[kind]}"], "")):
+        for use in (check_entrants, lambda *given: make_players(*given, engine=EngineConfig(device="cpu"))):
+            with pytest.raises(ValueError, match="model_type is") as error:
+                use(players, NO_PASS, SearchConfig(), checkpoint)
+            assert "\n" not in str(error.value) and networks[kind] in str(error.value)
+
+
+def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
+    assert check_entrants(["alphahearts", "q_values"], NO_PASS, SearchConfig(), networks["q"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "complaint"),
+    [
+        ("alphahearts:worlds=0", NO_PASS, "alphahearts.worlds=0: must be at least 1"),
+        ("alphahearts:iterations=0", NO_PASS, "alphahearts.iterations=0: must be at least 1"),
+        ("alphahearts:exploration=-1", NO_PASS, "alphahearts.exploration=-1.0: must be at least 0"),
+        ("alphahearts:selection=best", NO_PASS, "alphahearts.selection=best: must be one of uct, puct"),
+        ("alphahearts:cheat=true:variance_penalty=1", NO_PASS, "variance_penalty=1.0: must be 0 where one world"),
+        ("alphahearts:utility=fun", NO_PASS, "no utility 'fun'; this game offers relative, own"),
+        ("alphahearts:runs=100", NO_PASS, "alphahearts has no 'runs'; there are worlds, iterations"),
+        ("q_values:worlds=0", NO_PASS, "q_values.worlds=0: must be at least 1"),
+        ("alphahearts", NO_PASS, "player 'alphahearts' needs a network: give checkpoint=DIR, or the player as"),
+        ("q_values", SkatGame(), "player 'q_values' plays hearts only, not skat"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(name: str, game: Game, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as error:
+        make_players([name], game, SearchConfig())
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_that_trains_networks_of_histories_gives_these_players_none() -> None:
+    with pytest.raises(ValueError, match="player 'q_values' needs a network: give the player as q_values@DIR"):
+        check_names(["argmax_val", "q_values"], NO_PASS, given=["histories"])
+    check_names(["q_values@DIR"], NO_PASS, given=["histories"])
+
+
+def test_iterations_are_those_of_every_root() -> None:
+    turns, roots = turns_of(NO_PASS, 3, 30), []
+
+    class Seen(GuidedForest):
+        def root_values(self) -> np.ndarray:
+            roots.extend(self.nodes["visits"][:, 0])
+            return super().root_values()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("search.alphahearts.search.GuidedForest", Seen)
+        started(AlphaHearts(LinearStates(NO_PASS), SMALL)).act(turns)
+    assert roots == [4] * 3 * len(turns.game)
