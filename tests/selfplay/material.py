@@ -9,8 +9,9 @@ from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
+from selfplay.checks import generator_settings
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings, ShardReport
+from selfplay.generator import Generator, ShardReport
 from selfplay.loop import Loop
 from selfplay.plan import ShardPlan
 from selfplay.run_directory import RunDirectory
@@ -44,15 +45,7 @@ class InProcess:
     """``Workers`` in this process: the plain classes that the actors are shells around."""
 
     def __init__(self, config: TrainConfig) -> None:
-        self._generator = Generator(
-            GeneratorSettings(
-                config.game,
-                config.search,
-                config.engine,
-                config.selfplay.games_per_table,
-                branches=config.selfplay.branches,
-            )
-        )
+        self._generator = Generator(generator_settings(config))
         self._evaluator = Evaluator()
         self.lost_items = 0
         self.generated: list[str] = []
