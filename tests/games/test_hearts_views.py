@@ -88,7 +88,7 @@ def replays(deals: list[list[int]], game: HeartsGame, plays: np.ndarray) -> np.n
     """For every deal, whether all plays are legal in turn."""
     states = blank(STATE, game.template, EOS, len(deals))
     for state, hands in zip(states, deals, strict=True):
-        deal_hands(state, 0, np.array(hands, np.int64))
+        deal_hands(state, 0, np.array(hands, np.int64), 0)
     fine = np.ones(len(deals), np.bool_)
     for card in plays:
         rows = np.flatnonzero(fine)

@@ -82,7 +82,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "message"),
     [
         (["hearts", "players=[random]"], "needs a terminal"),
-        (["heart"], "game=heart: no such choice; there are crew, hearts, leduc_poker"),
+        (["heart"], "game=heart: no such choice; there are crew, hearts, hearts_no_pass"),
         (["hearts", "row=-1"], "row=-1: must be at least 0"),
     ],
 )
