@@ -14,16 +14,19 @@ of the plain search a tenth of the iterations is measured.
 
 import argparse
 import time
-from itertools import pairwise
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from torch import nn
 
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from games.rng import derive_many, mix
-from learner.model.network import dtype_of, precision_of
+from learner.config import EngineConfig, QNetworkConfig
+from learner.model.checkpoint import save_weights
+from learner.q_network.engine import QEngine
+from learner.q_network.network import QNet, initialise, q_architecture
+from learner.state_model import StateModel
 from search.alphahearts.plain import PlainAlphaHearts
 from search.config import AlphaHeartsConfig
 from search.players.alphahearts import AlphaHearts
@@ -33,29 +36,16 @@ from search.table import turns_at
 from search.uct.search import unit_utility
 
 GAME = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)
-CONFIG, WIDTH, SAMPLE = AlphaHeartsConfig(), 256, 20
+CONFIG, SAMPLE = AlphaHeartsConfig(), 20
 """``SAMPLE``: iterations of a plain search that are measured."""
-_ROWS = 64
-"""Batches are filled up to a multiple of this: torch prepares bfloat16 products anew for every number of rows."""
 
 
-class Fc:
-    """``StateModel``: an untrained network of three hidden layers."""
-
-    def __init__(self, precision: str) -> None:
-        self._features, self._dtype = GAME.state_features, dtype_of(precision)
-        sizes = [self._features.size, WIDTH, WIDTH, WIDTH]
-        with torch.random.fork_rng():
-            torch.random.manual_seed(1)
-            hidden = [layer for pair in pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU(inplace=True))]
-            self._net = nn.Sequential(*hidden, nn.Linear(WIDTH, GAME.vocabulary.size)).to(self._dtype)
-
-    @torch.inference_mode()
-    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        """See ``StateModel``."""
-        numbers = torch.from_numpy(self._features.encode(states, seats)).to(self._dtype)
-        padding = -len(states) % _ROWS if self._dtype == torch.bfloat16 else 0
-        return self._net(nn.functional.pad(numbers, (0, 0, 0, padding)))[: len(states)].float().numpy()
+def untrained(directory: str) -> str:
+    """A checkpoint of fresh weights in ``directory``."""
+    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc")))
+    initialise(net, 1)
+    save_weights(f"{directory}/fc", net, GAME)
+    return f"{directory}/fc"
 
 
 def decisions(count: int) -> tuple[np.ndarray, Turns]:
@@ -72,7 +62,7 @@ def decisions(count: int) -> tuple[np.ndarray, Turns]:
     return states, turns_at(GAME, states, rows, GAME.to_move(states).astype(np.int64), derive_many(3, len(rows)), 1)
 
 
-def plain_seconds(model: Fc, states: np.ndarray) -> float:
+def plain_seconds(model: StateModel, states: np.ndarray) -> float:
     """Processor seconds of a decision."""
     utility, began = unit_utility(GAME, CONFIG.utility), time.process_time()
     for row in range(len(states)):
@@ -80,7 +70,7 @@ def plain_seconds(model: Fc, states: np.ndarray) -> float:
     return (time.process_time() - began) / len(states) * CONFIG.worlds * CONFIG.iterations / SAMPLE
 
 
-def our_seconds(model: Fc, turns: Turns) -> float:
+def our_seconds(model: StateModel, turns: Turns) -> float:
     """Processor seconds of a decision of these, side by side."""
     player = AlphaHearts(model, CONFIG)
     player.start(GAME, len(turns.game))
@@ -93,7 +83,10 @@ def cases(count: int) -> list[Case]:
     """Decisions a second at a table of ``count``, and alone."""
     torch.set_num_threads(1)
     states, turns = decisions(count)
-    batched, single = Fc(precision_of("auto", torch.device("cpu"))), Fc("fp32")
+    with TemporaryDirectory() as directory:
+        checkpoint = untrained(directory)
+        engines = [QEngine(checkpoint, GAME, EngineConfig("cpu", precision)) for precision in ("auto", "fp32")]
+    batched, single = engines
     few = np.linspace(0, len(states) - 1, 6).astype(int)
     our_seconds(batched, turns.take(few[-1:]))  # to warm up
     plain_seconds(single, states[few[-1:]])

@@ -86,8 +86,10 @@ def check_players(
     check_names(list(initial.players), game, given=(), search=settings.search)
     if initial.successes and not game.cooperative:
         raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
-    asked = {"newest_player": settings.newest_player, "earlier_player": settings.earlier_player}
-    for key, name in list(asked.items())[: 1 if told == "states" else 2]:
+    asked = {"newest_player": settings.newest_player}
+    if told == "histories":
+        asked["earlier_player"] = settings.earlier_player
+    for key, name in asked.items():
         check_names([name], game, search=settings.search)
         spec = parse(name)
         if spec.checkpoint or not needs_model(spec, settings.search):

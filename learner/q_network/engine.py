@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from games.game import Game
 from learner.config import EngineConfig
@@ -16,7 +17,7 @@ from learner.q_network.checkpoint import load_q_network
 from learner.q_network.network import state_features
 
 _ROWS = 64
-"""Passes are filled up to a multiple of this: torch prepares products in bf16 anew for every number of rows."""
+"""Passes in bf16 are filled up to a multiple of this: torch prepares their products anew for every number of rows."""
 
 
 class QEngine:
@@ -46,9 +47,8 @@ class QEngine:
         numbers = self._features.encode(states, seats)
         answers = np.empty((len(states), self._net.arch.vocab_size), np.float32)
         for first in range(0, len(states), self._max_batch):
-            part = torch.from_numpy(numbers[first : first + self._max_batch])
-            filled = torch.zeros((-(-len(part) // _ROWS) * _ROWS, part.shape[1]), dtype=torch.uint8)
-            filled[: len(part)] = part
-            values = self._net(filled.to(self._device), self._dtype)[: len(part)]
+            part = torch.from_numpy(numbers[first : first + self._max_batch]).to(self._device)
+            unused = -len(part) % _ROWS if self._dtype == torch.bfloat16 else 0
+            values = self._net(F.pad(part, (0, 0, 0, unused)), self._dtype)[: len(part)]
             answers[first : first + len(part)] = values.cpu().numpy()
         return answers

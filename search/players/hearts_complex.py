@@ -28,17 +28,19 @@ import numpy as np
 
 from games.bits import count, lowest
 from games.compiling import kernel
-from games.game import Game
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.rules import card_points
 from games.hearts.view import own_legal, room, unseen
 from search.config import HeartsComplexConfig
+from search.players.hearts_rules import somebody_shoots
+from search.players.hearts_scripted import HeartsScripted
 from search.players.player import Turns
 
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~(_LOW_SPADES | QUEEN_SET)
 
 
-class HeartsComplex:
+class HeartsComplex(HeartsScripted):
     """Plays Hearts by rules that look at the whole table; deterministic."""
 
     name = "hearts_complex"
@@ -46,18 +48,8 @@ class HeartsComplex:
     def __init__(self, config: HeartsComplexConfig) -> None:
         self.sees_hidden = config.cheat
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game; ``ValueError`` for any but Hearts."""
-        if game.name != "hearts":
-            raise ValueError(f"player {self.name!r} plays hearts only, not {game.name}")
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        views = self._game.views(turns.tokens, turns.lengths)
+    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """As ``HeartsScripted.choose``."""
         if self.sees_hidden:
             assert turns.hidden is not None
             seats = (turns.seat[:, None] + np.arange(4)) % 4
@@ -65,9 +57,7 @@ class HeartsComplex:
         else:
             held = np.empty((len(views), 4), np.int64)
             _may_hold(views, held)
-        chosen = np.empty(len(views), np.int64)
         _choose_batch(views, held, chosen)
-        return chosen
 
 
 @kernel
@@ -116,7 +106,7 @@ def _worth_passing(hand, card):
 def _cost(view, held, card):
     """Estimated points of playing ``card`` now, against keeping it."""
     points = _points_if_won(view, held, card)
-    if _somebody_shoots(view) and 0 < points < 6:
+    if somebody_shoots(view) and 0 < points < 6:
         points = -2.0  # one heart spoils the moon
     return _chance_to_win(view, held, card) * (points + 0.3) - _danger(view, held, card)
 
@@ -156,18 +146,13 @@ def _chance_that_nobody_goes_over(view, held, card, num_seats):
 
 
 @kernel
-def _points_of(cards):
-    return count(cards & HEART_CARDS) + 13.0 * count(cards & QUEEN_SET)
-
-
-@kernel
 def _points_if_won(view, held, card):
     """Estimated points in the trick once everybody has played, if ``card`` wins it."""
     public = view["public"]
     led = public["led"] if public["trick"] != 0 else card & 3
     suit_cards = SUIT_CARDS[led]
     harmless = public["num_played"] < 4 and public["no_pts_on_first_trick"] != 0
-    points = _points_of(public["trick"] | BIT[card])
+    points = card_points(public["trick"] | BIT[card])
     for seat in range(1, 1 + _to_follow(view)):
         void = _lacks(view, held, seat, suit_cards)
         queen = 1.0 - _lacks(view, held, seat, QUEEN_SET)
@@ -200,14 +185,3 @@ def _danger(view, held, card):
     weight = 2.0 if suit == HEARTS else 1.5 if queen_out else 0.8
     high = weight * share_below * _chance_that_nobody_goes_over(view, held, card, 3) + 0.001 * (card >> 2)
     return high + 0.4 / count(hand & SUIT_CARDS[suit]) + (1.0 if draws else 0.0)
-
-
-@kernel
-def _somebody_shoots(view):
-    """Whether one of the others has won every point so far, and many."""
-    taken = view["public"]["taken"]
-    together = _points_of(taken[0] | taken[1] | taken[2] | taken[3])
-    alone = False
-    for seat in range(1, 4):
-        alone |= _points_of(taken[seat]) == together
-    return alone and together >= 9.0

@@ -13,36 +13,24 @@ import numpy as np
 
 from games.bits import count, lowest
 from games.compiling import kernel
-from games.game import Game
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.rules import card_points
 from games.hearts.view import own_legal, unseen
+from search.players.hearts_scripted import HeartsScripted
 from search.players.player import Turns
 
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~((QUEEN_SET << 1) - 1)
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 
 
-class HeartsRules:
+class HeartsRules(HeartsScripted):
     """Plays Hearts by rules of thumb; deterministic."""
 
     name = "hearts_rules"
-    sees_hidden = False
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game; ``ValueError`` for any but Hearts."""
-        if game.name != "hearts":
-            raise ValueError(f"player {self.name!r} plays hearts only, not {game.name}")
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        views = self._game.views(turns.tokens, turns.lengths)
-        chosen = np.empty(len(views), np.int64)
+    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """As ``HeartsScripted.choose``."""
         _choose_batch(views, chosen)
-        return chosen
 
 
 @kernel
@@ -84,14 +72,9 @@ def _worth_passing(view, card):
 def _cost(view, card):
     """Estimated points of playing ``card`` now, against keeping it."""
     points = _points_at_stake(view, card)
-    if _somebody_shoots(view) and points < 6.0:
+    if somebody_shoots(view) and points < 6.0:
         points = -2.0  # one heart spoils the moon
     return _chance_to_win(view, card) * (points + 0.3) - _threat(view, card)
-
-
-@kernel
-def _points_of(cards):
-    return count(cards & HEART_CARDS) + 13.0 * count(cards & QUEEN_SET)
 
 
 @kernel
@@ -129,7 +112,7 @@ def _points_at_stake(view, card):
     led = public["led"] if public["trick"] != 0 else card & 3
     in_suit = left & SUIT_CARDS[led]
     holders = _holders(view, in_suit)
-    points = _points_of(public["trick"] | BIT[card])
+    points = card_points(public["trick"] | BIT[card])
     thrown = 5.0 if left & QUEEN_SET != 0 else 1.5 if left & HEART_CARDS != 0 else 0.0
     if public["num_played"] < 4:
         thrown = 0.0
@@ -165,11 +148,11 @@ def _threat(view, card):
 
 
 @kernel
-def _somebody_shoots(view):
+def somebody_shoots(view):
     """Whether one of the others has won every point so far, and many."""
     taken = view["public"]["taken"]
-    together = _points_of(taken[0] | taken[1] | taken[2] | taken[3])
+    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
     alone = False
     for seat in range(1, 4):
-        alone |= _points_of(taken[seat]) == together
+        alone |= card_points(taken[seat]) == together
     return alone and together >= 9.0

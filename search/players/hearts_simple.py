@@ -14,33 +14,20 @@ import numpy as np
 
 from games.bits import lowest
 from games.compiling import kernel
-from games.game import Game
 from games.hearts.cards import BIT, HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
 from games.hearts.view import own_legal
+from search.players.hearts_scripted import HeartsScripted
 from search.players.player import Turns
 
 
-class HeartsSimple:
+class HeartsSimple(HeartsScripted):
     """Plays Hearts greedily; deterministic."""
 
     name = "hearts_simple"
-    sees_hidden = False
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game; ``ValueError`` for any but Hearts."""
-        if game.name != "hearts":
-            raise ValueError(f"player {self.name!r} plays hearts only, not {game.name}")
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        views = self._game.views(turns.tokens, turns.lengths)
-        chosen = np.empty(len(views), np.int64)
+    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """As ``HeartsScripted.choose``."""
         _choose_batch(views, chosen)
-        return chosen
 
 
 @kernel
