@@ -97,8 +97,6 @@ def _check_q_network(config: TrainConfig, game: Game) -> None:
         raise ValueError(f"selfplay.population=true: {whole}; give false")
     if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
         raise ValueError(f"selfplay.initial.keep={config.selfplay.initial.keep}: {whole}; give []")
-    if config.selfplay.branches:
-        raise ValueError(f"selfplay.branches={config.selfplay.branches}: a Q-network learns from no branches; give 0")
 
 
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:

@@ -95,10 +95,16 @@ class SelfplayConfig:
     gate_deals: int = 0
     """Beyond the paper: a new network plays the best one so far on this many deals, and where it is not ahead the run
     goes on from the best one, which also plays the final tournaments; 0 to take every network."""
+    gate_margin: float = 0.0
+    """Points a game that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
+    gate_seating: str = ALL
+    """How those deals are seated, see ``MatchConfig.seating``."""
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals", "branches")
+        at_least("selfplay", self, 0, "gate_margin")
+        one_of("selfplay", self, SEATINGS, "gate_seating")
 
 
 @dataclass

@@ -52,7 +52,7 @@ class Evaluation:
         first has nobody to play against, and without a gate all are."""
         for iteration in range(before):
             if iteration not in self._passed and (result := self.gate(iteration)):
-                self._passed[iteration] = result.advantage > 0
+                self._passed[iteration] = result.advantage > self._config.selfplay.gate_margin
         return [iteration for iteration in range(before) if self._passed.get(iteration, True)]
 
     def complete(self) -> bool:
@@ -63,19 +63,20 @@ class Evaluation:
 
     def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play ``gate(iteration)`` if it is missing."""
-        deals = self._config.selfplay.gate_deals
+        deals, margin = self._config.selfplay.gate_deals, self._config.selfplay.gate_margin
         if not deals or not iteration or self.gate(iteration):
             return
         best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
-        match = MatchConfig([f"{player}@{network}" for network in networks], deals)
+        match = MatchConfig([f"{player}@{network}" for network in networks], deals, self._config.selfplay.gate_seating)
         self._run.write_state(iteration, "gate")
         (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
         self._keep(self._run.gate(iteration), [result])
-        if ahead <= 0:
-            worse = f"not ahead of iteration {best} ({ahead:+.2f}); the run goes on from that one"
+        if ahead <= margin:
+            enough = f" by more than {margin:g} points" if margin else ""
+            worse = f"not ahead of iteration {best}{enough} ({ahead:+.2f}); the run goes on from that one"
             print(f"iteration {iteration}: {worse}", file=sys.stderr)
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:

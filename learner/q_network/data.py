@@ -1,6 +1,7 @@
 """The decisions of all shards on the device, and which of them train.
 
-A decision takes ``F + V`` bytes and a few more: half a kilobyte in Hearts, 28 KB a deal.
+A decision takes ``F + V`` bytes and a few more: half a kilobyte in Hearts, 28 KB a deal. With branches it takes ``2 V``
+bytes more.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from cluster.errors import UserError
 from games.game import Game
 from games.rng import derive
 from games.shards import ShardError, read_shard, shard_info
+from learner.config import LearnerConfig
 from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
-from learner.training.data import held_out
+from learner.training.data import check_branches, held_out
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class QData:
     """``int64[N]``; fields as ``Decisions`` has them."""
     returns: torch.Tensor
     """``float32[N]``: what was then made of each, discounted."""
+    branches: torch.Tensor
+    """``float16[N, V]``, or ``[N, 0]`` without; as ``Decisions`` has it."""
     training: np.ndarray
     """``int64[...]`` rows to train on, on the host."""
     validation: np.ndarray
@@ -42,22 +46,27 @@ class QData:
 
 
 def load_decisions(
-    game: Game, shards: Sequence[str], seed: int, batch_size: int, min_rows: int, discount: float, device: torch.device
+    game: Game, shards: Sequence[str], seed: int, learner: LearnerConfig, discount: float, device: torch.device
 ) -> QData:
-    """Read and replay shards and set validation deals apart. ``ValueError`` naming what cannot be trained on."""
-    parts, iterations, num_sequences = list[Decisions](), list[int](), 0
+    """Read and replay shards, with their branches if they weigh anything, and set validation deals apart.
+    ``ValueError`` naming what cannot be trained on."""
+    parts, iterations, num_sequences, num_branches = list[Decisions](), list[int](), 0, 0
     for shard in shards:
         try:
             sequences = read_shard(shard, game)
             iterations.append(int(shard_info(shard).provenance.get("iteration", 0)))
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-        parts.append(decisions_of(game, sequences, shard))
+        parts.append(decisions_of(game, sequences, shard, branches=learner.branch_weight > 0))
         num_sequences += len(sequences)
-    if num_sequences < min_rows:
-        raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {num_sequences} sequences")
+        num_branches += len(sequences.branches.place) if sequences.branches else 0
+    if num_sequences < learner.min_rows:
+        asked = f"learner.min_rows={learner.min_rows}"
+        raise ValueError(f"{asked}: the {len(shards)} shards hold only {num_sequences} sequences")
+    if learner.branch_weight:
+        check_branches(num_branches, learner.branch_weight, shards)
     decisions = Decisions.concat(parts)
-    validation = held_out(decisions.deal_seed, derive(seed, "validation"), batch_size)
+    validation = held_out(decisions.deal_seed, derive(seed, "validation"), learner.batch_size)
     new = np.repeat(np.array(iterations) == max(iterations), [len(part) for part in parts])
     return QData(
         features=torch.from_numpy(decisions.features).to(device),
@@ -66,6 +75,7 @@ def load_decisions(
         reward=torch.from_numpy(decisions.reward).to(device),
         following=torch.from_numpy(decisions.following).to(device),
         returns=torch.from_numpy(returns(decisions, discount)).to(device),
+        branches=torch.from_numpy(decisions.branches).to(device),
         training=np.flatnonzero(~validation),
         validation=np.flatnonzero(validation),
         num_new=int((new & ~validation).sum()),

@@ -4,7 +4,8 @@ A shard holds what each seat has seen. The actions are read there, one after the
 act; who got which cards follows from the deal's seed. The deal so replayed must give every seat the very history that
 the shard has, so a shard whose deals are not those of their seeds is refused.
 
-Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens.
+Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens, ``Z``
+branches (``games.branches``).
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from games.branches import Branches
 from games.game import Game
 from games.shards import Sequences
 from learner.q_network.network import state_features
@@ -39,6 +41,9 @@ class Decisions:
     """``int8[N]``"""
     deal_seed: np.ndarray
     """``uint64[N]``"""
+    branches: np.ndarray
+    """``float16[N, V]``: minus the points that the seat was still to make where a branch played this action, NaN where
+    none did. ``[N, 0]`` if branches were not asked for."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -68,9 +73,9 @@ def returns(decisions: Decisions, discount: float) -> np.ndarray:
     return sums.astype(np.float32)
 
 
-def decisions_of(game: Game, sequences: Sequences, name: str) -> Decisions:
-    """All decisions of one shard's deals. ``ValueError`` naming it (``name``) and the deal where a seat's history is
-    missing, or where the histories are not those of the deal's seed."""
+def decisions_of(game: Game, sequences: Sequences, name: str, branches: bool = False) -> Decisions:
+    """All decisions of one shard's deals, with its branches if wanted. ``ValueError`` naming it (``name``) and the deal
+    where a seat's history is missing, or where the histories are not those of the deal's seed."""
     order = np.lexsort((sequences.seat, sequences.game))
     number, seat = sequences.game[order], sequences.seat[order]
     first, behind = (np.searchsorted(number, number, side) for side in ("left", "right"))
@@ -82,49 +87,67 @@ def decisions_of(game: Game, sequences: Sequences, name: str) -> Decisions:
             f"{game.num_players}; keep what every seat saw (selfplay.population=false, selfplay.initial.keep=[])"
         )
     tokens = sequences.tokens[order].reshape(-1, game.num_players, game.max_length)
-    return replayed(game, tokens, sequences.deal_seed[order][:: game.num_players], name)
+    found = (sequences.branches or Branches.none(len(sequences))).take(order) if branches else None
+    return replayed(game, tokens, sequences.deal_seed[order][:: game.num_players], name, found)
 
 
-def replayed(game: Game, tokens: np.ndarray, seeds: np.ndarray, name: str) -> Decisions:
-    """All decisions of the deals with these histories (``[D, P, L]``) and seeds (``uint64[D]``), step by step; ``name``
-    stands in the ``ValueError`` for histories that are not those of the seeds."""
-    features, states = state_features(game), game.deal(seeds)
-    latest = np.full((len(seeds), game.num_players), NONE)  # decision of each seat that has no next one yet
-    before = np.zeros((len(seeds), game.num_players), np.float32)  # points that a seat had then
-    steps, count = list[dict[str, np.ndarray]](), 0
-    links, gains = list[tuple[np.ndarray, np.ndarray]](), list[tuple[np.ndarray, np.ndarray]]()
+def replayed(
+    game: Game, tokens: np.ndarray, seeds: np.ndarray, name: str, branches: Branches | None = None
+) -> Decisions:
+    """All decisions of deals, step by step.
+
+    Args:
+        tokens: ``[D, P, L]``, the histories of all seats.
+        seeds: ``uint64[D]``, those of the deals.
+        name: stands in the ``ValueError`` for histories that are not those of the seeds.
+        branches: of the ``D * P`` sequences.
+    """
+    steps, states = _steps(game, tokens, seeds, name)
+    deal, points = steps.pop("deal"), steps.pop("points")
+    place, row = steps.pop("place"), deal * game.num_players + steps["seat"]
+    order = np.argsort(row, kind="stable")  # seat after seat, the decisions of each as they came
+    last = np.append(row[order][1:] != row[order][:-1], True)
+    following, after = np.empty(len(row), np.int64), game.points(states).reshape(-1)[row]
+    following[order] = np.where(last, NONE, np.roll(order, -1))
+    reward = points - np.where(following == NONE, after, points[following])
+    values = np.empty((len(row), 0), np.float16)
+    if branches is not None:
+        number = np.full((len(seeds) * game.num_players, tokens.shape[2]), NONE)
+        number[row, place] = np.arange(len(row))
+        decision = number[branches.row, branches.place]
+        _check(decision != NONE, branches.row // game.num_players, name)
+        values = np.full((len(row), game.vocabulary.size), np.nan, np.float16)
+        values[decision, branches.token] = points[decision] - game.outcomes.points[branches.outcome, 0]
+    return Decisions(**steps, deal_seed=seeds[deal], following=following, reward=reward, branches=values)
+
+
+def _steps(game: Game, tokens: np.ndarray, seeds: np.ndarray, name: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns over all decisions in the order in which they are made, and the final states ``[D]``; ``place`` is how
+    many tokens the seat has seen, ``points`` what it has made."""
+    features, states, steps = state_features(game), game.deal(seeds), list[dict[str, np.ndarray]]()
     while len(deals := np.flatnonzero(game.to_move(states) >= 0)):
         now = states[deals]
-        seats, legal, points = game.to_move(now), game.legal(now), game.points_so_far(now)
-        actions = tokens[deals, seats, game.histories(now, seats)[1]].astype(np.int64)
-        _check(legal[np.arange(len(deals)), actions], deals, name)
-        new, made = count + np.arange(len(deals)), points[np.arange(len(deals)), seats]
-        links.append((latest[deals, seats], new))
-        gains.append((latest[deals, seats], made - before[deals, seats]))
-        latest[deals, seats], before[deals, seats] = new, made
+        seats, legal, each = game.to_move(now), game.legal(now), np.arange(len(deals))
+        places = game.histories(now, seats)[1]
+        actions = tokens[deals, seats, places].astype(np.int64)
+        _check(legal[each, actions], deals, name)
         steps.append(
             {
                 "features": features.encode(now, seats),
                 "legal": legal,
                 "action": actions,
                 "seat": seats,
-                "deal_seed": seeds[deals],
+                "deal": deals,
+                "place": places,
+                "points": game.points_so_far(now)[each, seats],
             }
         )
-        count += len(deals)
         game.play(now, actions)
         states[deals] = now
     for seat in range(game.num_players):
         same = (game.histories(states, np.full(len(seeds), seat))[0] == tokens[:, seat]).all(axis=1)
         _check(same, np.arange(len(seeds)), name)
-    gains.append((latest.reshape(-1), (game.points(states) - before).reshape(-1)))
-    columns = {key: np.concatenate([step[key] for step in steps]) for key in steps[0]}
-    following, reward = np.full(count + 1, NONE), np.zeros(count + 1, np.float32)  # one more, for NONE to index
-    for decision, after in links:
-        following[decision] = after
-    for decision, gain in gains:
-        reward[decision] = -gain
-    return Decisions(**columns, following=following[:-1], reward=reward[:-1])
+    return {key: np.concatenate([step[key] for step in steps]) for key in steps[0]}, states
 
 
 def _check(good: np.ndarray, deals: np.ndarray, name: str) -> None:

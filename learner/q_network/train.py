@@ -18,6 +18,10 @@ What the paper leaves open, and how it is here:
   iteration. Those of the two rounds before, which ``selfplay.replay_games`` keeps, are drawn from as well.
 - *Double Q-learning*, priorities and n-step targets are not mentioned; there are none.
 
+Beyond the paper, ``learner.branch_weight`` adds that much of the Huber loss of branches (``selfplay.branches``), a mean
+over them: each action of a decision learns the points that a playout made after it, not discounted. Where the playouts
+are random, that is q of random play, which learns fast; the temporal differences go on from there.
+
 Every draw follows from the seed and the number of the step, so a run that is killed and called again ends, on a CPU, in
 the same bytes as one that was left alone.
 """
@@ -33,7 +37,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cluster.errors import UserError, blaming_input
+from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, QNetworkConfig
@@ -85,7 +89,8 @@ def train_q_network(
         q_config: the network and its targets.
         learner_config: how to optimise; ``num_epochs`` times as many steps are made as ``states_per_step`` says.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, mean ``loss`` since the last
-            call (Huber, of points), ``learning_rate`` and ``states_per_second`` trained on.
+            call (Huber, of points), with branches their ``branch_loss``, ``learning_rate`` and ``states_per_second``
+            trained on.
 
     Returns:
         The last of these, with ``decisions`` to learn from, ``train_seconds`` and, where deals were held out,
@@ -97,19 +102,14 @@ def train_q_network(
     """
     device = device_of(learner_config.device, "learner.device")
     learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
-    if learner_config.branch_weight:
-        raise UserError(
-            f"learner.branch_weight={learner_config.branch_weight}: a Q-network learns from no branches; give 0"
-        )
     with blaming_input():
         arch = q_architecture(game, q_config)
         settings = _settings(game, arch, q_config, learner_config, seed, init_from, data_digest(shards))
-        sizes = learner_config.batch_size, learner_config.min_rows
-        data = load_decisions(game, shards, seed, *sizes, q_config.discount, device)
+        data = load_decisions(game, shards, seed, learner_config, q_config.discount, device)
         if finished := find_finished(out):
             return read_state(finished, settings).metrics
         partial = find_partial(out)
-        state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0])
+        state = read_state(partial, settings) if partial else TrainingState(settings)
         net = _first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:
         torch.set_num_threads(learner_config.num_threads)
@@ -130,10 +130,11 @@ def _settings(
     digest: str,
 ) -> dict[str, Any]:
     """Everything the result depends on, by the name it has on the command line."""
+    learner_keys = (*_LEARNER_KEYS, "branch_weight") if learner.branch_weight else _LEARNER_KEYS
     return {
         **game_record(game),
         **{f"q_network.{key}": value for key, value in (asdict(arch) | asdict(q_config)).items()},
-        **{f"learner.{key}": getattr(learner, key) for key in _LEARNER_KEYS},
+        **{f"learner.{key}": getattr(learner, key) for key in learner_keys},
         "seed": seed,
         "init_from": checkpoint_id(init_from) if init_from else None,
         "data": digest,
@@ -179,7 +180,7 @@ class _Run:
         """Train the steps that are left and publish the checkpoint."""
         config, state = self.config, self.state
         began = marked = time.perf_counter()
-        counted, total = state.step, torch.tensor(state.pending[0], device=self.device)
+        counted, total = state.step, torch.tensor(state.pending, device=self.device)
         # A run killed while it validated its last step goes on with nothing left to measure but that.
         metrics = dict(state.history[-1]) if state.history else {}
         metrics |= {"num_steps": self.num_steps, "states_per_second": 0.0}
@@ -187,12 +188,12 @@ class _Run:
             total += self.step()
             if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
                 rate = (state.step - counted) * config.batch_size / max(time.perf_counter() - marked, 1e-9)
-                metrics = {**self.note(float(total)), "num_steps": self.num_steps, "states_per_second": rate}
+                metrics = {**self.note(total.tolist()), "num_steps": self.num_steps, "states_per_second": rate}
                 total.zero_()
                 counted, marked = state.step, time.perf_counter()
                 on_progress(metrics)
             if config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
-                state.pending = [float(total)]
+                state.pending = total.tolist()
                 save_partial(self.out, self.net, self.optimizer, state, self.game, self.target)
         seconds = time.perf_counter() - began
         state.metrics = {**metrics, **self.validate(), "train_seconds": seconds, "decisions": len(self.data.training)}
@@ -200,15 +201,15 @@ class _Run:
         return state.metrics
 
     def step(self) -> torch.Tensor:
-        """One optimiser step, and what belongs to its end; its loss, on the device."""
+        """One optimiser step, and what belongs to its end; its losses as ``losses`` has them, on the device."""
         config, state = self.config, self.state
         rate = learning_rate(config, state.step, self.num_steps)
         self.optimizer.param_groups[0]["lr"] = rate
         rng = np.random.default_rng(derive(self.seed, "batch", state.step))
         rows = self.data.training[rng.integers(len(self.data.training), size=config.batch_size)]
         self.optimizer.zero_grad()
-        loss, _ = self.loss(torch.from_numpy(rows).to(self.device))
-        loss.backward()
+        losses, _ = self.losses(torch.from_numpy(rows).to(self.device))
+        losses[0].backward()
         if config.grad_clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
         self.optimizer.step()
@@ -217,25 +218,34 @@ class _Run:
         state.random_state = {"seed": self.seed, "step": state.step}
         if self.q_config.target_every_steps and state.step % self.q_config.target_every_steps == 0:
             self.target.load_state_dict(self.net.state_dict())
-        return loss.detach()
+        return losses.detach()
 
-    def loss(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The mean Huber loss of decisions ``rows``, and q of what was done in each."""
-        data = self.data
-        values = self.net(data.features[rows], self.dtype).gather(1, data.action[rows, None])[:, 0]
+    def losses(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """``float32[2]``: the loss of decisions ``rows`` and the part of it that branches have; q of what was done."""
+        data, delta = self.data, self.q_config.huber_delta
+        q = self.net(data.features[rows], self.dtype)
+        values = q.gather(1, data.action[rows, None])[:, 0]
         with torch.no_grad():
             next_values = self.target(data.features[data.following[rows].clamp(min=0)], self.dtype)
             goal = targets(data, rows, next_values, self.q_config.discount)
-        return F.huber_loss(values, goal, delta=self.q_config.huber_delta), values
+        loss, branch_loss = F.huber_loss(values, goal, delta=delta), q.new_zeros(())
+        if self.config.branch_weight:
+            goal = data.branches[rows].float()
+            errors = F.huber_loss(q, goal.nan_to_num(), reduction="none", delta=delta)[~goal.isnan()]
+            branch_loss = errors.sum() / max(len(errors), 1)
+        return torch.stack([loss + self.config.branch_weight * branch_loss, branch_loss]), values
 
-    def note(self, total: float) -> dict[str, float]:
+    def note(self, totals: list[float]) -> dict[str, float]:
         """Add a line to the history; ``FloatingPointError`` where the loss is no number any more."""
         state = self.state
         last = int(state.history[-1]["step"]) if state.history else 0
-        loss, rate = total / (state.step - last), state.schedule["learning_rate"]
+        loss, branch_loss = (total / (state.step - last) for total in totals)
+        rate = state.schedule["learning_rate"]
         if not loss < float("inf"):
             raise FloatingPointError(f"the loss is {loss} at step {state.step}; lower learner.learning_rate")
         line = {"step": state.step, "loss": loss, "learning_rate": rate}
+        if self.config.branch_weight:
+            line["branch_loss"] = branch_loss
         state.history.append(line)
         return line
 
@@ -247,8 +257,8 @@ class _Run:
         if not len(rows):
             return {}
         for part in rows.split(_VALIDATION_ROWS):
-            loss, values = self.loss(part)
+            losses, values = self.losses(part)
             error = (values - self.data.returns[part]).abs().mean()
-            sums += np.array([float(loss), float(error)]) * len(part)
+            sums += np.array([float(losses[0]), float(error)]) * len(part)
         loss_mean, error_mean = (sums / len(rows)).tolist()
         return {"validation_decisions": len(rows), "validation_loss": loss_mean, "validation_error": error_mean}

@@ -93,11 +93,8 @@ def load_data(
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
-    if branch_weight and (sequences.branches is None or not len(sequences.branches.place)):
-        raise ValueError(
-            f"learner.branch_weight={branch_weight}: shards {shards[0]}..{shards[-1]} hold no branches; make some with "
-            "selfplay.branches (branches of python -m selfplay.generate), or set it to 0"
-        )
+    if branch_weight:
+        check_branches(0 if sequences.branches is None else len(sequences.branches.place), branch_weight, shards)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos)
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -113,6 +110,15 @@ def load_data(
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
     )
+
+
+def check_branches(count: int, branch_weight: float, shards: Sequence[str]) -> None:
+    """``ValueError`` where a loss is to weigh branches of which there are none."""
+    if not count:
+        raise ValueError(
+            f"learner.branch_weight={branch_weight}: shards {shards[0]}..{shards[-1]} hold no branches; make some with "
+            "selfplay.branches (branches of python -m selfplay.generate), or set it to 0"
+        )
 
 
 def data_digest(shards: Sequence[str]) -> str:

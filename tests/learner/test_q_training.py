@@ -9,6 +9,7 @@ import torch
 
 from cluster.errors import UserError
 from cluster.files import storage
+from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, write_shard
@@ -16,9 +17,10 @@ from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
-from learner.q_network.train import train_q_network
+from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.train import _Run, train_q_network
 from learner.training.parallel import Group
-from learner.training.resume import partial_path
+from learner.training.resume import TrainingState, partial_path
 from learner.training.task import TrainingTask, run_task
 from tests.learner.material import random_games
 from tests.learner.test_train import KilledError, contents, killing_at
@@ -96,7 +98,7 @@ def test_rewards_and_targets_of_one_deal_by_hand(tmp_path) -> None:
     assert discounted[at["8H"]] == 0.5**4 * -2  # QS, 8S, 8D, 5S
 
     write_shard(tmp_path / "deal.parquet", sequences, GAME, {})
-    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, 8, 1, 0.99, CPU)
+    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, LEARNER, 0.99, CPU)
     values = -torch.arange(61.0).expand(52, 61)  # of every next decision: the card of the lowest number is best
     found = targets(data, torch.arange(52), values, 0.99)
     number = GAME.vocabulary.names.index
@@ -110,6 +112,69 @@ def test_rewards_and_targets_of_one_deal_by_hand(tmp_path) -> None:
     }
     for name, target in by_hand.items():
         assert found[at[name]].item() == pytest.approx(target), name
+
+
+def test_branches_of_one_deal_by_hand(tmp_path) -> None:
+    sequences, plays = one_deal()
+    number, label = GAME.vocabulary.names.index, {int(row[0]): at for at, row in enumerate(GAME.outcomes.points)}
+    # A seat sees its own cards twice, when they are dealt and when it plays them.
+    places = [np.flatnonzero(sequences.tokens[seat] == number(card))[-1] for seat, card in ((1, "JH"), (2, "3H"))]
+    # Seat 1 has made 8 points when it leads the jack of hearts; with the seven of spades it would have ended with 9.
+    # Seat 2 has none when it follows with the three of hearts, which it must.
+    branches = Branches.of_rows(
+        4,
+        row=np.array([1, 1, 2]),
+        place=np.array([places[0], places[0], places[1]]),
+        token=np.array([number("JH"), number("7S"), number("3H")]),
+        outcome=np.array([label[24], label[9], label[2]]),
+    )
+    write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
+    config = replace(LEARNER, branch_weight=0.5)
+    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, config, 0.99, CPU)
+    at = {card: row for row, (_, card) in enumerate(plays)}
+    goals = data.branches.float()
+    assert goals[at["JH"], number("JH")] == -16 and goals[at["JH"], number("7S")] == -1
+    assert goals[at["3H"], number("3H")] == -2
+    assert (~goals.isnan()).sum() == 3
+
+    net = QNet(q_architecture(GAME, Q))
+    initialise(net, 1)
+    run = _Run(GAME, net, data, Q, config, TrainingState({}), 0, tmp_path / "out")
+    rows = torch.tensor([at["JH"], at["AS"], at["3H"]])
+    losses, values = run.losses(rows)
+    q = net(data.features[rows])
+    q = q.detach()
+    errors = [q[0, number("JH")] + 16, q[0, number("7S")] + 1, q[2, number("3H")] + 2]
+    huber = [float(0.5 * e**2 if abs(e) <= 1 else abs(e) - 0.5) for e in errors]
+    assert losses[1].item() == pytest.approx(sum(huber) / 3, rel=1e-5)
+    goal = targets(data, rows, net(data.features[data.following[rows]]), 0.99)
+    plain = torch.nn.functional.huber_loss(values, goal)
+    assert losses[0].item() == pytest.approx(plain.item() + 0.5 * losses[1].item(), rel=1e-5)
+
+
+def test_branches_that_are_no_decisions_of_their_deal_are_refused() -> None:
+    sequences, _ = one_deal()
+    branches = Branches.of_rows(4, *(np.array([value]) for value in (1, 3, 10, 0)))  # nobody decides so early
+    with pytest.raises(ValueError, match=r"bad\.parquet: the histories of deal 0 are not those"):
+        decisions_of(GAME, replace(sequences, branches=branches), "bad.parquet", branches=True)
+
+
+def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
+    sequences, _ = one_deal()
+    place = np.flatnonzero(sequences.tokens[0] == GAME.vocabulary.names.index("2H"))[-1:]  # the first lead
+    branches = Branches.of_rows(4, np.zeros(1, int), place, sequences.tokens[0, place], np.zeros(1, int))
+    write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
+    config, shards = replace(LEARNER, branch_weight=1.0, batch_size=64), [str(tmp_path / "deal.parquet")]
+    metrics = train_q_network(GAME, Q, config, shards, tmp_path / "alone")
+    with pytest.raises(KilledError):
+        train_q_network(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
+    train_q_network(GAME, Q, config, shards, tmp_path / "killed")
+    assert 0 < metrics["branch_loss"] < metrics["loss"]
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    with pytest.raises(UserError, match=r"learner\.branch_weight"):
+        with pytest.raises(KilledError):
+            train_q_network(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
+        train_q_network(GAME, Q, replace(config, branch_weight=0.0), shards, tmp_path / "other")
 
 
 @pytest.mark.parametrize("options", [NO_PASS, {}, {"jd_bonus": True, "moon": "shooter_minus_26"}])
@@ -267,7 +332,7 @@ def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path
     with pytest.raises(UserError, match=r"cluster\.learners=2: a Q-network is trained by one learner"):
         run_task(again, lambda metrics: None, Group("127.0.0.1", 2))
     for wrong, message in (
-        ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: a Q-network learns from no"),
+        ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: shards .* hold no branches"),
         ({"learner": replace(learner, min_rows=99)}, r"learner\.min_rows=99: the 2 shards hold only 80 sequences"),
         ({"game": GameConfig("skat")}, "q_network: skat does not tell a whole deal in numbers"),
         ({"shards": (str(tmp_path / "none.parquet"),)}, r"none\.parquet: no such file"),

@@ -53,6 +53,18 @@ def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, a
     assert run(longer).evaluated == []
 
 
+@pytest.mark.parametrize(("advantage", "accepted"), [(0.6, [0, 1]), (0.5, [0]), (0.4, [0])])
+def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: list[int]) -> None:
+    config = gated(tmp_path, iterations=1)
+    config.selfplay.gate_margin, config.selfplay.gate_seating = 0.5, "pairs"
+    run(config)
+    gate = tmp_path / "iterations/001/gate.json"
+    (record,) = json.loads(gate.read_text())
+    assert record["seating"] == "pairs" and record["matches"] == 4  # two deals, each twice
+    decide(gate, advantage)
+    assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
+
+
 def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
     config = gated(tmp_path, iterations=1)
     run(config)
