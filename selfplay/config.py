@@ -63,6 +63,8 @@ class SelfplayConfig:
     """Who plays iteration 0."""
     initial_games: int = 4_000_000
     """Deals of iteration 0."""
+    initial_games_per_shard: int = 0
+    """Deals of one of its Parquet files; 0 for ``games_per_shard``."""
     iterations: int = 10
     """Iterations of self-play and retraining after iteration 0."""
     games_per_iteration: int = 500_000
@@ -103,7 +105,7 @@ class SelfplayConfig:
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals", "branches")
-        at_least("selfplay", self, 0, "gate_margin")
+        at_least("selfplay", self, 0, "initial_games_per_shard", "gate_margin")
         one_of("selfplay", self, SEATINGS, "gate_seating")
 
 

@@ -102,12 +102,14 @@ def plan_shards(
         checkpoint_of: names an iteration's checkpoint.
         accepted: the earlier iterations whose networks play, oldest first; None for all.
     """
-    total = config.initial_games if iteration == 0 else config.games_per_iteration
+    total, size = config.games_per_iteration, config.games_per_shard
+    if iteration == 0:
+        total, size = config.initial_games, config.initial_games_per_shard or config.games_per_shard
     seating = seating_of(iteration, cooperative, config.population)
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1, Seating.POPULATION: config.pool_size or len(pool)}[seating]
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
-    return split(total, config.games_per_shard, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
+    return split(total, size, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
 
 
 def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[ShardPlan]:

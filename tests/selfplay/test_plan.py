@@ -52,6 +52,14 @@ def test_shards_hold_every_game_once(games: int, per_shard: int) -> None:
     assert [plan.shard for plan in shards] == list(range(len(shards)))
 
 
+def test_shards_of_iteration_0_may_be_of_another_size() -> None:
+    sizes = {"initial_games": 25, "games_per_iteration": 6, "games_per_shard": 3}
+    config = SelfplayConfig(**sizes, initial_games_per_shard=10)
+    assert [plan.num_games for plan in plans(config, 0)] == [10, 10, 5]
+    assert [plan.num_games for plan in plans(config, 1)] == [3, 3]
+    assert [plan.num_games for plan in plans(SelfplayConfig(**sizes), 0)] == [3] * 8 + [1]
+
+
 def test_no_two_games_of_a_run_share_a_deal() -> None:
     config = SelfplayConfig(initial_games=500, games_per_iteration=500, games_per_shard=100)
     seeds = np.concatenate([plan.deal_seeds() for iteration in range(4) for plan in plans(config, iteration)])
