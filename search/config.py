@@ -114,8 +114,7 @@ class PimcConfig:
         one_of("pimc", self, ("uct", "playouts", "network", "solver"), "evaluator")
         limited = self.evaluator == "uct" or self.seconds == 0
         require(limited, "pimc", self, "seconds", f"0 with pimc.evaluator={self.evaluator}; it limits runs of uct")
-        fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
-        require(fits, "pimc", self, "candidates", f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false")
+        _check_candidates("pimc", self)
 
     @property
     def needs_model(self) -> bool:
@@ -169,6 +168,12 @@ class AlphaHeartsConfig:
     variance_penalty: float = 0.0
     """What is taken from an action's mean over the worlds for each unit of their standard deviation; 0 is the paper's
     rule, more avoids what is good in some worlds alone: beyond the paper."""
+    candidates: int = 0
+    """Deals that the worlds are drawn from in proportion to how likely the network ``beliefs`` finds the others'
+    actions in them ("Further Work", Specific Sampling); 0 for worlds that are all equally likely, as in the paper."""
+    beliefs: str = ""
+    """Checkpoint of the network, told what seats have seen, that weighs the candidates: directory, URI or
+    ``kibitz:NAME``; empty without candidates."""
 
     def __post_init__(self) -> None:
         at_least("alphahearts", self, 1, "worlds", "iterations")
@@ -176,6 +181,8 @@ class AlphaHeartsConfig:
         one_of("alphahearts", self, ("uct", "puct"), "selection")
         varies = self.variance_penalty == 0 or self.worlds_searched > 1
         require(varies, "alphahearts", self, "variance_penalty", "0 where one world is searched")
+        _check_candidates("alphahearts", self)
+        _check_beliefs("alphahearts", self)
 
     @property
     def worlds_searched(self) -> int:
@@ -191,9 +198,30 @@ class QValuesConfig:
     """Sampled deals that agree with what the seat has seen, whose q are averaged."""
     cheat: bool = False
     """Whether the true deal is judged instead of sampled ones: no player, but the paper's rule Perfect Information."""
+    candidates: int = 0
+    """As ``alphahearts`` has it."""
+    beliefs: str = ""
+    """As ``alphahearts`` has it."""
 
     def __post_init__(self) -> None:
         at_least("q_values", self, 1, "worlds")
+        _check_candidates("q_values", self)
+        _check_beliefs("q_values", self)
+
+
+def _check_candidates(group: str, config: PimcConfig | AlphaHeartsConfig | QValuesConfig) -> None:
+    fits = config.candidates == 0 or (config.candidates >= config.worlds and not config.cheat)
+    wanted = f"0, or at least {group}.worlds={config.worlds} with {group}.cheat=false"
+    require(fits, group, config, "candidates", wanted)
+
+
+def _check_beliefs(group: str, config: AlphaHeartsConfig | QValuesConfig) -> None:
+    if config.candidates:
+        wanted = f"the checkpoint of the network that weighs {group}.candidates={config.candidates}"
+        require(bool(config.beliefs), group, config, "beliefs", wanted)
+    else:
+        wanted = f"empty with {group}.candidates=0, as there is nothing to weigh"
+        require(not config.beliefs, group, config, "beliefs", wanted)
 
 
 @dataclass

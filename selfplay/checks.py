@@ -46,7 +46,7 @@ def check(config: TrainConfig) -> list[str]:
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game, given=[told])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
-            check_networks([parse(name) for name in match.players], game)
+            check_networks([parse(name) for name in match.players], game, config.search)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration

@@ -22,7 +22,15 @@ from search.players import kinds
 from search.players.engines import Engines, check_cache
 from search.players.kinds import Told
 from search.players.player import Player
-from search.players.registry import check_names, check_networks, make_players, needs_model, seat_players
+from search.players.registry import (
+    check_names,
+    check_networks,
+    further_networks,
+    make_players,
+    needs_model,
+    own_checkpoints,
+    seat_players,
+)
 from search.players.spec import PlayerSpec, parse
 from search.table import play_table
 from selfplay.branches import branch
@@ -110,8 +118,8 @@ def check_players(
         raise ValueError(f"checkpoints: {settings.newest_player} sits at every seat, so give one of {len(networks)}")
     said, key = [], f"games_per_table={settings.games_per_table}"
     run = parse(settings.newest_player)
-    brought = [*map(parse, initial.players), *(replace(run, checkpoint=checkpoint) for checkpoint in networks)]
-    for arch in check_networks(brought, game):
+    brought = [*map(parse, [*initial.players, *asked.values()]), *(replace(run, checkpoint=path) for path in networks)]
+    for arch in check_networks(brought, game, settings.search):
         said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
 
@@ -132,7 +140,7 @@ class Generator:
         meter = Meter()
         specs, names = self._seated(plan)
         try:
-            with self._engines.serving([spec.checkpoint for spec in specs]):
+            with self._engines.serving(own_checkpoints(specs, self._settings.search)):
                 players = seat_players(
                     specs, names, self.game, self._settings.search, self._engines, lambda m: MeteredModel(m, meter)
                 )
@@ -227,6 +235,8 @@ class Generator:
         networks = [(network.name, network.path) for network in plan.networks]
         if plan.seating is Seating.INITIAL:
             networks = [(spec.name, spec.checkpoint) for spec in specs if spec.checkpoint]
+        further = [further_networks(spec, self._settings.search) for spec in specs]
+        networks += dict.fromkeys((path, path) for paths in further for path in paths)
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
         branches = f"{self._settings.branches} decisions of each sequence, played out by {self._branch_player}"
         return {

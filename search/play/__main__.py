@@ -22,7 +22,7 @@ from search.play.session import Session, check_seats
 from search.players import kinds
 from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import check_names, needs_model, seat_players
+from search.players.registry import check_names, further_networks, needs_model, seat_players
 from search.players.spec import PlayerSpec, parse
 
 COLUMNS, LINES = 80, 24
@@ -50,8 +50,10 @@ def _play(config: PlayConfig) -> None:
         _check_terminal()
     print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
     session = Session(game, players, config.seat, seed)
-    ids = {spec.name: engines.checkpoint_id(spec.checkpoint) for spec in specs if spec.checkpoint}
-    provenance = {"seating": "play", "checkpoints": " ".join(f"{name}:{found}" for name, found in ids.items())}
+    paths = {spec.name: spec.checkpoint for spec in specs if spec.checkpoint}
+    paths |= {path: path for spec in specs for path in further_networks(spec, config.search)}
+    ids = [f"{name}:{engines.checkpoint_id(path)}" for name, path in paths.items()]
+    provenance = {"seating": "play", "checkpoints": " ".join(ids)}
 
     def keep() -> None:
         if shard:

@@ -5,6 +5,7 @@ Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of th
 
 import numpy as np
 
+from learner.observation_model import ObservationModel
 from learner.state_model import StateModel
 from search.alphahearts.search import alphahearts
 from search.config import AlphaHeartsConfig, QValuesConfig
@@ -21,8 +22,9 @@ class AlphaHearts(WorldsPlayer):
 
     name = "alphahearts"
 
-    def __init__(self, model: StateModel, config: AlphaHeartsConfig) -> None:
-        super().__init__(config.worlds_searched, config.cheat, config.seconds, side_by_side=_TREES)
+    def __init__(self, model: StateModel, config: AlphaHeartsConfig, beliefs: ObservationModel | None = None) -> None:
+        """``beliefs`` where the settings name one."""
+        super().__init__(config.worlds_searched, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
         self.config, self._model = config, model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
@@ -57,8 +59,10 @@ class QValues(WorldsPlayer):
 
     name = "q_values"
 
-    def __init__(self, model: StateModel, config: QValuesConfig) -> None:
-        super().__init__(1 if config.cheat else config.worlds, config.cheat, seconds=0.0, side_by_side=_STATES)
+    def __init__(self, model: StateModel, config: QValuesConfig, beliefs: ObservationModel | None = None) -> None:
+        """``beliefs`` where the settings name one."""
+        worlds = 1 if config.cheat else config.worlds
+        super().__init__(worlds, config.cheat, 0.0, _STATES, config.candidates, beliefs)
         self._model = model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:

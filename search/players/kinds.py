@@ -43,10 +43,11 @@ class PlayerKind:
 
     name: str
     """What it is called on the command line."""
-    factory: Callable[[Game, Any, Any], Player]
-    """(game, model, settings) -> a player. ``model`` is what ``told`` says, None where no network is asked;
-    ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility`` names the utility
-    of the outcomes that the values of an ``ObservationModel`` are made of."""
+    factory: Callable[..., Player]
+    """(game, model, settings, *more models) -> a player. ``model`` is what ``told`` says, None where no network is
+    asked; ``settings`` is an instance of the dataclass below, None without one; there are more models where ``further``
+    names some. A setting called ``utility`` names the utility of the outcomes that the values of an
+    ``ObservationModel`` are made of."""
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
@@ -57,6 +58,8 @@ class PlayerKind:
     """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
     told: Told = "histories"
     """What its network is told."""
+    further: Callable[[Any], tuple[str, ...]] = lambda settings: ()
+    """Settings -> checkpoints of the networks that it asks beside its own; they are told histories."""
     check: Callable[[Game, Any], None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     baseline: bool = False
@@ -107,6 +110,10 @@ def _openspiel(game: Game, model: None, settings: OpenSpielConfig) -> Player:
     from search.players.openspiel import OpenSpielBot
 
     return OpenSpielBot(game, settings)
+
+
+def _beliefs(settings: AlphaHeartsConfig | QValuesConfig) -> tuple[str, ...]:
+    return (settings.beliefs,) if settings.beliefs else ()
 
 
 def _check_openspiel(game: Game, settings: OpenSpielConfig) -> None:
@@ -190,7 +197,8 @@ BUILT_IN = (
         settings=AlphaHeartsConfig,
         needs_model=True,
         told="states",
-        factory=lambda game, model, settings: AlphaHearts(model, settings),
+        further=_beliefs,
+        factory=lambda game, model, settings, *beliefs: AlphaHearts(model, settings, *beliefs),
     ),
     PlayerKind(
         name="q_values",
@@ -199,7 +207,8 @@ BUILT_IN = (
         settings=QValuesConfig,
         needs_model=True,
         told="states",
-        factory=lambda game, model, settings: QValues(model, settings),
+        further=_beliefs,
+        factory=lambda game, model, settings, *beliefs: QValues(model, settings, *beliefs),
     ),
     PlayerKind(
         name="is_mcts",

@@ -11,11 +11,10 @@ from games.game import Game
 from learner.observation_model import ObservationModel
 from search.config import ImitationConfig, PimcConfig
 from search.players.imitation import Imitation
-from search.players.player import Player, Turns
-from search.players.worlds_player import WorldsPlayer, deal_seeds
+from search.players.player import Player
+from search.players.worlds_player import WorldsPlayer
 from search.playouts import play_out
 from search.uct.search import uct, unit_utility
-from search.worlds import weighted_worlds
 
 Model = ObservationModel | None
 Evaluator = Callable[[Game, Model, np.ndarray, np.ndarray, PimcConfig, float], np.ndarray]
@@ -120,17 +119,9 @@ class Pimc(WorldsPlayer):
     def __init__(self, model: Model, config: PimcConfig) -> None:
         """``model`` where the settings ask one."""
         assert model is not None or not config.needs_model
-        super().__init__(config.worlds, config.cheat, config.seconds, side_by_side=_TREES)
+        super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, model)
         self.config, self._model = config, model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: see ``EVALUATORS``."""
         return EVALUATORS[self.config.evaluator](self._game, self._model, worlds, seeds, self.config, seconds)
-
-    def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
-        """As ``WorldsPlayer.sampled``; with candidates, drawn from these by how likely a network finds them."""
-        if not self.config.candidates:
-            return super().sampled(turns, seeds)
-        assert self._model is not None
-        views, sizes = self._game.views(turns.tokens, turns.lengths), (self.config.worlds, self.config.candidates)
-        return weighted_worlds(self._game, self._model, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)

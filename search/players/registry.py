@@ -1,6 +1,6 @@
 """From how a player is written (``search.players.spec``) to a player."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +59,18 @@ def seat_players(
         watch: what stands between a player and an engine that is told histories.
     """
     players: list[Player] = []
-    for spec, name, utility in zip(specs, names, _utilities(specs, search), strict=True):
-        kind = kinds.find(spec.kind)
+    shared = _shared_utilities(specs, search)
+    for spec, name in zip(specs, names, strict=True):
+        kind, settings = kinds.find(spec.kind), settings_of(spec, search)
         model: Any = None
         if needs_model(spec, search):
-            states = kind.told == "states"
-            model = engines.state_model(spec.checkpoint) if states else watch(engines.get(spec.checkpoint, utility))
-        player = kind.factory(game, model, settings_of(spec, search))
+            if kind.told == "states":
+                model = engines.state_model(spec.checkpoint)
+            else:
+                utility = getattr(settings, "utility", shared.get(spec.checkpoint, ""))
+                model = watch(engines.get(spec.checkpoint, utility))
+        further = (watch(engines.get(path, shared.get(path, ""))) for path in kind.further(settings))
+        player = kind.factory(game, model, settings, *further)
         player.name = name
         players.append(Exploring(player, spec.explore) if spec.explore else player)
     return players
@@ -121,33 +126,44 @@ def check_entrants(
     """``check_names``, and that every network they need is there and fits; what those are made of that are told
     histories, whose keys and values take memory."""
     check_names(players, game, search=search)
-    return check_networks(_with_networks(players, checkpoint, search), game)
+    return check_networks(_with_networks(players, checkpoint, search), game, search)
 
 
-def check_networks(specs: Sequence[PlayerSpec], game: Game) -> "list[Architecture]":
-    """Load every network that these players bring, to see that it is there, fits, and is told what its player's is
-    told (``ValueError``); what those are made of that are told histories."""
+def check_networks(specs: Sequence[PlayerSpec], game: Game, search: SearchConfig) -> "list[Architecture]":
+    """Load every network that these players bring or their settings name, to see that it is there, fits, and is told
+    what its player's is told (``ValueError``); what those are made of that are told histories."""
     from learner.model.checkpoint import load_weights
 
-    paths = sorted({(spec.checkpoint, kinds.find(spec.kind).told) for spec in specs if spec.checkpoint})
+    paths: dict[Told, set[str]] = {"histories": set(), "states": set()}
+    for spec in specs:
+        paths[kinds.find(spec.kind).told].update([spec.checkpoint] if spec.checkpoint else [])
+        paths["histories"].update(further_networks(spec, search))
     engines = Engines(game, EngineConfig(device="cpu"))
-    for path, _ in (known for known in paths if known[1] == "states"):
+    for path in sorted(paths["states"]):
         engines.state_model(path)
-    return [load_weights(path, game).arch for path, told in paths if told == "histories"]
+    return [load_weights(path, game).arch for path in sorted(paths["histories"])]
 
 
 def checkpoint_record(players: Sequence[str], search: SearchConfig, checkpoint: str = "") -> dict[str, dict[str, str]]:
-    """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records."""
+    """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records. A network
+    that settings name stands under its path."""
     from learner.model.checkpoint import checkpoint_id
 
-    specs = zip(labels(players), _with_networks(players, checkpoint, search), strict=True)
-    paths = {label: spec.checkpoint for label, spec in specs if spec.checkpoint}
+    specs = _with_networks(players, checkpoint, search)
+    paths = {label: spec.checkpoint for label, spec in zip(labels(players), specs, strict=True) if spec.checkpoint}
+    paths |= {path: path for spec in specs for path in further_networks(spec, search)}
     return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths.items()}
 
 
-def own_checkpoints(players: Sequence[str]) -> list[str]:
-    """Checkpoint directories that players bring themselves, in order."""
-    return [spec.checkpoint for spec in map(parse, players) if spec.checkpoint]
+def own_checkpoints(specs: Iterable[PlayerSpec], search: SearchConfig) -> list[str]:
+    """Checkpoints that players bring themselves or their settings name, in order."""
+    both = ([spec.checkpoint, *further_networks(spec, search)] for spec in specs)
+    return [path for paths in both for path in paths if path]
+
+
+def further_networks(spec: PlayerSpec, search: SearchConfig) -> tuple[str, ...]:
+    """Checkpoints of the networks that a player asks beside its own; they are told histories."""
+    return kinds.find(spec.kind).further(settings_of(spec, search))
 
 
 def _with_networks(players: Sequence[str], checkpoint: str, search: SearchConfig) -> list[PlayerSpec]:
@@ -164,12 +180,8 @@ def _with_networks(players: Sequence[str], checkpoint: str, search: SearchConfig
     return specs
 
 
-def _utilities(specs: Sequence[PlayerSpec], search: SearchConfig) -> list[str]:
-    """The utility that each player asks its network for; players without such a setting take what another player of
-    the same network has, so that they share its engine."""
+def _shared_utilities(specs: Sequence[PlayerSpec], search: SearchConfig) -> dict[str, str]:
+    """Checkpoint -> the utility that a player asks it for; players of the same network without such a setting take it
+    too, so that they share its engine."""
     own = [getattr(settings_of(spec, search), "utility", None) for spec in specs]
-    shared = {spec.checkpoint: utility for spec, utility in zip(specs, own, strict=True) if utility is not None}
-    return [
-        shared.get(spec.checkpoint, "") if utility is None else utility
-        for spec, utility in zip(specs, own, strict=True)
-    ]
+    return {spec.checkpoint: utility for spec, utility in zip(specs, own, strict=True) if utility is not None}

@@ -7,10 +7,14 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
+from learner.observation_model import ObservationModel
 from search.players.player import Turns
+from search.worlds import weighted_worlds
 
 _DEAL, _SEARCH = 1, 2
 """Salts of a world's seed."""
+_CANDIDATES = 16_384
+"""Most candidates weighed side by side; more would only take memory."""
 
 
 def deal_seeds(seeds: np.ndarray) -> np.ndarray:
@@ -24,16 +28,29 @@ class WorldsPlayer:
 
     name: str
 
-    def __init__(self, worlds: int, cheat: bool, seconds: float, side_by_side: int) -> None:
+    def __init__(
+        self,
+        worlds: int,
+        cheat: bool,
+        seconds: float,
+        side_by_side: int,
+        candidates: int = 0,
+        beliefs: ObservationModel | None = None,
+    ) -> None:
         """
         Args:
             worlds: of every decision.
             cheat: whether all of them are the true deal.
             seconds: wall time for each decision; 0 for no limit.
             side_by_side: most worlds judged at once; more would only take memory.
+            candidates: deals that the worlds of a decision are drawn from by their weights (``search.worlds``); 0 for
+                worlds that are all equally likely.
+            beliefs: what weighs them, where there are candidates.
         """
+        assert beliefs is not None or candidates == 0
         self.sees_hidden = cheat
         self._num_worlds, self._seconds, self._side_by_side = worlds, seconds, side_by_side
+        self._num_candidates, self._beliefs = candidates, beliefs
 
     def start(self, game: Game, num_games: int) -> None:
         """Remember the game."""
@@ -46,7 +63,7 @@ class WorldsPlayer:
         """``int64[M]``: one legal token per turn."""
         actions = turns.legal.argmax(axis=1)
         free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        size = max(1, self._side_by_side // self._num_worlds)
+        size = max(1, min(self._side_by_side // self._num_worlds, _CANDIDATES // max(1, self._num_candidates)))
         for rows in (free[first : first + size] for first in range(0, len(free), size)):
             actions[rows] = self.values(turns.take(rows)).argmax(axis=1)
         return actions
@@ -63,8 +80,13 @@ class WorldsPlayer:
         return self.combined(values.reshape(len(turns.seeds), self._num_worlds, -1))
 
     def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
-        """``[B]``: deals that agree with what the seats have seen, one for each seed (``uint64[B]``)."""
+        """``[B]``: deals that agree with what the seats have seen, one for each seed (``uint64[B]``); with candidates,
+        drawn from these by how likely the others' actions are in them."""
         views = self._game.views(turns.tokens, turns.lengths)
+        if self._num_candidates:
+            assert self._beliefs is not None
+            sizes = self._num_worlds, self._num_candidates
+            return weighted_worlds(self._game, self._beliefs, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)
         return self._game.determinize(np.repeat(views, self._num_worlds), deal_seeds(seeds))[0]
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:

@@ -14,6 +14,7 @@ from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.engines import Engines
 from search.players.registry import make_players, own_checkpoints
+from search.players.spec import parse
 from search.tournament.matches import Matches, play_deals
 from search.tournament.seatings import ALL
 
@@ -70,7 +71,8 @@ class Evaluator:
             self._engines = Engines(self._game, settings.engine)
             self._playing = settings.game, settings.engine
         try:
-            with self._engines.serving([task.checkpoint, *own_checkpoints(task.players)]):
+            own = own_checkpoints(map(parse, task.players), settings.search)
+            with self._engines.serving([task.checkpoint, *own]):
                 players = make_players(
                     task.players, self._game, settings.search, task.checkpoint, engines=self._engines
                 )

@@ -15,6 +15,7 @@ from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
 from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig, SearchConfig
 from search.players.alphahearts import AlphaHearts, QValues
+from search.players.engines import Engines
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.registry import make_players
@@ -35,8 +36,8 @@ NAMES = (
     "openspiel:simulations=3",
 )
 
-STATE_PLAYERS = ("alphahearts", "alphahearts:selection=puct", "q_values")
-"""Those that judge sampled deals by a network of true states."""
+STATE_PLAYERS = ("alphahearts", "alphahearts:selection=puct", "q_values", "alphahearts:candidates=4")
+"""Those that judge sampled deals by a network of true states; the last one's are weighed by another network."""
 
 
 class DecidedError(Exception):
@@ -121,6 +122,8 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
     states, small = LinearStates(game), AlphaHeartsConfig(worlds=2, iterations=3)
     made += [AlphaHearts(states, small), AlphaHearts(states, replace(small, selection="puct"))]
     made.append(QValues(states, QValuesConfig(worlds=3)))
+    beliefs = Engines(game, EngineConfig(device="cpu")).get(str(path))
+    made.append(AlphaHearts(states, replace(small, candidates=4, beliefs=str(path)), beliefs))
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 

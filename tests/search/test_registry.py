@@ -12,6 +12,7 @@ from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, PimcCo
 from search.players import kinds
 from search.players.engines import Engines, check_cache
 from search.players.registry import check_names, checkpoint_record, make_players, own_checkpoints
+from search.players.spec import parse
 from search.table import play_table
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -114,7 +115,8 @@ def test_whether_a_player_asks_a_network_may_follow_from_its_settings(checkpoint
 
 
 def test_the_checkpoints_that_players_bring_are_known_before_they_are_loaded() -> None:
-    assert own_checkpoints(["argmax_val@runs/a", "random", "imitation", "go_mcts@b"]) == ["runs/a", "b"]
+    specs = map(parse, ["argmax_val@runs/a", "random", "imitation", "go_mcts@b"])
+    assert own_checkpoints(specs, SearchConfig()) == ["runs/a", "b"]
 
 
 def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:

@@ -14,6 +14,7 @@ def test_a_name_is_taken_apart():
     config = entrant.configured(GoMctsConfig(num_runs=7))
     assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, selection="puct")
     assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
+    assert parse("kind:a=s3://b/c:x=1:b=kibitz:y").settings == (("a", "s3://b/c"), ("x", "1"), ("b", "kibitz:y"))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,7 @@ def test_a_name_is_taken_apart():
         ("go_mcts:depth=3", "go_mcts has no 'depth'; there are num_runs, num_steps"),
         ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
         ("go_mcts:mask_impossible=1", "it must be true or false"),
+        ("go_mcts:lanes=2:puct", "lanes is '2:puct'; it must be of type int"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),
         ("random:lanes=2", "random has no settings"),

@@ -10,12 +10,15 @@ import torch
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
+from learner.config import QNetworkConfig
 from learner.inference import engine
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
+from learner.q_network.network import QNet, q_architecture
+from learner.q_network.network import initialise as initialise_q
 from selfplay.config import InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, seats
@@ -172,6 +175,25 @@ def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, ne
     Generator(settings).generate(plan(Seating.POPULATION, networks, num_games=4), str(tmp_path / "shard.parquet"))
     rows = read_shard(tmp_path / "shard.parquet", GAME)
     assert set(rows.player) == {"imitation:temperature=2@002"}
+
+
+def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, networks: tuple[Network, ...]) -> None:
+    q, beliefs = str(tmp_path / "q"), networks[0].path
+    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc", width=8)))
+    initialise_q(net, 1)
+    save_weights(q, net, GAME)
+    name = f"q_values:worlds=2:candidates=4:beliefs={beliefs}"
+    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5, newest_player=name)
+    (memory,) = check_players(settings, InitialConfig(), GAME, "states")
+    assert "keys and values" in memory
+    initial = plan(Seating.INITIAL, initial=InitialConfig(players={f"{name}@{q}": 1.0}), num_games=1)
+    for work, called in ((initial, f"{name}@{q}"), (plan(Seating.EVERYBODY, (Network("000", q),), num_games=1), "000")):
+        Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
+        provenance = shard_info(tmp_path / "shard.parquet").provenance
+        assert provenance["checkpoints"] == f"{called}:{checkpoint_id(q)} {beliefs}:{checkpoint_id(beliefs)}"
+    gone = replace(settings, newest_player="q_values:candidates=10:beliefs=/nowhere/at/all")
+    with pytest.raises(ValueError, match="/nowhere/at/all: no such directory"):
+        check_players(gone, InitialConfig(), GAME, "states")
 
 
 @pytest.mark.parametrize(
