@@ -1,6 +1,8 @@
-"""A whole run that trains a Q-network (paper 002): cheating search first, then the network in every seat."""
+"""A whole run of AlphaHearts Zero (paper 002): cheating search first, then the network in every seat."""
 
 from pathlib import Path
+
+import pytest
 
 from cluster.watching.metrics import MetricsLogger
 from games.hearts.game import HeartsGame
@@ -13,33 +15,27 @@ from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess
 from tests.test_repository import build_command
 
-SETTINGS = (
-    "game=hearts_no_pass",
-    "q_network=fc",
-    "learner=q_network",
-    "cluster=local",
+SMALL = (
     "engine.device=cpu",
     "engine.precision=fp32",
     "learner.device=cpu",
     "learner.num_threads=1",
-    "learner.branch_weight=0",
-    "selfplay.branches=0",
-    "selfplay.population=false",
-    "selfplay.initial_games=16",
+    "selfplay.initial_games=20",
+    "selfplay.initial_games_per_shard=8",
     "selfplay.iterations=2",
     "selfplay.games_per_iteration=8",
-    "selfplay.games_per_shard=8",
-    "selfplay.replay_games=24",
-    "selfplay.newest_player='q_values:worlds=2'",
+    "selfplay.games_per_shard=4",
     "selfplay.gate_deals=2",
+    "initial_learner.max_steps=10",
     "evaluation.curve=[{players: ['q_values:cheat=true', hearts_simple], deals: 2, seating: pairs}]",
     "evaluation.final=[{players: ['alphahearts:worlds=2:iterations=4', hearts_complex], deals: 1, seating: pairs}]",
 )
 
 
-def test_a_run_with_a_q_network_goes_through_every_stage(tmp_path: Path) -> None:
-    config = build_command("train", f"run.dir={tmp_path}/run", *SETTINGS)
-    config.selfplay.initial.players = {"pimc:worlds=1:runs=10:cheat=true": 1.0}
+@pytest.mark.parametrize("newest", ["q_values:worlds=2", "alphahearts:worlds=2:iterations=3"])
+def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> None:
+    config = build_command("train", "experiment=alphahearts", f"run.dir={tmp_path}/run", *SMALL)
+    config.selfplay.newest_player = newest
     check(config)
     run = RunDirectory(config.run.dir)
     run.begin(config)
@@ -49,7 +45,13 @@ def test_a_run_with_a_q_network_goes_through_every_stage(tmp_path: Path) -> None
     assert evaluation.complete()
     (final,) = evaluation.final()
     assert final is not None and final.matches == 2
-    for iteration in range(3):
+    for iteration, num_shards in enumerate((3, 2, 2)):
         load_q_network(run.checkpoint(iteration), game)
-        players = set(read_shard(f"{run.root}/iterations/{iteration:03d}/shards/00000.parquet", game).player)
-        assert len(players) == 1 and players.pop().startswith("q_values:worlds=2@" if iteration else "pimc:")
+        shards = sorted(Path(run.iteration(iteration), "shards").glob("*.parquet"))
+        sequences = [read_shard(str(shard), game) for shard in shards]
+        assert len(shards) == num_shards
+        players = {player for part in sequences for player in part.player}
+        assert len(players) == 1 and players.pop().startswith(f"{newest}@" if iteration else "pimc:")
+        assert all(part.branches is not None and len(part.branches.place) for part in sequences)
+    gate = evaluation.gate(2)
+    assert gate is not None and gate.matches == 4  # two deals in pairs
