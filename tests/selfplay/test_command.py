@@ -36,7 +36,7 @@ GAME = HeartsGame()
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
-        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are crew_demo, crew_paper, hearts_demo"),
+        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, crew_demo"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, q_network, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
@@ -91,7 +91,10 @@ def test_without_an_experiment_nothing_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
-    assert "for example experiment=hearts_demo; there are crew_demo, crew_paper, hearts_demo" in capsys.readouterr().err
+    assert (
+        "for example experiment=hearts_demo; there are alphahearts, alphahearts_demo, crew_demo"
+        in capsys.readouterr().err
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -214,6 +217,26 @@ def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     check_names(list(config.selfplay.initial.players), game, given=())
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
     assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
+
+
+@pytest.mark.parametrize("experiment", ["alphahearts", "alphahearts_demo"])
+def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
+    config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
+    selfplay, learner = config.selfplay, config.learner
+    # "Multi-agent Reinforcement Learning": four copies play 64 games an epoch, data stay for 3 rounds.
+    assert not selfplay.population and selfplay.games_per_iteration == 64 and selfplay.replay_games == 3 * 64
+    assert learner.learning_rate == 1e-3 and tuple(learner.betas) == (0.3, 0.999) and learner.weight_decay == 0.0
+    # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
+    assert selfplay.gate_margin == 0.5 and learner.batch_size == 32
+    assert config.q_network.states_per_step == 4 and config.q_network.discount == 0.99
+    # The text has no passing, and "no player may lead with hearts" is out of its scope.
+    game = make_game(config.game.name, config.game.options)
+    assert not game.options["pass_cards"] and not game.options["must_break_hearts"]
+    assert selfplay.branches and not learner.branch_weight  # beyond the paper, for the first network alone
+    for match in (*config.evaluation.curve, *config.evaluation.final):
+        check_names(match.players, game, given=["states"])
+        assert match.seating == "pairs"
+    assert config.evaluation.final[0].deals == 200
 
 
 def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
