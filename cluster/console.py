@@ -68,6 +68,12 @@ COMMANDS = {
         "search.values.config:ValuesConfig",
         "checkpoint=DIR game=hearts thresholds=[0.02,0.05,0.1]",
     ),
+    "openings": Command(
+        "search.openings",
+        "what a Q-network thinks of every first action, over many deals",
+        "search.openings.config:OpeningsConfig",
+        "checkpoint=DIR game=hearts_no_pass deals=1000 out=DIR",
+    ),
     "play": Command(
         "search.play",
         "sit down and play in the terminal, or step through a hand of a shard",
@@ -75,6 +81,7 @@ COMMANDS = {
         "hearts players=[hearts_rules]",
     ),
     "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
+    "curves": Command("selfplay.curves", "the learning curves of several runs in one picture"),
     "doctor": Command(
         "selfplay.doctor",
         "check the machines, and the run asked for, before hours are spent",

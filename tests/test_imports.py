@@ -24,6 +24,7 @@ BELOW = {
 
 COMMANDS = (
     "learner.__main__",
+    "search.openings.__main__",
     "search.play.__main__",
     "search.rating.__main__",
     "search.tournament.__main__",
@@ -94,8 +95,9 @@ ONLY_IN = {
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "jinja2": ("selfplay.report.page",),
     "matplotlib": (
-        "selfplay.report.terminal",
+        "selfplay.report.pictures",
         "search.tournament.pictures",
+        "search.openings.pictures",
         "search.rating.pictures",
         "benchmarks.*",
     ),

@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": ("selfplay.config", "DoctorConfig", []),
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
+    "openings": ("search.openings.config", "OpeningsConfig", ["checkpoint=x"]),
     "play": ("search.play.config", "PlayConfig", []),
     "rating": ("search.rating.config", "RatingConfig", ["players=[random,hearts_rules]", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),

@@ -3,7 +3,7 @@
 from cluster import cli
 from cluster.files import storage
 from search.rating.config import RatingConfig
-from search.rating.pictures import heat_map, strength
+from search.rating.pictures import heat_map, leads, strength
 from search.rating.ratings import rate
 from search.rating.report import render
 from search.rating.round_robin import play_round_robin
@@ -18,7 +18,8 @@ def main(config: RatingConfig) -> None:
     storage.write_json_atomic(f"{out}/ratings.json", ratings.record())
     storage.write_bytes_atomic(f"{out}/ratings.png", heat_map(ratings))
     storage.write_bytes_atomic(f"{out}/strength.png", strength(ratings))
-    print(f"ratings: {out}/ratings.json, ratings.png, strength.png")
+    storage.write_bytes_atomic(f"{out}/leads.png", leads(ratings, config.leads_of))
+    print(f"ratings: {out}/ratings.json, ratings.png, strength.png, leads.png")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ class RatingConfig(TournamentConfig):
     play again."""
     anchor: str = ""
     """The one of ``players`` whose rating is 0; empty for a mean of 0."""
+    leads_of: str = ""
+    """The one of ``players`` whose lead over each other one is drawn in ``leads.png``; empty for the best."""
     out: str = MISSING
     """Directory of the results: a JSON file for each pair, and the table over all of them."""
 
@@ -27,3 +29,4 @@ class RatingConfig(TournamentConfig):
         require(not twice, "", self, "players", f"players of different names ({', '.join(twice)} is there twice)")
         require(len(self.players) > 1, "", self, "players", "two players or more")
         require(self.anchor in ("", *self.players), "", self, "anchor", f"one of {', '.join(self.players)}")
+        require(self.leads_of in ("", *self.players), "", self, "leads_of", f"one of {', '.join(self.players)}")

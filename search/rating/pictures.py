@@ -2,7 +2,7 @@
 
 from search.rating.ratings import Ratings
 from search.rating.report import label, title
-from search.tournament.pictures import draw_heat_map, png
+from search.tournament.pictures import draw_heat_map, draw_leads, png
 
 
 def heat_map(ratings: Ratings) -> bytes:
@@ -10,7 +10,21 @@ def heat_map(ratings: Ratings) -> bytes:
     names = [label(rated) for rated in ratings.players]
     columns = [str(place + 1) for place in range(len(names))]
     rows = [f"{name}  {column}" for name, column in zip(names, columns, strict=True)]
-    return draw_heat_map(ratings.between("ahead"), rows, columns, ("", "against"), title(ratings))
+    ahead = ratings.between("ahead")
+    return draw_heat_map(ahead, rows, columns, ("", "against"), title(ratings, with_zero=False), around_zero=True)
+
+
+def leads(ratings: Ratings, player: str = "") -> bytes:
+    """How far one player is ahead of each other one, best player first (paper 002, Figure 3).
+
+    Args:
+        player: whose leads; empty for the best.
+    """
+    rated = next(one for one in ratings.players if player in ("", one.player))
+    found = ratings.leads(rated.player)
+    names = [label(other) for other in ratings.players if other is not rated]
+    heading = f"{label(rated)} against each\n{title(ratings, with_zero=False)}"
+    return draw_leads([f"against {name}" for name in names], found, heading)
 
 
 def strength(ratings: Ratings) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 
 from games.rng import derive
 from search.rating.bradley_terry import ELO, bootstrap, strengths
-from search.tournament.result import TournamentResult
+from search.tournament.result import Lead, TournamentResult
 from search.tournament.seatings import ALL
 from search.tournament.statistics import mean_interval
 
@@ -99,6 +99,18 @@ class Ratings:
             values[a, b], values[b, a] = value, {"ahead": -value, "superiority": 1 - value}[attribute]
         return values
 
+    def leads(self, player: str) -> list[Lead]:
+        """How far a player is ahead of each other one, in the order of ``players``: ``ahead``, ``low`` and ``high`` of
+        the pair, as seen from this player."""
+        found = {}
+        for pair in self.pairs:
+            if pair.a == player:
+                found[pair.b] = (pair.ahead, pair.low, pair.high)
+            elif pair.b == player:
+                ends = (None, None) if pair.low is None or pair.high is None else (-pair.high, -pair.low)
+                found[pair.a] = (-pair.ahead, *ends)
+        return [found[other.player] for other in self.players if other.player != player]
+
 
 def rate(results: Sequence[TournamentResult], anchor: str = "") -> Ratings:
     """The table of a round robin.
@@ -166,7 +178,7 @@ def _pair(a: str, b: str, ahead: np.ndarray, stronger: np.ndarray) -> RatedPair:
     return RatedPair(a, b, wins, draws, losses, *_with_interval(ahead), float((1 + np.sign(stronger)).mean() / 2))
 
 
-def _with_interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
+def _with_interval(values: np.ndarray) -> Lead:
     """The mean over deals (``float[D]``) and its 95 % interval."""
     ends = mean_interval(np.round(values, 9)[:, None])
     low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)

@@ -46,8 +46,8 @@ def label(rated: RatedPlayer) -> str:
     return f"{rated.player} (sees hidden cards)" if rated.sees_hidden else rated.player
 
 
-def title(ratings: Ratings) -> str:
+def title(ratings: Ratings, with_zero: bool = True) -> str:
     """Game, size, and where 0 is."""
-    zero = f"{ratings.anchor} is 0" if ratings.anchor else "the mean is 0"
+    zero = f"; {ratings.anchor or 'the mean'} is 0" if with_zero else ""
     each = ", North/South against East/West" if ratings.seating == PAIRS else ""
-    return f"{ratings.game}: {len(ratings.players)} players, {ratings.deals} deals a pair{each}; {zero}"
+    return f"{ratings.game}: {len(ratings.players)} players, {ratings.deals} deals a pair{each}{zero}"

@@ -29,7 +29,7 @@ def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
         Exception: what the first pair raised that has failed, which it names; all others have been played.
     """
     tournaments = {
-        (path := _path(config.out, a, b)): checked(replace(config, players=[a, b], anchor="", out=path))
+        (path := _path(config.out, a, b)): checked(replace(config, players=[a, b], anchor="", leads_of="", out=path))
         for a, b in pairs(config.players)
     }
     results = {path: stored_result(path, tournament) for path, tournament in tournaments.items()}

@@ -62,9 +62,14 @@ def sections(result: TournamentResult) -> list[list[list[str]]]:
     section for every pair of them."""
     points = []
     for player, letter in zip(result.players, _letters(result), strict=True):
-        mark = " (sees hidden cards)" if player in result.sees_hidden else ""
-        points.append([f"{player} ({letter}){mark}", *(f"{column.points[player]:z.2f}" for column in result.columns)])
+        name = marked(result, player, f" ({letter})")
+        points.append([name, *(f"{column.points[player]:z.2f}" for column in result.columns)])
     return [points, *(_pair(result, k) for k in range(len(result.columns[0].comparisons)))]
+
+
+def marked(result: TournamentResult, player: str, letter: str = "") -> str:
+    """What an entrant is called, with a mark if it looks at cards that it should not see."""
+    return f"{player}{letter}{' (sees hidden cards)' if player in result.sees_hidden else ''}"
 
 
 def _pair(result: TournamentResult, k: int) -> list[list[str]]:

@@ -27,6 +27,9 @@ from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_
 FORMAT = 2
 """Raised whenever the JSON changes its meaning."""
 
+Lead = tuple[float, float | None, float | None]
+"""Points a hand ahead, and the ends of the 95 % interval, None where there is none."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -183,7 +186,7 @@ def summarize(
     )
 
 
-def lead(result: TournamentResult, column: int = -1) -> tuple[float, float | None, float | None]:
+def lead(result: TournamentResult, column: int = -1) -> Lead:
     """Points a hand that the first entrant is ahead, and the ends of the 95 % interval, None where there is none: with
     one seat against the others (of pairs with two, in a cooperative game with all), or in another column of the
     result."""

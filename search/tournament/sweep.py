@@ -1,4 +1,4 @@
-"""What a sweep of tournaments found out: one table over all points, and a picture where two parameters were swept.
+"""What a sweep of tournaments found out: one table over all points, and a picture where one or two keys were swept.
 
 All points play the same deals unless the sweep varies them, so the differences between points are paired by deal, and
 their intervals are far narrower than those of the points themselves.
@@ -14,13 +14,13 @@ from rich.text import Text
 
 from cluster.errors import UserError
 from cluster.files import storage
-from search.tournament.pictures import draw_heat_map
-from search.tournament.report import interval, signed, wide_console
-from search.tournament.result import TournamentResult, lead
+from search.tournament.pictures import draw_heat_map, draw_leads
+from search.tournament.report import interval, marked, signed, wide_console
+from search.tournament.result import Lead, TournamentResult, lead
 from search.tournament.statistics import mean_interval
 from search.tournament.stored import read_result
 
-HEAT_MAP = "heat_map.png"
+HEAT_MAP, LEADS = "heat_map.png", "leads.png"
 _LONG = 10
 
 
@@ -35,15 +35,17 @@ class SweptPoint:
 
 def report_sweep(directory: str, tried: Sequence[str] = ()) -> None:
     """Print one table over all the points whose results lie in ``directory``, those of earlier commands too, and draw
-    the heat map."""
+    them: over one key as bars, over two as a heat map."""
     points = read_points(directory)
     if not points:
         return
     wide_console().print(render_sweep(points))
-    if len(keys(points)) == 2:
-        path = f"{directory.rstrip('/')}/{HEAT_MAP}"
-        storage.write_bytes_atomic(path, heat_map(points))
-        print(f"heat map: {path}")
+    pictures = {1: ("leads", LEADS, leads), 2: ("heat map", HEAT_MAP, heat_map)}
+    if len(keys(points)) in pictures:
+        what, name, draw = pictures[len(keys(points))]
+        path = f"{directory.rstrip('/')}/{name}"
+        storage.write_bytes_atomic(path, draw(points))
+        print(f"{what}: {path}")
 
 
 def read_points(directory: str) -> list[SweptPoint]:
@@ -64,7 +66,7 @@ def keys(points: Sequence[SweptPoint]) -> list[str]:
     return list(dict.fromkeys(key for point in points for key in point.values))
 
 
-def behind(best: TournamentResult, other: TournamentResult) -> tuple[float, float | None, float | None] | None:
+def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
     """How far a result is behind the best one on the same deals: mean and 95 % interval of the differences by deal, in
     points per hand and seat; None where they did not play the same deals."""
     played = ("game", "game_options", "seed", "deals", "seating")
@@ -87,17 +89,26 @@ def render_sweep(points: Sequence[SweptPoint]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for point in points:
         result = point.result
-        _, low, high = lead(result, column=0)
+        ahead, low, high = _lead(result)
         gap = None if result is best else behind(best, result)
         table.add_row(
             *(Text(_written(point.values.get(key, "-"))) for key in keys(points)),
-            signed(result.advantage),
-            interval(low, high) if len(result.players) == 2 else "-",
+            signed(ahead),
+            interval(low, high),
             f"{1000 * result.seconds_per_turn[result.players[0]]:.3g}",
             "best" if result is best else signed(gap[0]) if gap else "-",
             interval(*gap[1:]) if gap else "",
         )
     return table
+
+
+def leads(points: Sequence[SweptPoint]) -> bytes:
+    """A PNG of the advantage of every value of the one key that was swept, with its interval (paper 002, Figure 4)."""
+    (key,) = keys(points)
+    names = [f"{_short([key])[0]}={_written(point.values.get(key, ''))}" for point in points]
+    if key == "players" and _opponent(points):
+        names = [marked(point.result, point.result.players[0]) for point in points]
+    return draw_leads(names, [_lead(point.result) for point in points], _title(points))
 
 
 def heat_map(points: Sequence[SweptPoint]) -> bytes:
@@ -120,9 +131,23 @@ def heat_map(points: Sequence[SweptPoint]) -> bytes:
 def _title(points: Sequence[SweptPoint]) -> str:
     """Who plays whom, as far as all points agree."""
     deals = {point.result.deals for point in points}
-    players = {point.result.players for point in points}
-    who = " against ".join(players.pop()) if len(players) == 1 else "A against B"
+    players, opponent = {point.result.players for point in points}, _opponent(points)
+    who = f"each against {opponent}" if opponent else "A against B"
+    if len(players) == 1:
+        who = " against ".join(players.pop())
     return f"{who}, {deals.pop()} deals a point" if len(deals) == 1 else who
+
+
+def _opponent(points: Sequence[SweptPoint]) -> str:
+    """Whom everybody plays against, with a mark if it sees hidden cards; empty where not all points agree."""
+    others = {marked(point.result, point.result.players[1]) for point in points}
+    two = all(len(point.result.players) == 2 for point in points)
+    return others.pop() if two and len(others) == 1 else ""
+
+
+def _lead(result: TournamentResult) -> Lead:
+    """How far A is ahead over all seatings; with an interval of two players only."""
+    return lead(result, column=0) if len(result.players) == 2 else (result.advantage, None, None)
 
 
 def _short(names: Sequence[str]) -> list[str]:

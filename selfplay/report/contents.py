@@ -14,7 +14,7 @@ from omegaconf import MISSING
 from cluster.errors import UserError
 from cluster.files import storage
 from learner.model.checkpoint import WEIGHTS_FILE
-from search.tournament.report import interval, signed
+from search.tournament.report import interval, marked, signed
 from search.tournament.result import TournamentResult, lead
 from search.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
@@ -162,6 +162,12 @@ def _log(path: str) -> tuple[list[Logged], int]:
     return found, unreadable
 
 
+def labels(roots: Sequence[str]) -> list[str]:
+    """The last part of every path where that tells them apart, else the whole paths."""
+    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
+    return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
+
+
 def ahead_text(result: TournamentResult, column: int = -1) -> str:
     """``lead`` as people read it."""
     ahead, low, high = lead(result, column)
@@ -170,6 +176,6 @@ def ahead_text(result: TournamentResult, column: int = -1) -> str:
 
 def matched(result: TournamentResult) -> str:
     """Who plays whom in a tournament of two, and how much."""
-    names = [f"{name} (sees hidden cards)" if name in result.sees_hidden else name for name in result.players[:2]]
+    names = [marked(result, name) for name in result.players[:2]]
     pairs = " of pairs" if result.seating == PAIRS else ""
     return f"{names[0]} against {names[1]}, {result.deals} deals{pairs}"

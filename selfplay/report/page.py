@@ -15,7 +15,7 @@ from cluster.provenance import installed_version
 from search.tournament.report import sections, signed, times, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
-from selfplay.report.contents import Run, ahead_text, matched, read_run
+from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
 from selfplay.report.deals import Deal, sample_deals
 from selfplay.report.timing import seconds_by_stage
 from selfplay.run_directory import RunDirectory
@@ -113,12 +113,6 @@ def comparison(runs: Mapping[str, Run], broken: Mapping[str, str]) -> str:
         differing=[key for key in differing if key != "run.dir"],
         matches=_keys(row["results"] for row in rows),
     )
-
-
-def labels(roots: Sequence[str]) -> list[str]:
-    """The last part of every path where that tells them apart, else the whole paths."""
-    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
-    return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 
 def status(run: Run) -> str:

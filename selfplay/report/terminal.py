@@ -1,7 +1,5 @@
 """What a run has come to, in the terminal: the learning curve, printed and plotted, and the last tournaments."""
 
-import io
-import math
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -9,11 +7,12 @@ from rich.table import Table
 
 from cluster.files import storage
 from search.tournament.report import render
-from search.tournament.result import Comparison, TournamentResult
+from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.report.contents import ahead_text, matched
+from selfplay.report.pictures import draw_curves
 from selfplay.run_directory import RunDirectory
 
 Curve = list[tuple[int, list[TournamentResult | None]]]
@@ -41,26 +40,12 @@ def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
 
 def plot(curve: Curve) -> bytes:
     """The learning curve as a PNG: points a hand ahead of each baseline, 95 % intervals as bars."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for k, title in enumerate(_titles(curve)):
-        played = [(i, result) for i, results in curve if (result := results[k]) is not None]
-        compared = [(i, result.columns[-1].comparisons[0]) for i, result in played]
-        ahead = [pair.advantage for _, pair in compared]
-        half = [_half_width(pair) for _, pair in compared]
-        axes.errorbar([i for i, _ in compared], ahead, yerr=half, marker="o", capsize=3, label=title)
-    axes.axhline(0, color="grey", linewidth=0.8)
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("points a hand ahead")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend()
-    axes.grid(alpha=0.3)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
-    return buffer.getvalue()
+    titles = _titles(curve)
+    lines = {
+        title: {i: result for i, results in curve if (result := results[k]) is not None}
+        for k, title in enumerate(titles)
+    }
+    return draw_curves({"": lines})
 
 
 def _curve_table(curve: Curve) -> Table:
@@ -81,8 +66,3 @@ def _titles(curve: Curve) -> list[str]:
     """What each tournament of the curve is called; one that no iteration has played has nothing to show."""
     columns: Sequence[Sequence[TournamentResult | None]] = list(zip(*(results for _, results in curve), strict=True))
     return [matched(next(filter(None, column))) if any(column) else "not played" for column in columns]
-
-
-def _half_width(pair: Comparison) -> float:
-    """Of the interval; not a number where there is none, which is plotted as no bar."""
-    return math.nan if pair.low is None or pair.high is None else (pair.high - pair.low) / 2

@@ -127,8 +127,8 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     done = run([installed / "kibitz", "turnament"], cwd=work_dir)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
-        "error: no command 'turnament'; there are selfplay, learn, generate, tournament, rating, values, play, report, "
-        "doctor, submit, show, verify, docs\n"
+        "error: no command 'turnament'; there are selfplay, learn, generate, tournament, rating, values, openings, "
+        "play, report, curves, doctor, submit, show, verify, docs\n"
     )
 
 

@@ -16,10 +16,11 @@ from games.hearts.game import HeartsGame
 from search.config import SearchConfig
 from search.players.registry import make_players
 from search.rating.bradley_terry import ELO, bootstrap, strengths
-from search.rating.pictures import heat_map, strength
+from search.rating.pictures import heat_map, leads, strength
 from search.rating.ratings import rate
 from search.rating.report import render
 from search.rating.round_robin import pairs
+from search.tournament import pictures
 from search.tournament.report import wide_console
 from search.tournament.result import TournamentResult, lead
 from search.tournament.tournament import run_tournament
@@ -184,7 +185,7 @@ def test_every_report_marks_players_who_see_hidden_cards(results: list[Tournamen
         console.print(render(table))
     assert printed.get().count("(sees hidden cards)") == 1 and "random (sees hidden cards)" in printed.get()
     assert [player["sees_hidden"] for player in table.record()["players"]] == [False, False, True]
-    for picture in (heat_map, strength):
+    for picture in (heat_map, strength, leads):
         assert picture(table).startswith(b"\x89PNG")
         assert picture(table) != picture(rate(results)), "the mark is in the picture"
 
@@ -196,3 +197,42 @@ def test_what_each_is_ahead_of_each_other_mirrors(results: list[TournamentResult
     assert np.isnan(ahead[~off]).all() and (ahead == -ahead.T)[off].all()
     assert (stronger + stronger.T)[off] == pytest.approx(1)
     assert ahead[0, 2] == table.pairs[1].ahead and (table.pairs[1].a, table.pairs[1].b) == ("hearts_rules", "random")
+
+
+def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: list[TournamentResult]) -> None:
+    table = rate(results)
+    best, middle, last = table.players
+    first, second, third = table.pairs  # best against middle, best against last, middle against last
+    assert [found[0] for found in table.leads(best.player)] == [first.ahead, second.ahead]
+    assert first.low is not None and first.high is not None
+    assert table.leads(middle.player) == [(-first.ahead, -first.high, -first.low), (third.ahead, third.low, third.high)]
+    for player in (best, middle, last):
+        assert np.mean([found[0] for found in table.leads(player.player)]) == pytest.approx(player.ahead)
+    without = replace(table, pairs=tuple(replace(pair, low=None, high=None) for pair in table.pairs))
+    assert without.leads(last.player) == [(-second.ahead, None, None), (-third.ahead, None, None)]
+
+
+def test_leads_are_drawn_as_bars_with_their_intervals(
+    results: list[TournamentResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    table = rate(results)
+    (axes,) = leads(table, "random").axes  # type: ignore[attr-defined]
+    assert [bar.get_width() for bar in axes.patches] == [lead[0] for lead in table.leads("random")]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["against hearts_rules", "against hearts_rules:explore=0.3"] and axes.yaxis_inverted()
+    assert axes.get_title().startswith("random against each\n")
+    _, low, high = table.leads("random")[0]
+    assert axes.containers[1].lines[2][0].get_segments()[0][:, 0] == pytest.approx([low, high])
+    assert leads(table).axes[0].get_title().startswith("hearts_rules against each\n")  # type: ignore[attr-defined]
+
+
+def test_the_colours_of_a_round_robin_meet_at_0(
+    results: list[TournamentResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    (image,) = heat_map(rate(results)).axes[0].images  # type: ignore[attr-defined]
+    most = np.nanmax(rate(results).between("ahead"))
+    assert (image.norm.vmin, image.norm.vmax) == (-most, most)
+    red, green, blue, _ = image.cmap(image.norm(np.array([-most, 0.0, most]))).T
+    assert red[0] > blue[0] and blue[2] > red[2] and min(red[1], green[1], blue[1]) > 0.9

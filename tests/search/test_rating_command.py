@@ -71,7 +71,7 @@ def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str
     results = [read_result(str(tmp_path / f"{name}.json")) for name in names]
     assert json.loads((tmp_path / "ratings.json").read_text()) == rate(results, "random").record()
     assert all(result.deals == 6 and result.matches == 84 for result in results)
-    files = [f"{name}.json" for name in (*names, "ratings")] + ["ratings.png", "strength.png"]
+    files = [f"{name}.json" for name in (*names, "ratings")] + ["leads.png", "ratings.png", "strength.png"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
     assert "1 │ hearts_rules" in done.stdout
 
@@ -121,6 +121,7 @@ def test_a_directory_of_other_deals_is_refused_before_anything_is_played(
         ({"players": ["random", "hearts_rules", "random"]}, r"players=.*different names \(random is there twice\)"),
         ({"players": ["random"]}, r"players=\['random'\]: must be two players or more"),
         ({"anchor": "rules"}, "anchor=rules: must be one of random, hearts_rules"),
+        ({"leads_of": "rules"}, "leads_of=rules: must be one of random, hearts_rules"),
         ({"deals": 0}, "deals=0: must be at least 1"),
         ({"checkpoint": "", "players": ["random", "imitation"]}, "player 'imitation' needs a network"),
         ({"out": "{file}"}, "is a file; give a directory"),

@@ -22,12 +22,13 @@ from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
+from search.tournament import pictures
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
 from search.tournament.stored import stored_result, write_result
-from search.tournament.sweep import HEAT_MAP, behind, read_points
+from search.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
 from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
@@ -190,8 +191,8 @@ def test_a_sweep_needs_a_directory_for_its_results() -> None:
     assert done.returncode == 2 and done.stderr == "error: out must be given with --multirun, for example out=DIR\n"
 
 
-def result(seed: int = 1, deals: int = 9, second: str = "b") -> TournamentResult:
-    return run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer(second)], deals=deals, seed=seed)
+def result(seed: int = 1, deals: int = 9, second: str = "b", first: str = "a") -> TournamentResult:
+    return run_tournament(ToyGame(), [RandomPlayer(first), RandomPlayer(second)], deals=deals, seed=seed)
 
 
 def test_the_gap_between_points_is_paired_by_deal() -> None:
@@ -206,6 +207,32 @@ def test_the_gap_between_points_is_paired_by_deal() -> None:
     assert (gap, low, high) == pytest.approx((shift.mean(), *expected))
     assert behind(best, result(seed=2)) is None and behind(best, result(deals=8)) is None
     assert behind(best, replace(best, by_deal={})) is None  # a record of before deals were kept
+
+
+def one_key(key: str, *points: tuple[str, TournamentResult]) -> list[SweptPoint]:
+    return [SweptPoint({key: value}, found) for value, found in points]
+
+
+def test_one_swept_key_is_drawn_as_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    first, few = result(), result(deals=4)
+    (axes,) = leads(one_key("search.pimc.worlds", ("2", first), ("10", few))).axes  # type: ignore[attr-defined]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([first.advantage, few.advantage])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["worlds=2", "worlds=10"]
+    assert [text.get_text()[-3:] for text in axes.texts][1] == "(-)"  # too few deals for an interval
+
+
+def test_players_against_one_opponent_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    seen, other = (replace(result(first=name), sees_hidden=("b",)) for name in "ac")
+    points = one_key("players", ("[a,b]", seen), ("[c,b]", other))
+    (axes,) = leads(points).axes  # type: ignore[attr-defined]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "c"]
+    assert axes.get_title() == "each against b (sees hidden cards), 9 deals a point" == render_sweep(points).title
+    mixed = one_key("players", ("[a,b]", seen), ("[b,a]", result(first="b", second="a")))
+    (axes,) = leads(mixed).axes  # type: ignore[attr-defined]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["players=[a,b]", "players=[b,a]"]
+    assert axes.get_title() == "A against B, 9 deals a point"
 
 
 def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:

@@ -1,0 +1,45 @@
+"""What a Q-network thinks of every first action: ``python -m search.openings game=hearts_no_pass checkpoint=DIR``."""
+
+from dataclasses import asdict
+
+from rich.console import Console
+
+from cluster import cli
+from cluster.errors import blaming_input
+from cluster.files import storage
+from games.registry import make_game
+from search.openings.config import OpeningsConfig
+from search.openings.measure import by_action, first_values
+from search.openings.pictures import charts
+from search.openings.report import OpeningsResult, render
+from search.players.engines import Engines
+from search.tournament.stored import check_out
+
+
+def main(config: OpeningsConfig) -> None:
+    """Ask, print the table, write it and its picture."""
+    out = config.out.rstrip("/")
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        check_out(out and f"{out}/openings.json")
+        engines = Engines(game, config.engine)
+        model = engines.state_model(config.checkpoint)
+        checkpoint = {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)}
+    points, legal = first_values(game, model, config.deals, config.seed)
+    result = OpeningsResult(
+        game=game.name,
+        game_options=dict(game.options),
+        deals=config.deals,
+        seed=config.seed,
+        actions=tuple(by_action(game.vocabulary.names, points, legal)),
+        settings={"checkpoint": checkpoint, "engine": asdict(config.engine)},
+    )
+    Console().print(render(result))
+    if out:
+        storage.write_json_atomic(f"{out}/openings.json", result.record())
+        storage.write_bytes_atomic(f"{out}/openings.png", charts(result))
+        print(f"result: {out}/openings.json, openings.png")
+
+
+if __name__ == "__main__":
+    cli.run("openings", OpeningsConfig, main, output_key="out")

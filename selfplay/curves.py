@@ -1,0 +1,102 @@
+"""Strength over iterations of several runs in one picture: ``kibitz curves RUN RUN2`` (paper 002, Figures 5 and 11).
+
+Read from ``iterations/NNN/tournament.json`` of the run directories alone. Runs whose tournaments have the same opponent
+and seating share a panel, whoever plays as the network there.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from cluster.errors import UserError, blaming_input
+from cluster.files import storage
+from search.tournament.report import marked, wide_console
+from search.tournament.result import TournamentResult
+from search.tournament.seatings import PAIRS
+from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
+from selfplay.report.pictures import Panel, draw_curves
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 0 when the picture is written, 2 after one line on what is wrong."""
+    parser = argparse.ArgumentParser(prog="kibitz curves", description="The learning curves of runs in one picture.")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run directory, path or URI")
+    parser.add_argument("--out", default="curves.png", help="the picture, a PNG file (curves.png)")
+    given = parser.parse_args(arguments)
+    try:
+        with blaming_input():
+            _check_out(given.out)
+            runs = {label: read_run(root) for label, root in zip(labels(given.runs), given.runs, strict=True)}
+            panels = panels_of(runs)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for note in (note for run in runs.values() for note in run.notes):
+        print(note, file=sys.stderr)
+    print("points a hand ahead (95 % interval)")
+    for title, panel in panels.items():
+        wide_console().print(table(title, panel))
+    storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True))
+    print(f"curves: {given.out}")
+    return 0
+
+
+def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
+    """Title -> the lines of all runs against one opponent. ``UserError`` naming a run without tournaments.
+
+    A line is named after its run. Where the lines of a panel differ in who plays as the network or in deals, each says
+    both. Of several results of one iteration that agree in all this the later one counts.
+    """
+    opponents = dict[tuple[str, str], dict[tuple[str, str, int], dict[int, TournamentResult]]]()
+    for label, run in runs.items():
+        if not run.curve:
+            raise UserError(
+                f"{run.root}: no iteration has played a tournament; give evaluation.curve and the run's command again"
+            )
+        for iteration, results in sorted(run.curve.items()):
+            for result in results:
+                lines = opponents.setdefault((marked(result, result.players[1]), result.seating), {})
+                line = lines.setdefault((label, marked(result, result.players[0]), result.deals), {})
+                line[iteration] = result
+    return dict(_panel(*found) for found in opponents.items())
+
+
+def _panel(
+    opponent: tuple[str, str], lines: Mapping[tuple[str, str, int], dict[int, TournamentResult]]
+) -> tuple[str, Panel]:
+    """The title of a panel, and its lines by name."""
+    if len({line[1:] for line in lines}) == 1:
+        first = next(iter(next(iter(lines.values())).values()))
+        return matched(first), {label: line for (label, *_), line in lines.items()}
+    name, seating = opponent
+    title = f"against {name}{' of pairs' if seating == PAIRS else ''}"
+    return title, {f"{label}: {player}, {deals} deals": line for (label, player, deals), line in lines.items()}
+
+
+def table(title: str, panel: Panel) -> Table:
+    """A panel as rich prints it: a row for each iteration, a column for each line."""
+    drawn = Table(title=title, title_justify="left")
+    drawn.add_column("iteration", justify="right")
+    for name in panel:
+        drawn.add_column(Text(name), justify="right", overflow="fold")
+    for iteration in sorted({iteration for line in panel.values() for iteration in line}):
+        drawn.add_row(str(iteration), *(_cell(line.get(iteration)) for line in panel.values()))
+    return drawn
+
+
+def _cell(result: TournamentResult | None) -> str:
+    return "-" if result is None else ahead_text(result)
+
+
+def _check_out(out: str) -> None:
+    if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
+        raise UserError(f"--out {out}: is a directory; name the PNG file to write")
+    storage.check_writable(storage.parent(out))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Learning curves as PNG files."""
+
+import math
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from search.tournament.pictures import png
+from search.tournament.result import TournamentResult, lead
+
+Line = Mapping[int, TournamentResult]
+"""Iteration -> a tournament with its network."""
+Panel = Mapping[str, Line]
+"""What the line is called -> line."""
+_COLUMNS, _TITLE_WIDTH = 2, 72
+
+
+def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
+    """Points a hand ahead by iteration.
+
+    Args:
+        panels: title -> what is drawn in a panel of its own. A name has the same colour in all of them.
+        bands: 95 % intervals as bands around the lines, which many points leave readable; else as bars.
+    """
+    from matplotlib.figure import Figure
+
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(7 * columns, 4.5 * rows), layout="constrained")
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    places = [*figure.subplots(rows, columns, squeeze=False).flat]
+    for axes, (title, panel) in zip(places, panels.items(), strict=False):
+        for name, line in panel.items():
+            _draw(axes, name, line, f"C{names.index(name) % 10}", bands)
+        _finish(axes, title)
+    for axes in places[len(panels) :]:
+        axes.set_axis_off()
+    return png(figure)
+
+
+def _draw(axes: Any, name: str, line: Line, colour: str, bands: bool) -> None:
+    """A line through the leads; where there is no interval, no band and no bar."""
+    iterations = sorted(line)
+    found = [[math.nan if end is None else end for end in lead(line[i])] for i in iterations]
+    ahead, low, high = (list(values) for values in zip(*found, strict=True))
+    if bands:
+        axes.plot(iterations, ahead, marker="o", markersize=4, color=colour, label=name)
+        axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
+        return
+    half = [end - mean for end, mean in zip(high, ahead, strict=True)]
+    axes.errorbar(iterations, ahead, yerr=half, marker="o", capsize=3, color=colour, label=name)
+
+
+def _finish(axes: Any, title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.axhline(0, color="grey", linewidth=0.8)
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("points a hand ahead")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize="medium")
+    axes.legend()
+    axes.grid(alpha=0.3)

@@ -1,0 +1,134 @@
+"""``kibitz curves``: which results become which lines and panels, how they are drawn, and bad input."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster.errors import UserError
+from cluster.files import storage
+from search.players.random_player import RandomPlayer
+from search.tournament.result import TournamentResult
+from search.tournament.tournament import run_tournament
+from selfplay.curves import main, panels_of, table
+from selfplay.report import pictures
+from selfplay.report.contents import Run, read_run
+from selfplay.report.pictures import draw_curves
+from selfplay.run_directory import RunDirectory
+from tests.search.toy import ToyGame
+from tests.selfplay.material import tiny_config
+
+
+def tournament(seed: int, deals: int = 6, player: str = "net", opponent: str = "rules") -> TournamentResult:
+    return run_tournament(ToyGame(), [RandomPlayer(player), RandomPlayer(opponent)], deals, seed=seed)
+
+
+def leading(ahead: float, low: float | None, high: float | None) -> TournamentResult:
+    """A tournament of a game of many points with this lead."""
+    result = tournament(1)
+    last = result.columns[-1]
+    pair = replace(last.comparisons[0], delta=ahead, advantage=ahead, low=low, high=high)
+    return replace(result, lower_is_better=False, columns=(replace(last, comparisons=(pair,)),))
+
+
+def run(root: Path, curve: dict[int, list[TournamentResult]]) -> str:
+    """A run directory in which these tournaments have been played."""
+    directory = RunDirectory(str(root))
+    directory.begin(tiny_config(str(root)))
+    for iteration, results in curve.items():
+        storage.write_json_atomic(directory.tournament(iteration), [result.record() for result in results])
+    return str(root)
+
+
+def read(*roots: str) -> dict[str, Run]:
+    return {Path(root).name: read_run(root) for root in roots}
+
+
+def test_every_opponent_has_a_panel_and_every_run_a_line(tmp_path: Path) -> None:
+    rules, random = tournament(1), tournament(2, opponent="random")
+    later, other = tournament(3), tournament(4)
+    a = run(tmp_path / "a", {0: [rules, random], 5: [later]})
+    b = run(tmp_path / "b", {0: [other]})
+    panels = panels_of(read(a, b))
+    assert list(panels) == ["net against rules, 6 deals", "net against random, 6 deals"]
+    first, second = panels.values()
+    assert first == {"a": {0: rules, 5: later}, "b": {0: other}} and second == {"a": {0: random}}
+
+
+def test_lines_that_differ_in_player_or_deals_say_so(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", {0: [tournament(1)]})
+    b = run(tmp_path / "b", {0: [tournament(1, deals=7, player="search")]})
+    ((title, panel),) = panels_of(read(a, b)).items()
+    assert title == "against rules" and list(panel) == ["a: net, 6 deals", "b: search, 7 deals"]
+
+
+def test_opponents_that_see_hidden_cards_and_other_seatings_have_panels_of_their_own(tmp_path: Path) -> None:
+    plain = tournament(1)
+    hidden, pairs = replace(plain, sees_hidden=("rules",)), replace(plain, seating="pairs")
+    root = run(tmp_path / "a", {0: [plain, hidden, pairs]})
+    assert list(panels_of(read(root))) == [
+        "net against rules, 6 deals",
+        "net against rules (sees hidden cards), 6 deals",
+        "net against rules, 6 deals of pairs",
+    ]
+
+
+def test_the_later_of_two_results_of_one_iteration_counts(tmp_path: Path) -> None:
+    earlier, later = tournament(1), tournament(2)
+    root = run(tmp_path / "a", {0: [earlier, later]})
+    ((_, panel),) = panels_of(read(root)).items()
+    assert panel == {"a": {0: later}} and earlier != later
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_line_goes_through_the_leads_within_the_band_of_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    line = {10: leading(2, 1.5, 2.5), 0: leading(-1, -3, 1), 20: leading(4, None, None)}
+    panels = {title: {"a": line} for title in ("one", "two", "three")}
+    one, _, _, unused = draw_curves(panels, bands=True).axes  # type: ignore[attr-defined]
+    drawn, _ = one.lines
+    assert list(drawn.get_xdata()) == [0, 10, 20] and list(drawn.get_ydata()) == [-1, 2, 4]
+    (band,) = one.collections
+    corners = {tuple(point) for path in band.get_paths() for point in path.vertices.tolist()}
+    assert corners == {(0, -3), (0, 1), (10, 1.5), (10, 2.5)}
+    assert one.get_title() == "one" and one.axison and not unused.axison
+
+
+@pytest.mark.filterwarnings("error")
+def test_bars_have_the_ends_of_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    line = {0: leading(-1, -3, 1), 1: leading(4, None, None)}
+    (axes,) = draw_curves({"": {"a": line}}).axes  # type: ignore[attr-defined]
+    (bars,) = axes.collections
+    assert bars.get_segments()[0].tolist() == [[0, -3], [0, 1]]
+
+
+def test_a_run_that_has_not_come_as_far_has_gaps_in_the_table() -> None:
+    drawn = table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
+    columns = [list(column.cells) for column in drawn.columns]
+    assert columns[0] == ["0", "2"] and columns[2][0] == "-" and "(" in str(columns[2][1])
+
+
+def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    roots = [run(tmp_path / name, {0: [tournament(seed)]}) for name, seed in (("a", 1), ("b", 2))]
+    (tmp_path / "b/iterations/001").mkdir(parents=True)
+    (tmp_path / "b/iterations/001/tournament.json").write_text("[1]")
+    assert main([*roots, "--out", str(tmp_path / "new/curves.png")]) == 0
+    assert (tmp_path / "new/curves.png").read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr()
+    assert "net against rules, 6 deals" in printed.out and "│ iteration" not in printed.err
+    assert "001/tournament.json: cannot be read" in printed.err and printed.err.count("\n") == 1
+
+
+def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, empty = run(tmp_path / "good", {0: [tournament(1)]}), run(tmp_path / "empty", {})
+    for arguments, message in (
+        ([good, str(tmp_path / "none")], "none: no run lies there"),
+        ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
+        ([good, "--out", str(tmp_path)], "is a directory; name the PNG file to write"),
+    ):
+        assert main(arguments) == 2
+        printed = capsys.readouterr().err
+        assert message in printed and printed.count("\n") == 1
+    with pytest.raises(UserError, match="empty: no iteration"):
+        panels_of(read(empty))
