@@ -191,11 +191,18 @@ def checkpoint_id(checkpoint: str | Path) -> str:
 def check_record(file: Path, config: Mapping[str, Any], game: Game, more: Mapping[str, Any]) -> None:
     """``ValueError`` naming the first key of ``game_record`` and of ``more`` in which a ``config.json`` differs."""
     for key, expected in {**game_record(game), **more}.items():
-        if config.get(key) != expected:
+        found = config.get(key)
+        if found != expected:
+            if isinstance(found, dict) and isinstance(expected, dict):  # options: only those that differ
+                found, expected = _without_common(found, expected), _without_common(expected, found)
             raise ValueError(
-                f"{file}: {key} is {config.get(key)!r}, the game in use has {expected!r}; "
+                f"{file}: {key} is {found!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
+
+
+def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key not in other or other[key] != value}
 
 
 def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:

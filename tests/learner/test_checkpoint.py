@@ -67,7 +67,8 @@ def test_checkpoints_of_another_game_are_refused_by_key(checkpoint, key, value):
 
 
 def test_a_checkpoint_is_refused_for_other_rule_options(checkpoint):
-    with pytest.raises(ValueError, match="game_options is"):
+    named = r"game_options is \{'jd_bonus': False\}, the game in use has \{'jd_bonus': True\};"
+    with pytest.raises(ValueError, match=named):  # and not the options that agree
         load_weights(checkpoint, HeartsGame(jd_bonus=True))
 
 
