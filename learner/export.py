@@ -6,7 +6,8 @@ import sys
 import torch
 
 from games.registry import make_game
-from learner.model.checkpoint import find, load_weights, read_config, save_weights
+from learner.model.checkpoint import find, model_type_of, read_config, save_weights
+from learner.q_network.checkpoint import load_network
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,9 +17,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("out", help="directory to make")
     given = parser.parse_args(arguments)
     try:
-        config = read_config(find(given.checkpoint))
+        config = read_config(find(given.checkpoint), model_type_of(given.checkpoint))
         game = make_game(config["game"], config["game_options"])
-        save_weights(given.out, load_weights(given.checkpoint, game), game, torch.bfloat16)
+        save_weights(given.out, load_network(given.checkpoint, game), game, torch.bfloat16)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -97,7 +97,7 @@ def find(checkpoint: str | Path) -> Path:
 
 
 def installed() -> list[str]:
-    """Names of the networks that are installed with the package; one is called as the game that it plays."""
+    """Names of the networks that are installed with the package; one called as a game plays it at ``kibitz play``."""
     return sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
 
 

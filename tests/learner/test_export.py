@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
+from learner.config import QNetworkConfig
 from learner.export import main
 from learner.model import checkpoint
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
+from learner.q_network.checkpoint import load_q_network
+from learner.q_network.network import QNet, initialise, q_architecture
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame(moon="shooter_minus_26")
@@ -25,6 +28,15 @@ def test_its_weights_are_rounded_to_bfloat16_and_it_plays_the_same_game(tmp_path
     sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("net", "out")]
     assert sizes[1] < 0.55 * sizes[0]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"config.json", "digests.json", "model.safetensors"}
+
+
+def test_a_q_network_can_be_given_away_too(tmp_path: Path) -> None:
+    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc", width=16)))
+    initialise(net, 1)
+    save_weights(tmp_path / "net", net, GAME)
+    assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0
+    found = load_q_network(tmp_path / "out", GAME)
+    assert torch.equal(found.head.weight, net.head.weight.bfloat16().float())
 
 
 def test_what_cannot_be_given_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from games.hearts.game import HeartsGame
 from games.registry import make_game
 from learner.config import EngineConfig
 from learner.model.checkpoint import NETWORKS, find, load_weights
@@ -29,6 +30,15 @@ def test_the_network_for_hearts_is_ahead_of_the_rules_without_search() -> None:
     result = run_tournament(game, made, 40, 11, 280)
     assert result.columns[0].comparisons[0].advantage > 0.5
     assert np.isfinite(list(result.columns[0].points.values())).all()
+
+
+def test_the_q_network_makes_a_search_better_than_random_rollouts() -> None:
+    game = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)
+    twin = "pimc:worlds=1:runs=20:cheat=true:exploration=1:utility=own"
+    players = ["alphahearts:cheat=true:iterations=20@kibitz:alphahearts", twin]
+    made = make_players(players, game, SearchConfig(), engine=EngineConfig(device="cpu"))
+    result = run_tournament(game, made, 60, 11, 120, seating="pairs")
+    assert result.columns[0].comparisons[0].advantage > 0.2
 
 
 def test_it_refuses_another_moon() -> None:
