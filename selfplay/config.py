@@ -107,6 +107,9 @@ class SelfplayConfig:
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals", "branches")
         at_least("selfplay", self, 0, "initial_games_per_shard", "gate_margin")
         one_of("selfplay", self, SEATINGS, "gate_seating")
+        gated = self.gate_deals > 0
+        require(gated or self.gate_margin == 0, "selfplay", self, "gate_margin", "0 with selfplay.gate_deals=0")
+        require(gated or self.gate_seating == ALL, "selfplay", self, "gate_seating", "all with selfplay.gate_deals=0")
 
 
 @dataclass

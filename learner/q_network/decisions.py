@@ -4,8 +4,7 @@ A shard holds what each seat has seen. The actions are read there, one after the
 act; who got which cards follows from the deal's seed. The deal so replayed must give every seat the very history that
 the shard has, so a shard whose deals are not those of their seeds is refused.
 
-Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens, ``Z``
-branches (``games.branches``).
+Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens.
 """
 
 from collections.abc import Sequence

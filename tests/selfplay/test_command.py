@@ -36,6 +36,11 @@ GAME = HeartsGame()
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
+        (
+            ["experiment=hearts_demo", "selfplay.gate_deals=0", "selfplay.gate_margin=1"],
+            "selfplay.gate_margin=1.0: must be 0 with selfplay.gate_deals=0",
+        ),
+        (["experiment=skat_demo", "selfplay.gate_seating=pairs"], "seating=pairs"),
         (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, crew_demo"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, q_network, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
