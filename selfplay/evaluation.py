@@ -8,7 +8,7 @@ more stays in its file, and nothing is taken for something else.
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cluster.errors import UserError, raised
@@ -73,7 +73,7 @@ class Evaluation:
         (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
-        self._keep(self._run.gate(iteration), [result])
+        self._keep(self._run.gate(iteration), result)
         if ahead <= margin:
             enough = f" by more than {margin:g} points" if margin else ""
             worse = f"not ahead of iteration {best}{enough} ({ahead:+.2f}); the run goes on from that one"
@@ -84,20 +84,18 @@ class Evaluation:
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
             self._run.write_state(iteration, "evaluate")
-            played = self._play(missing, iteration, f"iteration {iteration}: ", evaluate, metrics)
-            ahead = {f"points_ahead/{r.players[1]}": lead(r)[0] for r in played}
-            metrics.log(iteration, ahead)
-            self._keep(self._run.tournament(iteration), played)
+            for result in self._play(missing, iteration, f"iteration {iteration}: ", evaluate, metrics):
+                metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
+                self._keep(self._run.tournament(iteration), result)
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``final()``."""
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
             self._run.write_state(self._last, "tournament")
-            played = self._play(missing, self._best, "tournament: ", evaluate, metrics, "/final")
-            ahead = {f"final/{' against '.join(r.players)}": r.advantage for r in played}
-            metrics.log(self._last, ahead)
-            self._keep(self._run.result("tournament.json"), played)
+            for result in self._play(missing, self._best, "tournament: ", evaluate, metrics, "/final"):
+                metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
+                self._keep(self._run.result("tournament.json"), result)
 
     @property
     def _last(self) -> int:
@@ -127,8 +125,8 @@ class Evaluation:
         return [match for match, result in zip(matches, results, strict=True) if result is None]
 
     @staticmethod
-    def _keep(path: str, played: Sequence[TournamentResult]) -> None:
-        storage.write_json_atomic(path, [result.record() for result in (*stored(path), *played)])
+    def _keep(path: str, played: TournamentResult) -> None:
+        storage.write_json_atomic(path, [result.record() for result in (*stored(path), played)])
 
     # ---- playing
 
@@ -140,9 +138,9 @@ class Evaluation:
         evaluate: Evaluate,
         metrics: MetricsLogger,
         role: str = "",
-    ) -> list[TournamentResult]:
-        """Play tournaments side by side: their deals are shared among all workers. ``role`` is what tells the figures
-        about them from those of others at the same iteration."""
+    ) -> Iterator[TournamentResult]:
+        """Play tournaments side by side, each given as soon as it ends: their deals are shared among all workers.
+        ``role`` is what tells the figures about them from those of others at the same iteration."""
         tournaments = [self._tournament(match, iteration) for match in matches]
         figures: dict[str, float] = {}
         title += "tournaments"
@@ -152,9 +150,8 @@ class Evaluation:
                 progress.update(deals, shown)
                 figures.update(evaluator_decisions_per_second=shown["decisions/s"], evaluator_fill=shown["fill"])
 
-            results = {index: raised(result) for index, result in play_tournaments(tournaments, evaluate, show)}
+            yield from (raised(result) for _, result in play_tournaments(tournaments, evaluate, show))
         metrics.log(iteration, {f"{name}{role}": value for name, value in figures.items()})
-        return [results[index] for index in range(len(matches))]
 
     def _tournament(self, match: MatchConfig, iteration: int) -> Tournament:
         config = self._config

@@ -269,6 +269,29 @@ def test_a_finished_run_whose_evaluation_was_extended_plays_the_extension_and_no
     assert Evaluation(config, RunDirectory(config.run.dir)).complete()
 
 
+class Dying(InProcess):
+    """Workers that are gone when the second tournament begins."""
+
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        for result in super().evaluate(tasks, on_progress):
+            if self.evaluated[-1].match:
+                raise ConnectionError("gone")
+            yield result
+
+
+def test_a_tournament_that_ended_before_the_command_was_killed_is_not_played_again(again: TrainConfig) -> None:
+    players = ["hearts_rules", "random"]
+    config = evaluating(again, final=[MatchConfig(players, deals=3), MatchConfig(players, deals=2)])
+    with pytest.raises(ConnectionError, match="gone"):
+        run(config, Dying)
+    first, second = Evaluation(config, RunDirectory(config.run.dir)).final()
+    assert first is not None and first.deals == 3 and second is None
+    assert sum(task.count for task in run(config).evaluated) == 2
+    assert Evaluation(config, RunDirectory(config.run.dir)).complete()
+
+
 def test_results_are_never_printed_under_another_players_name(again: TrainConfig) -> None:
     config = evaluating(
         again,
