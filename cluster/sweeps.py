@@ -50,24 +50,25 @@ def in_sweep() -> bool:
 
 def unswept_keys(arguments: Sequence[str]) -> list[str]:
     """Keys that the command line gives one value for."""
-    last = {one.key_or_group: one for one in _overrides(arguments)}
+    last = {one.key_or_group: one for one in _overrides(arguments) or ()}
     return [key for key, override in last.items() if not override.is_sweep_override()]
 
 
 def output_of_sweep(arguments: Sequence[str], output_key: str) -> str | None:
     """The output that the command line gives for a whole sweep, empty where it gives none; None where there is no
-    sweep."""
-    if not {"-m", "--multirun"} & set(arguments):
+    sweep, or no telling."""
+    if not {"-m", "--multirun"} & set(arguments) or (given := _overrides(arguments)) is None:
         return None
-    values = [one.get_value_element_as_str() for one in _overrides(arguments) if one.key_or_group == output_key]
+    values = [one.get_value_element_as_str() for one in given if one.key_or_group == output_key]
     return str(OmegaConf.create({"output": values[-1]}).output) if values else ""
 
 
-def _overrides(arguments: Sequence[str]) -> list[Override]:
+def _overrides(arguments: Sequence[str]) -> list[Override] | None:
+    """None where one of them cannot be parsed: Hydra will say what is wrong with it."""
     try:
         return OverridesParser.create().parse_overrides([word for word in arguments if not word.startswith("-")])
-    except HydraException:  # Hydra will say what is wrong
-        return []
+    except HydraException:
+        return None
 
 
 def swept() -> dict[str, str]:

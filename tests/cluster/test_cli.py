@@ -224,6 +224,8 @@ def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Pa
     missing = call(program, tmp_path, "-m", "count=2,3", TOGETHER="1")
     assert missing.returncode == 2 and missing.stdout == ""
     assert missing.stderr == "error: run.dir must be given with --multirun, for example run.dir=DIR\n"
+    garbled = call(program, tmp_path, "-m", "run.dir=out", "name=a=b,c", TOGETHER="1")
+    assert garbled.returncode == 2 and garbled.stderr.startswith("error: cannot read 'name=a=b,c' (")
     alone = call(program, tmp_path, "run.dir=x", TOGETHER="1")
     assert alone.returncode == 0 and alone.stdout.startswith("lr=0.5 count=3 dir=x ")
     basic = call(program, tmp_path, "-m", "run.dir=out", "count=2,4", "hydra/launcher=basic", TOGETHER="1")
