@@ -93,8 +93,9 @@ class PimcConfig:
     evaluator: str = "uct"
     """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
     cards; ``playouts``, a playout by the game's scripted player after each action; ``network``, one by a network's
-    policy, each seat seeing its own cards; ``solver``, which Skat has alone, whether each card wins against the best
-    play of all, and scripted playouts before the first card."""
+    policy, each seat seeing its own cards; ``value``, the same until the seat is to act again, and then the network's
+    V(h); ``solver``, which Skat has alone, whether each card wins against the best play of all, and scripted playouts
+    before the first card."""
     runs: int = 2000
     """Runs of UCT in every world."""
     exploration: float = 0.4
@@ -111,7 +112,7 @@ class PimcConfig:
     def __post_init__(self) -> None:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds")
-        one_of("pimc", self, ("uct", "playouts", "network", "solver"), "evaluator")
+        one_of("pimc", self, ("uct", "playouts", "network", "value", "solver"), "evaluator")
         limited = self.evaluator == "uct" or self.seconds == 0
         require(limited, "pimc", self, "seconds", f"0 with pimc.evaluator={self.evaluator}; it limits runs of uct")
         _check_candidates("pimc", self)
@@ -119,7 +120,7 @@ class PimcConfig:
     @property
     def needs_model(self) -> bool:
         """Whether these settings ask a network."""
-        return self.candidates > 0 or self.evaluator == "network"
+        return self.candidates > 0 or self.evaluator in ("network", "value")
 
 
 @dataclass

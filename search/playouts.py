@@ -11,19 +11,25 @@ from search.players.player import Player, Turns
 from search.table import answers
 
 
-def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray) -> None:
-    """Play every row to its end in place.
+def play_out(
+    game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray, until: np.ndarray | None = None
+) -> None:
+    """Play every row to its end in place, or until a seat of the row's own is to act.
 
     Args:
         player: in every seat; None for uniformly random actions.
         states: ``[B]``; rows that are over stay as they are.
         seeds: ``uint64[B]``, from which every random number of a row follows; they must tell nothing of hidden cards.
+        until: ``int[B]``, the seats that stop it; None for none, as it must be without a player.
     """
     if player is None:
+        assert until is None
         game.playout(states, seeds)
         return
+    stops = np.full(len(states), -1) if until is None else until
     player.start(game, len(states))
-    rows = np.flatnonzero(game.to_move(states) >= 0)
+    to_move = game.to_move(states)
+    rows = np.flatnonzero((to_move >= 0) & (to_move != stops))
     while len(rows):
         current = states[rows]
         seats = game.to_move(current).astype(np.int64)
@@ -32,6 +38,7 @@ def play_out(game: Game, player: Player | None, states: np.ndarray, seeds: np.nd
         turns = Turns(rows, seats, tokens, lengths, game.legal(current), draws)
         game.play(current, answers(player, turns, np.arange(len(rows)), current))
         states[rows] = current
-        over = game.to_move(current) < 0
+        to_move = game.to_move(current)
+        over = (to_move < 0) | (to_move == stops[rows])
         player.forget(rows[over])
         rows = rows[~over]

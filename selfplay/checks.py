@@ -28,9 +28,13 @@ def check(config: TrainConfig) -> list[str]:
     check_tracker(config.tracker)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
+        key = "learner" if learner is config.learner else "initial_learner"
         check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
         if learner.branch_weight and not config.selfplay.branches:
-            raise UserError(f"learner.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it")
+            raise UserError(
+                f"{key}.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it, or set "
+                f"{key}.branch_weight=0"
+            )
     if config.selfplay.branches and not any(learner.branch_weight for learner in learners):
         raise UserError(
             f"selfplay.branches={config.selfplay.branches}: no network learns from them; give them a "
@@ -46,7 +50,7 @@ def check(config: TrainConfig) -> list[str]:
         if config.selfplay.gate_deals:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate_seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            check_names(match.players, game, given=[told])
+            check_names(match.players, game, [told], config.search)
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             check_networks([parse(name) for name in match.players], game, config.search)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):

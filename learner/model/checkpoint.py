@@ -157,10 +157,10 @@ def _any_config(directory: Path) -> dict[str, Any]:
                 f"{directory} or remove it"
             )
     try:
-        config: dict[str, Any] = json.loads((directory / CONFIG_FILE).read_text())
-    except ValueError as error:
+        config: dict[str, Any] = dict(json.loads((directory / CONFIG_FILE).read_text()).items())
+    except (ValueError, AttributeError) as error:
         raise ValueError(
-            f"{directory / CONFIG_FILE}: is not JSON ({error}); restore {directory} or remove it"
+            f"{directory / CONFIG_FILE}: is no JSON object ({error}); restore {directory} or remove it"
         ) from error
     return config
 

@@ -36,7 +36,7 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
             "by now; train again"
         )
     kind, width = config.get("kind"), config.get("width")
-    if kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
+    if not isinstance(kind, str) or kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
         raise ValueError(f"{file}: kind {kind!r} of width {width!r} is no Q-network; there are {', '.join(Q_NETWORKS)}")
     net = QNet(QArchitecture(**{field.name: config[field.name] for field in fields(QArchitecture)}))
     fill(net, directory)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import ObservationModel
+from learner.observation_model import EMPTY, ObservationModel
 from search.config import ImitationConfig, PimcConfig
+from search.players.histories import tokens_since
 from search.players.imitation import Imitation
 from search.players.player import Player
 from search.players.worlds_player import WorldsPlayer
@@ -41,18 +42,34 @@ def _played_out(
     considered: np.ndarray,
     config: PimcConfig,
     at_once: int = _PLAYOUTS,
+    judge: Model = None,
 ) -> np.ndarray:
     """The utility of each action ``considered`` (``bool[B, V]``) when ``player`` plays on in every seat, ``at_once``
-    deals side by side; all actions of a world have the same random numbers."""
+    deals side by side; all actions of a world have the same random numbers. With a ``judge`` the others play on until
+    the seat that took the action is to act again, and its V(h) there takes the place of the rest."""
     rows, actions = np.nonzero(considered)
     seats, utility = game.to_move(worlds)[rows], game.outcomes.utility(config.utility)
     states = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
     values = np.full(considered.shape, -np.inf)
     for part in (slice(first, first + at_once) for first in range(0, len(rows), at_once)):
-        played = states[part]
-        play_out(game, player, played, seeds[rows[part]])
-        values[rows[part], actions[part]] = utility[game.outcome(played)[np.arange(len(played)), seats[part]]]
+        played, own = states[part], seats[part]
+        play_out(game, player, played, seeds[rows[part]], None if judge is None else own)
+        over = game.to_move(played) < 0
+        worth = np.empty(len(played))
+        worth[over] = utility[game.outcome(played[over])[np.arange(over.sum()), own[over]]]
+        if judge is not None and not over.all():
+            worth[~over] = _judged(game, judge, played[~over], own[~over])
+        values[rows[part], actions[part]] = worth
     return values
+
+
+def _judged(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """``float32[N]``: V(h), equation 1, of what one seat per state has seen."""
+    tokens, lengths = game.histories(states, seats)
+    nothing, asked = np.full(len(states), EMPTY), np.ones(len(states), bool)
+    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(states), int), lengths), values=asked)
+    model.release(answer.handles)
+    return answer.value
 
 
 def _scripted(game: Game) -> Player:
@@ -73,7 +90,8 @@ def _network(
 ) -> np.ndarray:
     assert model is not None
     at_once = max(1, model.slots_left // (game.num_players * game.max_length))
-    return _played_out(game, Imitation(model, ImitationConfig()), worlds, seeds, game.legal(worlds), config, at_once)
+    player, judge = Imitation(model, ImitationConfig()), model if config.evaluator == "value" else None
+    return _played_out(game, player, worlds, seeds, game.legal(worlds), config, at_once, judge)
 
 
 def _solver(
@@ -99,7 +117,13 @@ def _solver(
     return values
 
 
-EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "network": _network, "solver": _solver}
+EVALUATORS: Mapping[str, Evaluator] = {
+    "uct": _uct,
+    "playouts": _playouts,
+    "network": _network,
+    "value": _network,
+    "solver": _solver,
+}
 """By the setting ``evaluator``."""
 
 

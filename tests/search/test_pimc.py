@@ -196,7 +196,7 @@ def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> No
     assert (result.labels >= 0).all()
 
 
-@pytest.mark.parametrize("settings", [{"candidates": 6}, {"evaluator": "network"}])
+@pytest.mark.parametrize("settings", [{"candidates": 6}, {"evaluator": "network"}, {"evaluator": "value"}])
 def test_a_decision_with_a_network_does_not_depend_on_its_neighbours(settings: dict[str, Any]) -> None:
     game, model = HeartsGame(), FunctionModel(hash_model(HeartsGame(), 0.1))
     turns, player = turns_of(game, 3, 45), player_of(game, replace(SMALL, **settings), model)
@@ -206,15 +206,21 @@ def test_a_decision_with_a_network_does_not_depend_on_its_neighbours(settings: d
     assert not model.held
 
 
+def lowest_legal(game: Game) -> Callable[[History], tuple[np.ndarray, float]]:
+    """A network that plays the lowest action, and finds a history worth its length and last token."""
+
+    def answer(history: History) -> tuple[np.ndarray, float]:
+        legal = game.view_legal(game.views(np.array([history]), np.array([len(history)])))[0]
+        return (np.arange(len(legal)) == legal.argmax()).astype(np.float32), len(history) + history[-1] / 1000
+
+    return answer
+
+
 @pytest.mark.parametrize("limit", [100_000, 700])
 def test_with_a_network_all_seats_play_on_by_its_policy(limit: int) -> None:
     game = HeartsGame()
 
-    def lowest_legal(history: History) -> tuple[np.ndarray, float]:
-        legal = game.view_legal(game.views(np.array([history]), np.array([len(history)])))[0]
-        return (np.arange(len(legal)) == legal.argmax()).astype(np.float32), 0.0
-
-    turns, model = turns_of(game, 3, 40), FunctionModel(lowest_legal, limit)
+    turns, model = turns_of(game, 3, 40), FunctionModel(lowest_legal(game), limit)
     found = player_of(game, replace(SMALL, cheat=True, worlds=1, evaluator="network"), model).values(turns)
     for row, legal in enumerate(turns.legal):
         assert (np.isfinite(found[row]) == legal).all()
@@ -225,6 +231,28 @@ def test_with_a_network_all_seats_play_on_by_its_policy(limit: int) -> None:
                 game.play(state, game.legal(state).argmax(axis=1))
             label = game.outcome(state)[0, turns.seat[row]]
             assert found[row, action] == pytest.approx(game.outcomes.utility("")[label])
+
+
+@pytest.mark.parametrize(("game", "plies"), [(HeartsGame(), 2), (HeartsGame(), 40), (CrewGame(), 25)])
+def test_by_value_the_others_play_on_until_the_seat_is_to_act_again(game: Game, plies: int) -> None:
+    network = lowest_legal(game)
+    turns, model = turns_of(game, 6, plies), FunctionModel(network, 2000)
+    found = player_of(game, replace(SMALL, cheat=True, worlds=1, evaluator="value"), model).values(turns)
+    assert not model.held
+    ended = 0
+    for row, action in zip(*np.nonzero(turns.legal), strict=True):
+        assert turns.hidden is not None
+        state, seat = turns.hidden[row : row + 1].copy(), turns.seat[row : row + 1]
+        game.play(state, np.array([action]))
+        while game.to_move(state)[0] not in (-1, seat[0]):
+            game.play(state, game.legal(state).argmax(axis=1))
+        if game.to_move(state)[0] < 0:
+            expected, ended = game.outcomes.utility("")[game.outcome(state)[0, seat[0]]], ended + 1
+        else:
+            tokens, lengths = game.histories(state, seat)
+            expected = network(tuple(tokens[0, : lengths[0]]))[1]
+        assert found[row, action] == pytest.approx(expected)
+    assert bool(ended) == (game.name == "crew")  # a card of Hearts that leaves a choice is never one's last
 
 
 def test_a_forced_move_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +281,7 @@ def test_it_is_far_ahead_of_random_play() -> None:
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
-        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct, playouts, network, solver"),
+        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct, playouts, network, value, solver"),
         ("pimc:candidates=49", "pimc.candidates=49: must be 0, or at least pimc.worlds=50 with pimc.cheat=false"),
         ("pimc:candidates=50:cheat=true", "pimc.candidates=50: must be 0, or at least pimc.worlds=50 with"),
         ("pimc@DIR", "player 'pimc@DIR': pimc uses no network, so leave out @DIR"),
@@ -266,7 +294,7 @@ def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> Non
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["pimc:candidates=50", "pimc:evaluator=network"])
+@pytest.mark.parametrize("name", ["pimc:candidates=50", "pimc:evaluator=network", "pimc:evaluator=value"])
 def test_a_missing_network_is_asked_for(name: str) -> None:
     with pytest.raises(ValueError, match=f"player '{name}' needs a network: give checkpoint=DIR, or"):
         make_players([name], HeartsGame(), SearchConfig())
