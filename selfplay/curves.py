@@ -6,7 +6,7 @@ and seating share a panel, whoever plays as the network there.
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with blaming_input():
             _check_out(given.out)
+            _check_distinct(given.runs)
             runs = {label: read_run(root) for label, root in zip(labels(given.runs), given.runs, strict=True)}
             panels = panels_of(runs)
     except UserError as error:
@@ -43,6 +44,13 @@ def main(arguments: list[str] | None = None) -> int:
     storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True))
     print(f"curves: {given.out}")
     return 0
+
+
+def _check_distinct(roots: Sequence[str]) -> None:
+    names = [root.rstrip("/") for root in roots]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice}: is given twice; give every run once")
 
 
 def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:

@@ -1,11 +1,13 @@
 """What a Q-network thinks of every first action: ``python -m search.openings game=hearts_no_pass checkpoint=DIR``."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 
 from cluster import cli
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from games.registry import make_game
 from search.openings.config import OpeningsConfig
@@ -25,6 +27,8 @@ def main(config: OpeningsConfig) -> None:
         engines = Engines(game, config.engine)
         model = engines.state_model(config.checkpoint)
         checkpoint = {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)}
+        asked = {"game": game.name, "game_options": dict(game.options), "deals": config.deals, "seed": config.seed}
+        _check_stored(out and f"{out}/openings.json", {**asked, "checkpoint": checkpoint["id"]})
     points, legal = first_values(game, model, config.deals, config.seed)
     result = OpeningsResult(
         game=game.name,
@@ -39,6 +43,23 @@ def main(config: OpeningsConfig) -> None:
         storage.write_json_atomic(f"{out}/openings.json", result.record())
         storage.write_bytes_atomic(f"{out}/openings.png", charts(result))
         print(f"result: {out}/openings.json, openings.png")
+
+
+def _check_stored(path: str, asked: Mapping[str, Any]) -> None:
+    """``UserError`` where the file holds what was asked with other settings."""
+    if not path or not storage.exists(path):
+        return
+    try:
+        record = storage.read_json(path)
+        there = {**record, "checkpoint": record["settings"]["checkpoint"]["id"]}
+        different = {key: there[key] for key, value in asked.items() if there[key] != value}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: holds no openings ({error}); remove it, or give another out") from error
+    for key, before in different.items():
+        raise UserError(
+            f"{path}: holds openings with {key}={before}, and {key}={asked[key]} is asked for; remove it, or "
+            "give another out"
+        )
 
 
 if __name__ == "__main__":

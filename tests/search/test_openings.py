@@ -119,7 +119,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_the_command_writes_what_the_network_says(checkpoint: str, tmp_path: Path) -> None:
+def test_the_command_writes_what_the_network_says(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = [f"checkpoint={checkpoint}", "deals=30", f"out={tmp_path / 'new'}", "engine.precision=fp32"]
     line = [sys.executable, "-m", "search.openings", *given]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -134,6 +136,13 @@ def test_the_command_writes_what_the_network_says(checkpoint: str, tmp_path: Pat
     held = GAME.legal(states)[:, ace]
     (found,) = (action for action in record["actions"] if action["action"] == "AH")
     assert found["deals"] == held.sum() and found["mean"] == pytest.approx(-q[held, ace].mean(), abs=1e-4)
+    assert call(monkeypatch, "search.openings", *given) == 0, "the same again"
+    assert call(monkeypatch, "search.openings", *given, "deals=31") == 2
+    assert "openings.json: holds openings with deals=30, and deals=31 is asked for" in capsys.readouterr().err
+    assert json.loads((tmp_path / "new/openings.json").read_text()) == record
+    (tmp_path / "new/openings.json").write_text("{}")
+    assert call(monkeypatch, "search.openings", *given) == 2
+    assert "openings.json: holds no openings ('settings')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

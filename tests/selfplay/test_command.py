@@ -32,6 +32,7 @@ GAME = HeartsGame()
         (["selfplay.iterations=many"], "selfplay.iterations: Value 'many'"),
         (["selfplay.iterations=-1"], "selfplay.iterations=-1: must be at least 0"),
         (["evaluation.final=[{players: [argmax_val, deep_blue], deals: 1}]"], "no player 'deep_blue'"),
+        (["evaluation.final=[{players: [pimc, random], deals: 1}]", "search.pimc.utility=fun"], "no utility 'fun'"),
         (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),

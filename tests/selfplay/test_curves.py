@@ -125,6 +125,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     for arguments, message in (
         ([good, str(tmp_path / "none")], "none: no run lies there"),
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
+        ([good, f"{good}/"], "good: is given twice; give every run once"),
         ([good, "--out", str(tmp_path)], "is a directory; name the PNG file to write"),
     ):
         assert main(arguments) == 2
