@@ -67,6 +67,10 @@ def sample(run: Run, count: int, searched: int) -> Sample:
     """Sample deals of a run, or a line that says why there are none."""
     if run.newest is None:
         return Sample((), "There is no network in this run's directory, so nobody can play.")
+    if run.settings["q_network"]["kind"] != "none":
+        return Sample(
+            (), "A Q-network judges whole deals; pages play deals with networks that are told what a seat sees."
+        )
     try:
         return Sample(sample_deals(run, count, searched), "None were asked for.")
     except (ValueError, OSError) as error:  # a network of another version, a plug-in that is not installed

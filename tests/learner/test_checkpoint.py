@@ -77,9 +77,10 @@ def test_broken_files_are_named(checkpoint):
     (checkpoint / "model.safetensors").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
         load_weights(checkpoint, GAME)
-    (checkpoint / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json: is not JSON"):
-        load_weights(checkpoint, GAME)
+    for text in ("{", "[]"):
+        (checkpoint / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=r"config\.json: is no JSON object"):
+            load_weights(checkpoint, GAME)
 
 
 def test_weights_that_do_not_fit_the_configuration_are_named(checkpoint):

@@ -11,6 +11,8 @@ from learner.q_network.checkpoint import load_q_network
 from selfplay.checks import check
 from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
+from selfplay.report.contents import read_run
+from selfplay.report.page import sample
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess
 from tests.test_repository import build_command
@@ -43,6 +45,7 @@ def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> Non
         Loop(config, run, InProcess(config), metrics).run()
     game, evaluation = HeartsGame(**config.game.options), Evaluation(config, run)
     assert evaluation.complete()
+    assert "A Q-network judges whole deals" in sample(read_run(run.root), 1, 0).reason
     (final,) = evaluation.final()
     assert final is not None and final.matches == 2
     for iteration, num_shards in enumerate((3, 2, 2)):
