@@ -3,6 +3,8 @@
 ``q_network=fc learner=q_network`` trains a Q-network (docs/learner.md) in place of the transformer.
 """
 
+import sys
+
 from cluster import cli
 from cluster.errors import UserError
 from cluster.files import storage
@@ -28,6 +30,7 @@ def main(config: LearnConfig) -> None:
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
     from learner.training.task import TrainingTask, run_task
 
+    print(config.q_network.told, file=sys.stderr)
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)
     try:

@@ -150,6 +150,14 @@ class QNetworkConfig:
         """Whether a Q-network is trained at all."""
         return self.kind != "none"
 
+    @property
+    def told(self) -> str:
+        """Which network is trained, and what has no effect on it, in a line for the user."""
+        if not self.wanted:
+            return "trains a transformer (q_network.kind=none)"
+        unused = "model.* and learner.observation_weight, others_weight, outcome_weight, outcome_positions"
+        return f"trains a Q-network (q_network.kind={self.kind}); {unused} are the transformer's, without effect here"
+
 
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""

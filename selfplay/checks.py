@@ -107,9 +107,9 @@ def _check_q_network(config: TrainConfig, game: Game) -> None:
 
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``. Q-networks keep
-    nothing of a history."""
+    nothing of a history, and are what they are whatever ``model`` says."""
     if config.q_network.wanted:
-        return []
+        return [config.q_network.told]
     arch, seats = architecture(game, config.model), game.num_players
     generating = on_lent_device(config.engine, config.cluster.generator_gpus)
     evaluating = on_lent_device(config.engine, config.cluster.evaluator_gpus)

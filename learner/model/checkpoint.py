@@ -125,6 +125,9 @@ def fill(net: nn.Module, directory: Path) -> None:
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: what is known to be wrong has a message of its own
+    for name, tensor in tensors.items():  # they would play, and badly: every comparison with NaN is false
+        if not tensor.isfinite().all():
+            raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
     net.load_state_dict(tensors)
 
 

@@ -114,9 +114,10 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     expected = json.loads(json.dumps(dict(settings)))
     for key in [*expected, *state.settings]:
         if state.settings.get(key) != expected.get(key):
+            before, now = (f"{key}={kept[key]}" if key in kept else f"no {key}" for kept in (state.settings, expected))
             raise ValueError(
-                f"{checkpoint}: was trained with {key}={state.settings.get(key)}, now {key}={expected.get(key)} is "
-                "asked for; train into another directory or use the same settings"
+                f"{checkpoint}: was trained with {before}, now {now} is asked for; train into another directory or "
+                "use the same settings"
             )
     return state
 

@@ -132,7 +132,11 @@ def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, se
     if not checkpoint:
         shipping = config.checkpoint == SHIPPED
         return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"
+    from learner.model.checkpoint import Q_MODEL_TYPE, model_type_of  # loads torch
+
     try:
+        if model_type_of(checkpoint) == Q_MODEL_TYPE:
+            return f"{checkpoint} judges whole deals, and would tell of hidden cards"
         model = engines.get(checkpoint, config.search.go_mcts.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:

@@ -7,6 +7,7 @@ their intervals are far narrower than those of the points themselves.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 import numpy as np
 from rich.table import Table
@@ -107,7 +108,7 @@ def leads(points: Sequence[SweptPoint]) -> bytes:
     (key,) = keys(points)
     names = [f"{_short([key])[0]}={_written(point.values.get(key, ''))}" for point in points]
     if key == "players" and _opponent(points):
-        names = [marked(point.result, point.result.players[0]) for point in points]
+        names = _without_shared([marked(point.result, point.result.players[0]) for point in points])
     return draw_leads(names, [_lead(point.result) for point in points], _title(points))
 
 
@@ -148,6 +149,14 @@ def _opponent(points: Sequence[SweptPoint]) -> str:
 def _lead(result: TournamentResult) -> Lead:
     """How far A is ahead over all seatings; with an interval of two players only."""
     return lead(result, column=0) if len(result.players) == 2 else (result.advantage, None, None)
+
+
+def _without_shared(players: Sequence[str]) -> list[str]:
+    """Names of players without the directories that lead to the networks of all of them."""
+    networks = [name.partition("@")[2] for name in players if "@" in name]
+    alike = commonprefix(networks) if len(networks) > 1 else ""  # noqa: RUF071 (cut at its last / right below)
+    shared = alike.rpartition("/")[0]
+    return [name.replace(f"@{shared}/", "@") for name in players] if shared else list(players)
 
 
 def _short(names: Sequence[str]) -> list[str]:

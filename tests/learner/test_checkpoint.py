@@ -121,3 +121,12 @@ def test_a_flipped_bit_is_noticed(checkpoint, file):
 def test_a_checkpoint_from_elsewhere_needs_no_digests(checkpoint):
     (checkpoint / "digests.json").unlink()
     load_weights(checkpoint, GAME)
+
+
+def test_weights_that_are_not_finite_are_refused(checkpoint):
+    change_weights(checkpoint, lambda tensors: tensors["transformer.ln_f.bias"].fill_(float("nan")))
+    (checkpoint / "digests.json").unlink()
+    with pytest.raises(
+        ValueError, match=r"model\.safetensors: transformer\.ln_f\.bias has numbers that are not finite"
+    ):
+        load_weights(checkpoint, GAME)

@@ -229,6 +229,10 @@ def test_players_against_one_opponent_are_told_by_their_names(monkeypatch: pytes
     (axes,) = leads(points).axes  # type: ignore[attr-defined]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "c"]
     assert axes.get_title() == "each against b (sees hidden cards), 9 deals a point" == render_sweep(points).title
+    runs = [f"a@/runs/{name}/checkpoint" for name in ("one", "other")]
+    points = one_key("players", *((f"[{run},b]", result(first=run)) for run in runs))
+    (axes,) = leads(points).axes  # type: ignore[attr-defined]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a@one/checkpoint", "a@other/checkpoint"]
     mixed = one_key("players", ("[a,b]", seen), ("[b,a]", result(first="b", second="a")))
     (axes,) = leads(mixed).axes  # type: ignore[attr-defined]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["players=[a,b]", "players=[b,a]"]

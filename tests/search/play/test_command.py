@@ -19,8 +19,10 @@ from games.rng import derive_many
 from games.shards import Sequences, find_shards, read_shard, write_shard
 from search.play.__main__ import main, new_shard
 from search.play.config import PlayConfig
+from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[3]
+NO_PASS = build_command("play", "game=hearts_no_pass").game
 
 
 @pytest.fixture
@@ -55,6 +57,7 @@ def shard(tmp_path: Path) -> Path:
         ({"replay": "SHARD", "row": 2}, "row=2: .* could not have happened"),
         ({"players": ["random"], "out": "SHARD"}, "out=.*: .* is no directory that can be written to"),
         ({"players": ["random"]}, "needs a terminal"),
+        ({"players": ["q_values:worlds=2"], "game": NO_PASS, "checkpoint": "kibitz:alphahearts"}, "needs a terminal"),
         ({"replay": "SHARD"}, "needs a terminal"),
     ],
 )
