@@ -12,7 +12,7 @@ Line = Mapping[int, TournamentResult]
 """Iteration -> a tournament with its network."""
 Panel = Mapping[str, Line]
 """What the line is called -> line."""
-_COLUMNS, _TITLE_WIDTH = 2, 72
+_COLUMNS, _LINE_WIDTH = 2, 72
 
 
 def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
@@ -40,15 +40,15 @@ def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
 
 def _draw(axes: Any, name: str, line: Line, colour: str, bands: bool) -> None:
     """A line through the leads; where there is no interval, no band and no bar."""
-    iterations = sorted(line)
+    iterations, label = sorted(line), textwrap.fill(name, _LINE_WIDTH)
     found = [[math.nan if end is None else end for end in lead(line[i])] for i in iterations]
     ahead, low, high = (list(values) for values in zip(*found, strict=True))
     if bands:
-        axes.plot(iterations, ahead, marker="o", markersize=4, color=colour, label=name)
+        axes.plot(iterations, ahead, marker="o", markersize=4, color=colour, label=label)
         axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
         return
     half = [end - mean for end, mean in zip(high, ahead, strict=True)]
-    axes.errorbar(iterations, ahead, yerr=half, marker="o", capsize=3, color=colour, label=name)
+    axes.errorbar(iterations, ahead, yerr=half, marker="o", capsize=3, color=colour, label=label)
 
 
 def _finish(axes: Any, title: str) -> None:
@@ -58,6 +58,6 @@ def _finish(axes: Any, title: str) -> None:
     axes.set_xlabel("iteration")
     axes.set_ylabel("points a hand ahead")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize="medium")
-    axes.legend()
+    axes.set_title(textwrap.fill(title, _LINE_WIDTH), fontsize="medium")
+    axes.legend(fontsize="small")
     axes.grid(alpha=0.3)

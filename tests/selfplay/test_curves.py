@@ -103,6 +103,12 @@ def test_bars_have_the_ends_of_the_intervals(monkeypatch: pytest.MonkeyPatch) ->
     assert bars.get_segments()[0].tolist() == [[0, -3], [0, 1]]
 
 
+@pytest.mark.filterwarnings("error")  # a figure without room for its axes warns
+def test_names_longer_than_the_picture_leave_room_for_the_line() -> None:
+    name = " against ".join(["alphahearts:cheat=true:iterations=20:worlds=10 (sees hidden cards)"] * 2)
+    assert draw_curves({"": {name: {0: leading(-1, -3, 1)}}}).startswith(b"\x89PNG")
+
+
 def test_a_run_that_has_not_come_as_far_has_gaps_in_the_table() -> None:
     drawn = table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
     columns = [list(column.cells) for column in drawn.columns]
