@@ -165,7 +165,8 @@ class AlphaHeartsConfig:
     """Wall time for each decision, after which its worlds begin no further iterations; 0 for no limit. Results then
     depend on the machine."""
     selection: str = "uct"
-    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included."""
+    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays what was
+    tried most often."""
     variance_penalty: float = 0.0
     """What is taken from an action's mean over the worlds for each unit of their standard deviation; 0 is the paper's
     rule, more avoids what is good in some worlds alone: beyond the paper."""
@@ -182,6 +183,8 @@ class AlphaHeartsConfig:
         one_of("alphahearts", self, ("uct", "puct"), "selection")
         varies = self.variance_penalty == 0 or self.worlds_searched > 1
         require(varies, "alphahearts", self, "variance_penalty", "0 where one world is searched")
+        by_value = self.variance_penalty == 0 or self.selection == "uct"
+        require(by_value, "alphahearts", self, "variance_penalty", "0 with selection=puct, which decides by visits")
         _check_candidates("alphahearts", self)
         _check_beliefs("alphahearts", self)
 

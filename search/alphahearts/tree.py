@@ -29,6 +29,12 @@ class GuidedForest(Forest):
         ones. Nodes with one legal action need not be told."""
         self.q[trees, leaves] = q
 
+    def root_visits(self) -> np.ndarray:
+        """``float64[B, V]``: how many runs have tried each action of the roots, -inf where it is illegal."""
+        visits = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
+        _root_visits(self.nodes, self.untried, visits)
+        return visits
+
     def _descend(
         self, exploration: float, leaves: np.ndarray, actions: np.ndarray, lengths: np.ndarray, draws: np.ndarray
     ) -> None:
@@ -87,6 +93,18 @@ def _most_promising(tree, parent, untried, q, exploration):
             best = mean + bonus * np.exp(q[token] - top)
             token_chosen, child_chosen = np.int64(token), np.int64(-1)
     return token_chosen, child_chosen
+
+
+@kernel
+def _root_visits(nodes, untried, visits):
+    for i in range(len(visits)):
+        child = nodes[i, 0]["child"]
+        while child >= 0:
+            visits[i, nodes[i, child]["token"]] = nodes[i, child]["visits"]
+            child = nodes[i, child]["sibling"]
+        for token in range(visits.shape[1]):
+            if untried[i, 0, token]:
+                visits[i, token] = 0.0
 
 
 @kernel

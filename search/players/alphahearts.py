@@ -18,7 +18,7 @@ _TREES, _STATES = 1024, 8192
 
 class AlphaHearts(WorldsPlayer):
     """Searches each world, and plays the action whose values, summed over them, are the highest ("Summary of
-    Terminology": the move with the highest value)."""
+    Terminology": the move with the highest value); with PUCT, beyond the paper, the one that was tried most often."""
 
     name = "alphahearts"
 
@@ -28,8 +28,8 @@ class AlphaHearts(WorldsPlayer):
         self.config, self._model = config, model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-        """``float64[B, V]``: mean values at the roots."""
-        config = self.config
+        """``float64[B, V]``: mean values at the roots; with PUCT, which tries few actions, how often each was tried."""
+        config, puct = self.config, self.config.selection == "puct"
         forest = alphahearts(
             self._game,
             self._model,
@@ -38,10 +38,10 @@ class AlphaHearts(WorldsPlayer):
             unit_utility(self._game, config.utility),
             config.iterations,
             config.exploration,
-            config.selection == "puct",
+            puct,
             seconds,
         )
-        return forest.root_values()
+        return forest.root_visits() if puct else forest.root_values()
 
     def combined(self, values: np.ndarray) -> np.ndarray:
         """``float64[M, V]``: the mean over worlds less the penalty times their standard deviation."""

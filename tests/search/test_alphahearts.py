@@ -166,7 +166,10 @@ def test_puct_by_hand() -> None:
         counts[max(scores, key=scores.__getitem__)] += 1
     model = Constant({worse: math.log(3), better: 0.0})
     assert visits(NO_PASS, state, model, 40, 0.7, True) == counts and counts[worse] > 1
-    assert visits(NO_PASS, state, Constant({worse: -50.0, better: 0.0}), 40, 0.7, True) == {better: 40}
+    sure = Constant({worse: -50.0, better: 0.0})
+    assert visits(NO_PASS, state, sure, 40, 0.7, True) == {better: 40}
+    tried = alphahearts(NO_PASS, sure, state, derive_many(1, 1), SHARE, 40, 0.7, True).root_visits()[0]
+    assert (tried[better], tried[worse]) == (40, 0) and np.isneginf(np.delete(tried, list(shares))).all()
 
 
 # ---- chances

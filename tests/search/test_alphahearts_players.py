@@ -49,6 +49,9 @@ def searched(config: AlphaHeartsConfig, turns: Turns, monkeypatch: pytest.Monkey
         def root_values(self) -> np.ndarray:
             return self.values
 
+        def root_visits(self) -> np.ndarray:
+            return np.where(np.isfinite(self.values), self.values**2, -np.inf)
+
     def search(
         game: Game, model: object, states: np.ndarray, seeds: np.ndarray, utility: np.ndarray, *rest: Any
     ) -> Any:
@@ -64,6 +67,8 @@ def test_values_are_summed_over_the_worlds_and_the_highest_is_played(monkeypatch
     first, second = np.flatnonzero(turns.legal[0])[:2]
     answers = [0.9, 0.8], [0.9, 0.8], [0.3, 0.6]  # sums of 2.1 and 2.2
     assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [second]
+    often = replace(SMALL, selection="puct")  # squares: 1.71 and 1.64
+    assert searched(often, turns, monkeypatch, *answers)[0].tolist() == [first]
     answers = [0.9, 0.6], [0.9, 0.6], [0.6, 0.8]  # means of 0.8 and 0.667, deviations of 0.141 and 0.094
     assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [first]
     careful = replace(SMALL, variance_penalty=4.0)  # 0.8 - 0.566 against 0.667 - 0.377
@@ -196,6 +201,7 @@ def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> 
         ("alphahearts:exploration=-1", NO_PASS, "alphahearts.exploration=-1.0: must be at least 0"),
         ("alphahearts:selection=best", NO_PASS, "alphahearts.selection=best: must be one of uct, puct"),
         ("alphahearts:cheat=true:variance_penalty=1", NO_PASS, "variance_penalty=1.0: must be 0 where one world"),
+        ("alphahearts:selection=puct:variance_penalty=1", NO_PASS, "must be 0 with selection=puct"),
         ("alphahearts:utility=fun", NO_PASS, "no utility 'fun'; this game offers relative, own"),
         ("alphahearts:runs=100", NO_PASS, "alphahearts has no 'runs'; there are worlds, iterations"),
         ("q_values:worlds=0", NO_PASS, "q_values.worlds=0: must be at least 1"),
