@@ -165,8 +165,8 @@ class AlphaHeartsConfig:
     """Wall time for each decision, after which its worlds begin no further iterations; 0 for no limit. Results then
     depend on the machine."""
     selection: str = "uct"
-    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays what was
-    tried most often."""
+    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays what
+    was tried most often."""
     variance_penalty: float = 0.0
     """What is taken from an action's mean over the worlds for each unit of their standard deviation; 0 is the paper's
     rule, more avoids what is good in some worlds alone: beyond the paper."""
