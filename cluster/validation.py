@@ -3,6 +3,7 @@
 Configurations call them in ``__post_init__``, so that a bad value is refused before any work starts.
 """
 
+import math
 from collections.abc import Collection
 
 
@@ -18,14 +19,22 @@ def require(holds: bool, group: str, config: object, key: str, wanted: str) -> N
         raise ValueError(f"{name}={getattr(config, key)}: must be {wanted}")
 
 
+def finite(group: str, config: object, *keys: str) -> None:
+    """Each of these settings must be a number other than infinity and NaN, which YAML can write too."""
+    for key in keys:
+        require(math.isfinite(getattr(config, key)), group, config, key, "a finite number")
+
+
 def at_least(group: str, config: object, low: float, *keys: str) -> None:
-    """Each of these settings must be at least ``low``."""
+    """Each of these settings must be finite and at least ``low``."""
+    finite(group, config, *keys)
     for key in keys:
         require(getattr(config, key) >= low, group, config, key, f"at least {low}")
 
 
 def above(group: str, config: object, low: float, *keys: str) -> None:
-    """Each of these settings must be above ``low``."""
+    """Each of these settings must be finite and above ``low``."""
+    finite(group, config, *keys)
     for key in keys:
         require(getattr(config, key) > low, group, config, key, f"above {low}")
 

@@ -95,10 +95,10 @@ class SelfplayConfig:
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
     gate_deals: int = 0
-    """Beyond the paper: a new network plays the best one so far on this many deals, and where it is not ahead the run
-    goes on from the best one, which also plays the final tournaments; 0 to take every network."""
+    """Beyond paper 001, as in 002: a new network plays the best one so far on this many deals, and where it is not
+    ahead the run goes on from the best one, which also plays the final tournaments; 0 to take every network."""
     gate_margin: float = 0.0
-    """Points a game that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
+    """Points a hand and seat that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
     gate_seating: str = ALL
     """How those deals are seated, see ``MatchConfig.seating``."""
 

@@ -37,7 +37,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, QNetworkConfig
@@ -236,13 +236,13 @@ class _Run:
         return torch.stack([loss + self.config.branch_weight * branch_loss, branch_loss]), values
 
     def note(self, totals: list[float]) -> dict[str, float]:
-        """Add a line to the history; ``FloatingPointError`` where the loss is no number any more."""
+        """Add a line to the history; ``UserError`` where the loss is no number any more."""
         state = self.state
         last = int(state.history[-1]["step"]) if state.history else 0
         loss, branch_loss = (total / (state.step - last) for total in totals)
         rate = state.schedule["learning_rate"]
         if not loss < float("inf"):
-            raise FloatingPointError(f"the loss is {loss} at step {state.step}; lower learner.learning_rate")
+            raise UserError(f"the loss is {loss} at step {state.step}; lower learner.learning_rate")
         line = {"step": state.step, "loss": loss, "learning_rate": rate}
         if self.config.branch_weight:
             line["branch_loss"] = branch_loss

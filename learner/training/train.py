@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
@@ -249,7 +249,7 @@ class _Run:
         return state.epoch
 
     def note(self, sums: torch.Tensor, tokens: int, seconds: float) -> dict[str, float]:
-        """Add a line to the history; ``FloatingPointError`` where the loss is no number any more."""
+        """Add a line to the history; ``UserError`` where the loss is no number any more."""
         state = self.state
         last = int(state.history[-1]["step"]) if state.history else 0
         line = {
@@ -259,7 +259,7 @@ class _Run:
             "learning_rate": state.schedule["learning_rate"],
         }
         if not line["loss"] < float("inf"):
-            raise FloatingPointError(f"the loss is {line['loss']} at step {state.step}; lower learner.learning_rate")
+            raise UserError(f"the loss is {line['loss']} at step {state.step}; lower learner.learning_rate")
         state.history.append(line)
         rate = tokens / max(seconds, 1e-9)
         share = rate * self.flops_per_token / self.matmul_rate

@@ -76,7 +76,8 @@ def _descend_guided(nodes, sizes, untried, q, puct, exploration, counters, leave
 @kernel
 def _most_promising(tree, parent, untried, q, exploration):
     """The untried action or the child of the highest PUCT score, with -1 for the other of the two; -1 for both where
-    the deal is over."""
+    the deal is over. There, and where one action is legal, q may be all zeros: only its ratios count. Illegal actions
+    have -inf, so they weigh nothing."""
     top, runs, total, child = q.max(), 0, 0.0, np.int64(tree[parent]["child"])
     bonus = exploration * np.sqrt(max(tree[parent]["visits"], 1)) / np.exp(q - top).sum()
     best, token_chosen, child_chosen = -np.inf, np.int64(-1), np.int64(-1)

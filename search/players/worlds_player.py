@@ -23,7 +23,7 @@ def deal_seeds(seeds: np.ndarray) -> np.ndarray:
 
 
 class WorldsPlayer:
-    """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals. A
+    """Plays the action whose values over the worlds of a turn add up to the most, the first one of equals. A
     forced move costs nothing."""
 
     name: str
@@ -42,7 +42,7 @@ class WorldsPlayer:
             worlds: of every decision.
             cheat: whether all of them are the true deal.
             seconds: wall time for each decision; 0 for no limit.
-            side_by_side: most worlds judged at once; more would only take memory.
+            side_by_side: most worlds judged at once, if one decision has not more; more would only take memory.
             candidates: deals that the worlds of a decision are drawn from by their weights (``search.worlds``); 0 for
                 worlds that are all equally likely.
             beliefs: what weighs them, where there are candidates.

@@ -199,6 +199,8 @@ def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> 
         ("alphahearts:worlds=0", NO_PASS, "alphahearts.worlds=0: must be at least 1"),
         ("alphahearts:iterations=0", NO_PASS, "alphahearts.iterations=0: must be at least 1"),
         ("alphahearts:exploration=-1", NO_PASS, "alphahearts.exploration=-1.0: must be at least 0"),
+        ("alphahearts:exploration=inf", NO_PASS, "alphahearts.exploration=inf: must be a finite number"),
+        ("alphahearts:variance_penalty=nan", NO_PASS, "alphahearts.variance_penalty=nan: must be a finite number"),
         ("alphahearts:selection=best", NO_PASS, "alphahearts.selection=best: must be one of uct, puct"),
         ("alphahearts:cheat=true:variance_penalty=1", NO_PASS, "variance_penalty=1.0: must be 0 where one world"),
         ("alphahearts:selection=puct:variance_penalty=1", NO_PASS, "must be 0 with selection=puct"),
