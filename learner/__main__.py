@@ -30,12 +30,12 @@ def main(config: LearnConfig) -> None:
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
     from learner.training.task import TrainingTask, run_task
 
-    print(config.q_network.told, file=sys.stderr)
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)
     try:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))
+        print(config.q_network.told, file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(
                 TrainingTask(

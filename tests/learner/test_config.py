@@ -26,7 +26,7 @@ CONF = Path(__file__).parents[2] / "conf"
         (QNetworkConfig, {"discount": 1.1}, "q_network.discount=1.1: must be between 0 and 1"),
         (QNetworkConfig, {"huber_delta": 0.0}, "q_network.huber_delta=0.0: must be above 0"),
         (LearnerConfig, {"batch_size": 0}, "learner.batch_size=0: must be at least 1"),
-        (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be above 0"),
+        (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be a finite number"),
         (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
         (LearnerConfig, {"betas": (0.9, 1.0)}, "learner.betas="),
         (LearnerConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
