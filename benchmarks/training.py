@@ -20,7 +20,9 @@ from benchmarks.report import Case, report
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
+from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
 from learner.training.train import train
 from search.config import SearchConfig
@@ -75,6 +77,7 @@ class Theirs:
         self._net.to(torch.device(device))  # type: ignore[arg-type]
         self._optimizer = torch.optim.AdamW(self._net.parameters(), lr=1e-4)
         self._data, self._device, self._done = data, device, 0
+        self._rules = Rules(GAME, architecture(GAME, model))
         self._order = epoch_order(data, 0, 0)
 
     def rate(self, steps: int) -> float:
@@ -82,7 +85,7 @@ class Theirs:
         began, tokens = _now(self._device), 0
         for _ in range(steps):
             rows = self._order[self._done * BATCH :][:BATCH]
-            tokens += self._step(make_batch(self._data, rows))
+            tokens += self._step(make_batch(self._data, rows, self._rules))
             self._done = (self._done + 1) % (len(self._order) // BATCH)
         return tokens / (_now(self._device) - began)
 
@@ -131,7 +134,7 @@ def main() -> None:
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
         shard = random_hands(Path(scratch) / "shard.parquet", 2000)
-        data = load_data(GAME, [shard], 0, BATCH, 1, torch.device(device))
+        data = load_data(GAME, [shard], 1, torch.device(device))
         for name, model, steps in (("paper_model", PAPER, 4), ("demo_model", DEMO, 16)):
             ours = Ours(model, "bf16", shard, Path(scratch) / name, device)
             cases.append(compared(name, ours, Theirs(model, data, device), steps, rounds))

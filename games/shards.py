@@ -85,13 +85,10 @@ class Sequences:
     @staticmethod
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
         """All sequences of ``parts`` in order; at least one part."""
-        branches = None
-        if any(part.branches is not None for part in parts):
-            branches = Branches.concat([part.branches or Branches.none(len(part)) for part in parts])
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
         }
-        return Sequences(**columns, branches=branches)
+        return Sequences(**columns, branches=_joined([(part.branches, len(part)) for part in parts]))
 
 
 @dataclass(frozen=True)
@@ -216,8 +213,28 @@ def read_shard(path: PathOrUri, game: Game) -> Sequences:
 
 
 def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
-    """All sequences of at least one shard, in the order of ``paths``. Raises ``ShardError`` as :func:`read_shard`."""
-    return Sequences.concat([read_shard(path, game) for path in paths])
+    """All sequences of at least one shard, in the order of ``paths``. Raises ``ShardError`` as :func:`read_shard`.
+
+    Each shard is copied to its place as it is read, so memory holds the sequences once and one shard beside them, and
+    branches twice while they are joined.
+    """
+    ends = np.cumsum([shard_info(path).num_sequences for path in paths])
+    columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in _COLUMNS.items()}
+    columns["tokens"] = np.empty((ends[-1], game.max_length), game.vocabulary.dtype)
+    branches = list[tuple[Branches | None, int]]()
+    for path, end in zip(paths, ends, strict=True):
+        part = read_shard(path, game)
+        for name, column in columns.items():
+            column[end - len(part) : end] = getattr(part, name)
+        branches.append((part.branches, len(part)))
+    return Sequences(**columns, branches=_joined(branches))
+
+
+def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
+    """The branches of sets of sequences, each with the number of its sequences; None where no set has any."""
+    if all(branches is None for branches, _ in parts):
+        return None
+    return Branches.concat([branches or Branches.none(count) for branches, count in parts])
 
 
 @contextmanager

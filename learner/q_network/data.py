@@ -12,11 +12,10 @@ import torch
 
 from cluster.errors import UserError
 from games.game import Game
-from games.rng import derive
 from games.shards import ShardError, read_shard, shard_info
 from learner.config import LearnerConfig
 from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
-from learner.training.data import check_branches, held_out
+from learner.training.data import check_branches, check_training, held_out
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class QData:
 
 
 def load_decisions(
-    game: Game, shards: Sequence[str], seed: int, learner: LearnerConfig, discount: float, device: torch.device
+    game: Game, shards: Sequence[str], learner: LearnerConfig, discount: float, device: torch.device
 ) -> QData:
     """Read and replay shards, with their branches if they weigh anything, and set validation deals apart.
     ``ValueError`` naming what cannot be trained on."""
@@ -66,7 +65,8 @@ def load_decisions(
     if learner.branch_weight:
         check_branches(num_branches, learner.branch_weight, shards)
     decisions = Decisions.concat(parts)
-    validation = held_out(decisions.deal_seed, derive(seed, "validation"), learner.batch_size)
+    validation = held_out(decisions.deal_seed)
+    check_training(validation, shards)
     new = np.repeat(np.array(iterations) == max(iterations), [len(part) for part in parts])
     return QData(
         features=torch.from_numpy(decisions.features).to(device),

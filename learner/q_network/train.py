@@ -57,6 +57,7 @@ from learner.training.resume import (
     save_finished,
     save_partial,
 )
+from learner.training.start import HOLDING_OUT
 from learner.training.train import learning_rate
 
 Progress = Callable[[dict[str, float]], None]
@@ -105,7 +106,7 @@ def train_q_network(
     with blaming_input():
         arch = q_architecture(game, q_config)
         settings = _settings(game, arch, q_config, learner_config, seed, init_from, data_digest(shards))
-        data = load_decisions(game, shards, seed, learner_config, q_config.discount, device)
+        data = load_decisions(game, shards, learner_config, q_config.discount, device)
         if finished := find_finished(out):
             return read_state(finished, settings).metrics
         partial = find_partial(out)
@@ -133,6 +134,7 @@ def _settings(
     learner_keys = (*_LEARNER_KEYS, "branch_weight") if learner.branch_weight else _LEARNER_KEYS
     return {
         **game_record(game),
+        **HOLDING_OUT,
         **{f"q_network.{key}": value for key, value in (asdict(arch) | asdict(q_config)).items()},
         **{f"learner.{key}": getattr(learner, key) for key in learner_keys},
         "seed": seed,

@@ -17,8 +17,10 @@ from learner.model.told import NOTHING, Rules, Told
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import action_weights, real_prefixes, stratified_positions, tell
 
-_VALIDATION_SHARE = 100
-"""One row in so many is held out, but at least a batch; sets of less than ten batches hold none out."""
+HELD_OUT = 100
+"""One deal in so many is held out."""
+_BLOCK = 65536
+"""Sequences that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,6 @@ class Batch:
 def load_data(
     game: Game,
     shards: Sequence[str],
-    seed: int,
-    batch_size: int,
     min_rows: int,
     device: torch.device,
     branch_weight: float = 0.0,
@@ -99,8 +99,9 @@ def load_data(
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
         raise ValueError(f"sequence {row} of shards {shards[0]}..{shards[-1]} is no finished history of {game.name}")
-    validation = held_out(sequences.deal_seed, derive(seed, "validation"), batch_size)
-    narrow = sequences.tokens if sequences.tokens.dtype == np.uint8 else sequences.tokens.astype(np.int16)
+    validation = held_out(sequences.deal_seed)
+    check_training(validation, shards)
+    narrow = sequences.tokens if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
     return TrainingData(
         tokens=torch.from_numpy(narrow).to(device),
         host_tokens=narrow,
@@ -134,14 +135,20 @@ def data_digest(shards: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def held_out(deal_seeds: np.ndarray, salt: int, batch_size: int) -> np.ndarray:
-    """``bool[N]``: the rows of a pseudo-random choice of whole deals, about one row in a hundred."""
-    count = len(deal_seeds)
-    if count < 10 * batch_size:
-        return np.zeros(count, bool)
-    keys = mix(np.uint64(salt), deal_seeds)
-    limit = np.sort(keys)[max(count // _VALIDATION_SHARE, batch_size) - 1]
-    return np.asarray(keys <= limit)
+def held_out(deal_seeds: np.ndarray) -> np.ndarray:
+    """``bool[N]``: the rows whose deals are held out. The deal's seed alone says so, and neither the other deals nor
+    the seed of the training: what an iteration holds out has then not trained the weights that it starts from."""
+    keys = mix(np.uint64(derive(0, "held out")), deal_seeds)
+    return np.asarray(keys % np.uint64(HELD_OUT) == 0)
+
+
+def check_training(validation: np.ndarray, shards: Sequence[str]) -> None:
+    """``ValueError`` where all rows are held out (``bool[N]``)."""
+    if validation.all():
+        raise ValueError(
+            f"shards {shards[0]}..{shards[-1]} hold no deal to train on: one in {HELD_OUT} is held out, and these are; "
+            "add deals"
+        )
 
 
 def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
@@ -152,7 +159,7 @@ def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
 def make_batch(
     data: TrainingData,
     rows: np.ndarray,
-    rules: Rules | None = None,
+    rules: Rules,
     num_judged: int = 0,
     seed: int = 0,
     part: slice | None = None,
@@ -161,10 +168,10 @@ def make_batch(
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
     Args:
-        rules: what the network is told; None for nothing.
+        rules: what the network is told.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
         part: make a batch of these ``rows`` alone, one at least, as the whole batch has them; None for all.
-        others_weight: of tokens that are not the observer's own actions; other than 1 only with ``rules``.
+        others_weight: of tokens that are not the observer's own actions.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
     whole = None
@@ -174,7 +181,7 @@ def make_batch(
     lengths, told, leaves, views, weights = data.lengths[rows], NOTHING, None, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
     judged = None if draws is None else stratified_positions(draws, lengths)
-    if rules is not None and (rules or others_weight != 1.0):
+    if rules or others_weight != 1.0:
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
         prefixes = real_prefixes(lengths, longest - 1)
         told = tell(rules, views, prefixes, judged)
@@ -216,5 +223,8 @@ def assemble(
 
 def _lengths(tokens: np.ndarray, eos: int) -> np.ndarray:
     """``int64[N]``: tokens up to and including the first ``eos``; 0 where there is none."""
-    ends = tokens == eos
-    return np.where(ends.any(1), ends.argmax(1) + 1, 0).astype(np.int64)
+    lengths = np.zeros(len(tokens), np.int64)
+    for first in range(0, len(tokens), _BLOCK):  # a mask of all tokens at once would be as large as they are
+        ends = tokens[first : first + _BLOCK] == eos
+        lengths[first : first + _BLOCK] = np.where(ends.any(1), ends.argmax(1) + 1, 0)
+    return lengths

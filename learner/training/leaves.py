@@ -54,13 +54,13 @@ class Leaves:
         return tokens, joined, torch.cat([columns.expand(batch, -1), self.places], dim=1), seen
 
 
-def make_leaves(branches: Branches, rules: Rules | None, views: np.ndarray | None) -> Leaves:
+def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> Leaves:
     """The leaves of a batch, on the host.
 
     Args:
         branches: of the ``B`` sequences.
-        rules: what the network is told; None for nothing.
-        views: ``[B, T + 1]`` of the prefixes of the sequences, where there are rules.
+        rules: what the network is told.
+        views: ``[B, T + 1]`` of the prefixes of the sequences; None will do where the rules tell nothing.
     """
     counts, row = np.diff(branches.starts), branches.row
     shape = (len(counts), int(counts.max(initial=0)))

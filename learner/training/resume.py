@@ -116,8 +116,8 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
         if state.settings.get(key) != expected.get(key):
             before, now = (f"{key}={kept[key]}" if key in kept else f"no {key}" for kept in (state.settings, expected))
             raise ValueError(
-                f"{checkpoint}: was trained with {before}, now {now} is asked for; train into another directory or "
-                "use the same settings"
+                f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "
+                "another directory, or remove that training"
             )
     return state
 

@@ -90,9 +90,8 @@ def train(
     first = group is None or group.first
     with blaming_input():
         settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-        sizes = learner_config.batch_size, learner_config.min_rows
         # First of all: a damaged shard is called one, and not another data set than training was begun with.
-        data = load_data(game, shards, seed, *sizes, device, learner_config.branch_weight)
+        data = load_data(game, shards, learner_config.min_rows, device, learner_config.branch_weight)
         if first and (finished := find_finished(out)):
             return _finished(finished, settings, device, group)
     partial = find_partial(out) if first else None

@@ -1,5 +1,6 @@
 """Shards: what is written is read again, byte for byte the same, and anything else is refused by name."""
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +80,17 @@ def test_several_shards_read_as_one_in_order(tmp_path: Path) -> None:
     for number, part in enumerate(parts):
         write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
     assert_equal(read_shards(find_shards(tmp_path), HEARTS), Sequences.concat(parts))
+
+
+def test_shards_are_held_once_while_they_are_read(tmp_path: Path) -> None:
+    for number in range(8):
+        write_shard(tmp_path / f"{number}.parquet", hearts_sequences(4000, seed=number), HEARTS, PROVENANCE)
+    tracemalloc.start()
+    sequences = read_shards(find_shards(tmp_path), HEARTS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    held = sum(column.nbytes for column in vars(sequences).values() if column is not None)
+    assert peak < 1.4 * held, "all of them and one more"
 
 
 def test_information_needs_no_game(shard: Path) -> None:

@@ -32,7 +32,7 @@ NETWORKS = {"nothing": TINY, **SETTINGS}
 
 def test_leaves_stand_behind_their_sequence_and_see_their_prefix_and_themselves() -> None:
     branches = Branches.of_rows(3, np.array([2, 0, 0]), np.array([0, 2, 1]), np.array([7, 5, 6]), np.array([1, 2, 3]))
-    leaves = make_leaves(branches, None, None)
+    leaves = make_leaves(branches, Rules(GAME, tiny_net(GAME).arch), None)
     assert leaves.real.tolist() == [0, 1, 4] and leaves.outcome.tolist() == [3, 2, 1]
     tokens, told, positions, seen = leaves.behind(torch.arange(9).view(3, 3), NOTHING)
     assert tokens.tolist() == [[0, 1, 2, 6, 5], [3, 4, 5, 0, 0], [6, 7, 8, 7, 0]] and told == NOTHING
@@ -74,7 +74,7 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 ) -> None:
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, CPU, branch_weight=1.0)
     batch = make_batch(data, rows, Rules(GAME, net.arch))
     assert data.branches is not None and batch.leaves is not None
     branches = data.branches.take(rows)
@@ -102,8 +102,8 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 
 def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3).train()
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, 4, 1, CPU, branch_weight=1.0)
-    losses(net, make_batch(data, np.arange(8))).branch.backward()
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, CPU, branch_weight=1.0)
+    losses(net, make_batch(data, np.arange(8), Rules(GAME, net.arch))).branch.backward()
     assert net.val_head.weight.grad.abs().sum() > 0 and net.transformer.wte.weight.grad.abs().sum() > 0
     assert net.lm_head.weight.grad is None
 
@@ -111,7 +111,7 @@ def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
     net = tiny_net(GAME, config=NETWORKS[name])
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, 4, 1, CPU, branch_weight=1.0)
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, CPU, branch_weight=1.0)
     found = losses(net, make_batch(data, np.arange(12, 16), Rules(GAME, net.arch)))
     assert found.branch == 0.0 and found.stacked().isfinite().all()
 
@@ -132,8 +132,8 @@ def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_
 
 
 def test_training_lowers_the_branch_loss_and_says_so(tmp_path: Path) -> None:
-    learner = LearnerConfig(num_epochs=8, batch_size=8, learning_rate=1e-2, branch_weight=0.5, device="cpu")
-    metrics = train(GAME, TINY, learner, [branched_shard(GAME, tmp_path, 40)], tmp_path / "out")
+    learner = LearnerConfig(num_epochs=2, batch_size=8, learning_rate=1e-2, branch_weight=0.5, device="cpu")
+    metrics = train(GAME, TINY, learner, [branched_shard(GAME, tmp_path, 160)], tmp_path / "out")
     history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
     assert metrics["branch_loss"] < history[0]["branch_loss"] - 0.3
     for prefix in ("", "validation_"):
@@ -146,7 +146,7 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
     digest."""
     found = []
     for name, shard in (("with", branched_shard(GAME, tmp_path, 16)), ("without", shard_of(GAME, tmp_path, 16))):
-        assert load_data(GAME, [shard], 1, 4, 1, CPU).branches is None
+        assert load_data(GAME, [shard], 1, CPU).branches is None
         train(GAME, MODEL, LEARNER, [shard], tmp_path / name, seed=7)
         files, state = without_clocks(tmp_path / name)
         assert "learner.branch_weight" not in state["settings"] and "branch_loss" not in state["metrics"]

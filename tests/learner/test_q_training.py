@@ -98,7 +98,7 @@ def test_rewards_and_targets_of_one_deal_by_hand(tmp_path) -> None:
     assert discounted[at["8H"]] == 0.5**4 * -2  # QS, 8S, 8D, 5S
 
     write_shard(tmp_path / "deal.parquet", sequences, GAME, {})
-    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, LEARNER, 0.99, CPU)
+    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], LEARNER, 0.99, CPU)
     values = -torch.arange(61.0).expand(52, 61)  # of every next decision: the card of the lowest number is best
     found = targets(data, torch.arange(52), values, 0.99)
     number = GAME.vocabulary.names.index
@@ -130,7 +130,7 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
     )
     write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
     config = replace(LEARNER, branch_weight=0.5)
-    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], 0, config, 0.99, CPU)
+    data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], config, 0.99, CPU)
     at = {card: row for row, (_, card) in enumerate(plays)}
     goals = data.branches.float()
     assert goals[at["JH"], number("JH")] == -16 and goals[at["JH"], number("7S")] == -1

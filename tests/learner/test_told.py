@@ -133,7 +133,7 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
 ) -> None:
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, 4, 1, torch.device("cpu"))
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, torch.device("cpu"))
     batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), judged, seed=9)
     observation, outcome = [], []
     for row, length in enumerate(batch.lengths.tolist()):
@@ -152,7 +152,7 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
 
 def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3)
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, 4, 1, torch.device("cpu"))
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, torch.device("cpu"))
     batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), others_weight=0.25)
     weighted = []
     for row, length in enumerate(batch.lengths.tolist()):

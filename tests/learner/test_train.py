@@ -11,10 +11,14 @@ import torch
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.files.digests import write_digests
 from games.hearts.game import HeartsGame
+from games.rng import derive_many
 from learner.config import LearnerConfig, ModelConfig
+from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import device_of, precision_of
+from learner.model.told import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.resume import partial_path
 from learner.training.train import learning_rate, train
@@ -196,26 +200,46 @@ def test_auto_takes_the_precision_that_suits_the_device_and_is_held_to_it(shards
     assert precision_of("auto", torch.device("cpu")) == "fp32"
 
 
-def test_whole_deals_are_held_out_and_validated(shards, tmp_path):
+def test_whole_deals_are_held_out_and_validated(tmp_path):
     learner = replace(LEARNER, batch_size=8, max_steps=2)
-    metrics = train(GAME, MODEL, learner, shards, tmp_path / "out")
-    assert metrics["validation_sequences"] + metrics["sequences"] == 256
-    assert metrics["validation_sequences"] >= 8
+    metrics = train(GAME, MODEL, learner, [shard_of(GAME, tmp_path, 300)], tmp_path / "out")
+    assert metrics["validation_sequences"] + metrics["sequences"] == 1200
+    assert metrics["validation_sequences"] % 4 == 0
     assert metrics["validation_loss"] == pytest.approx(
         0.9 * metrics["validation_observation_loss"] + 0.1 * metrics["validation_outcome_loss"]
     )
 
 
-def test_held_out_rows_are_one_in_a_hundred_and_share_no_deal_with_the_rest():
-    deals = np.repeat(np.arange(1000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15), 4)
-    rows = held_out(deals, salt=3, batch_size=10)
-    assert 40 <= rows.sum() <= 44
+def test_one_deal_in_a_hundred_is_held_out_whatever_lies_beside_it():
+    deals = np.repeat(derive_many(1, 10000), 4)
+    rows = held_out(deals)
+    assert 360 <= rows.sum() <= 440
     assert not set(deals[rows]) & set(deals[~rows])
-    assert not held_out(deals, salt=3, batch_size=1000).any()
+    assert np.array_equal(held_out(deals[3:5000]), rows[3:5000])
+
+
+def test_shards_of_held_out_deals_alone_are_refused(tmp_path):
+    seed = next(seed for seed in range(1000) if held_out(derive_many(seed, 1)).all())
+    with pytest.raises(UserError, match=r"hold no deal to train on: one in 100 is held out, and these are; add deals"):
+        train(GAME, MODEL, LEARNER, [shard_of(GAME, tmp_path, 1, seed)], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_training_of_before_that_held_out_other_deals_does_not_go_on(shards, tmp_path):
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
+    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
+    state = json.loads((partial / "training/state.json").read_text())
+    del state["settings"]["held_out"]
+    (partial / "training/state.json").write_text(json.dumps(state))
+    (partial / "digests.json").unlink()
+    write_digests(partial)
+    with pytest.raises(UserError, match=r"with no held_out, now held_out=one deal in 100 by its seed is asked for; .*"):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
 
 
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
-    data = load_data(GAME, shards, seed=1, batch_size=8, min_rows=1, device=device_of("cpu"))
+    data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
     first, second = (epoch_order(data, 1, epoch) for epoch in (0, 1))
     assert np.array_equal(np.sort(first), np.sort(data.training)) and np.array_equal(np.sort(second), np.sort(first))
     assert not np.array_equal(first, second)
@@ -223,9 +247,9 @@ def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
 
 
 def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):
-    data = load_data(GAME, shards, seed=1, batch_size=8, min_rows=1, device=device_of("cpu"))
+    data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
     short = np.nonzero(data.lengths == data.lengths.min())[0][:5]
-    batch = make_batch(data, short)
+    batch = make_batch(data, short, Rules(GAME, architecture(GAME, MODEL)))
     assert batch.tokens.shape == (5, data.lengths.min()) and data.lengths.min() < GAME.max_length
     assert batch.num_prefixes == 5 * (data.lengths.min() - 1)
     assert (batch.tokens[:, -1] == GAME.vocabulary.eos).all()

@@ -9,12 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.provenance import Provenance
 from cluster.watching.metrics import METRICS
 from cluster.watching.progress import OnProgress
+from games.hearts.game import HeartsGame
+from games.shards import read_shards
+from learner.training.data import load_data
 from learner.training.task import TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
@@ -104,6 +108,27 @@ def test_each_iteration_starts_from_the_weights_of_the_one_before(tmp_path: Path
     starts = [task.init_from for task in workers.trained]
     directory = RunDirectory(config.run.dir)
     assert starts == [None, directory.checkpoint(0), directory.checkpoint(1)]
+
+
+def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tmp_path: Path) -> None:
+    """So their losses are of deals that the weights have never seen, those of replayed games too."""
+    config = tiny_config(str(tmp_path / "run"))
+    games = {"initial_games": 400, "games_per_iteration": 100, "games_per_shard": 100, "games_per_table": 100}
+    config.selfplay = replace(config.selfplay, replay_games=400, **games)
+    config.evaluation = replace(config.evaluation, curve=[], final=[])
+    game, seen, replayed = HeartsGame(), set[int](), 0
+    for task in run(config).trained:
+        deals = read_shards(task.shards, game).deal_seed
+        data = load_data(game, task.shards, 1, torch.device("cpu"))
+        held_out = set(deals[data.validation])
+        assert not held_out & seen
+        figures = json.loads((Path(task.out).parent / "metrics.json").read_text())
+        assert figures["train/validation_sequences"] == len(data.validation)
+        assert figures["train/sequences"] == len(data.training)
+        older = Path(task.shards[0]).parent.parent != Path(task.out).parent
+        replayed += len(held_out & set(read_shards(task.shards[:1], game).deal_seed)) if older else 0
+        seen |= set(deals[data.training])
+    assert replayed > 0
 
 
 def test_a_run_makes_branches_and_trains_on_them_in_every_iteration(tmp_path: Path) -> None:
