@@ -7,9 +7,9 @@ time and one call of the network for each action that leaves a choice. Its rate 
 other.
 
 The network is ``fc``, three hidden layers of 256, untrained: what an answer costs does not depend on what was learned.
-A table's batches are computed in bfloat16 where the processor has instructions for it; a decision alone, whose batches
-have ten rows at most, and the plain search in float32, which is faster there. Time is processor time of this process;
-of the plain search a tenth of the iterations is measured.
+Ours asks it by ``QEngine`` as players do: batches of a table in bfloat16 where the processor has instructions for it,
+the few states of a decision alone in compiled loops. The plain search calls the torch module in float32, which is
+faster there. Time is processor time of this process; of the plain search a tenth of the iterations is measured.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from games.rng import derive_many, mix
 from learner.config import EngineConfig, QNetworkConfig
 from learner.model.checkpoint import save_weights
 from learner.q_network.engine import QEngine
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise, q_architecture, state_features
 from learner.state_model import StateModel
 from search.alphahearts.plain import PlainAlphaHearts
 from search.config import AlphaHeartsConfig
@@ -40,12 +40,23 @@ CONFIG, SAMPLE = AlphaHeartsConfig(), 20
 """``SAMPLE``: iterations of a plain search that are measured."""
 
 
-def untrained(directory: str) -> str:
-    """A checkpoint of fresh weights in ``directory``."""
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc")))
-    initialise(net, 1)
-    save_weights(f"{directory}/fc", net, GAME)
-    return f"{directory}/fc"
+class PlainNetwork:
+    """``StateModel`` that calls the torch module."""
+
+    def __init__(self, net: QNet) -> None:
+        self._net = net
+
+    @torch.inference_mode()
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """See ``StateModel``."""
+        return np.asarray(self._net(torch.from_numpy(state_features(GAME).encode(states, seats))).numpy())
+
+
+def engine_of(net: QNet) -> QEngine:
+    """What players ask: ``net`` as read from a checkpoint."""
+    with TemporaryDirectory() as directory:
+        save_weights(f"{directory}/fc", net, GAME)
+        return QEngine(f"{directory}/fc", GAME, EngineConfig("cpu", "auto"))
 
 
 def decisions(count: int) -> tuple[np.ndarray, Turns]:
@@ -83,15 +94,14 @@ def cases(count: int) -> list[Case]:
     """Decisions a second at a table of ``count``, and alone."""
     torch.set_num_threads(1)
     states, turns = decisions(count)
-    with TemporaryDirectory() as directory:
-        checkpoint = untrained(directory)
-        engines = [QEngine(checkpoint, GAME, EngineConfig("cpu", precision)) for precision in ("auto", "fp32")]
-    batched, single = engines
+    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc")))
+    initialise(net, 1)
+    engine, plain = engine_of(net), PlainNetwork(net)
     few = np.linspace(0, len(states) - 1, 6).astype(int)
-    our_seconds(batched, turns.take(few[-1:]))  # to warm up
-    plain_seconds(single, states[few[-1:]])
-    table, theirs = our_seconds(batched, turns), plain_seconds(single, states[few])
-    alone = float(np.mean([our_seconds(single, turns.take(few[i : i + 1])) for i in range(len(few))]))
+    our_seconds(engine, turns.take(few[-1:]))  # to warm up
+    plain_seconds(plain, states[few[-1:]])
+    table, theirs = our_seconds(engine, turns), plain_seconds(plain, states[few])
+    alone = float(np.mean([our_seconds(engine, turns.take(few[i : i + 1])) for i in range(len(few))]))
     name = f"alphahearts:worlds={CONFIG.worlds}:iterations={CONFIG.iterations}"
     return [
         Case("alphahearts", f"{name}, {len(states)} decisions side by side", 1 / table, 1 / theirs, "decisions/s"),

@@ -14,6 +14,7 @@ from games.game import Game
 from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.q_network.checkpoint import load_q_network
+from learner.q_network.compiled import FEW, CompiledQNet
 from learner.q_network.network import state_features
 
 _ROWS = 64
@@ -21,7 +22,7 @@ _ROWS = 64
 
 
 class QEngine:
-    """``StateModel`` over a checkpoint on one device."""
+    """``StateModel`` over a checkpoint on one device. On a CPU compiled loops answer for a few states, in float32."""
 
     def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
         """Load the network.
@@ -37,16 +38,23 @@ class QEngine:
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
-        self._net = load_q_network(checkpoint, game).to(self._device, self._dtype).eval()
+        net = load_q_network(checkpoint, game)
+        self._few = CompiledQNet(net) if self._device.type == "cpu" else None
+        self._net = net.to(self._device, self._dtype).eval()
         self._features = state_features(game)
         self._max_batch = config.max_batch
 
-    @torch.inference_mode()
     def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
         """See ``StateModel``."""
         numbers = self._features.encode(states, seats)
-        answers = np.empty((len(states), self._net.arch.vocab_size), np.float32)
-        for first in range(0, len(states), self._max_batch):
+        if self._few and len(numbers) <= FEW:
+            return self._few(numbers)
+        return self._in_passes(numbers)
+
+    @torch.inference_mode()
+    def _in_passes(self, numbers: np.ndarray) -> np.ndarray:
+        answers = np.empty((len(numbers), self._net.arch.vocab_size), np.float32)
+        for first in range(0, len(numbers), self._max_batch):
             part = torch.from_numpy(numbers[first : first + self._max_batch]).to(self._device)
             unused = -len(part) % _ROWS if self._dtype == torch.bfloat16 else 0
             values = self._net(F.pad(part, (0, 0, 0, unused)), self._dtype)[: len(part)]

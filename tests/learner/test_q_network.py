@@ -14,6 +14,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig, QNetworkConfig
 from learner.model.checkpoint import load_weights, model_type_of, save_weights
 from learner.q_network.checkpoint import load_network, load_q_network
+from learner.q_network.compiled import FEW
 from learner.q_network.engine import QEngine
 from learner.q_network.network import QNet, initialise, q_architecture
 from tests.learner.material import tiny_net
@@ -80,16 +81,18 @@ def test_a_small_network_by_hand() -> None:
 def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, precision, tmp_path) -> None:
     net = q_net(kind, width=32)
     save_weights(tmp_path / "q", net, GAME)
-    states, seats = positions(23)
+    states, seats = positions(FEW + 23)
     whole = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision)).values(states, seats)
-    small = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision, max_batch=5))
-    single = np.concatenate([small.values(states[i : i + 1], seats[i : i + 1]) for i in range(23)])
-    assert whole.shape == (23, 61) and whole.dtype == np.float32
+    small = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision, max_batch=37))
+    single = np.concatenate([small.values(states[i : i + 1], seats[i : i + 1]) for i in range(len(states))])
+    assert whole.shape == (len(states), 61) and whole.dtype == np.float32
     np.testing.assert_allclose(small.values(states, seats), whole, atol=1e-5 if precision == "fp32" else 0.05)
     np.testing.assert_allclose(single, whole, atol=1e-5 if precision == "fp32" else 0.05)
+    np.testing.assert_array_equal(small.values(states[:FEW], seats[:FEW]), single[:FEW])  # to the bit on a CPU
     with torch.no_grad():
         plain = net(torch.from_numpy(GAME.state_features.encode(states, seats)))
     np.testing.assert_allclose(whole, plain.numpy(), atol=1e-5 if precision == "fp32" else 0.1)
+    np.testing.assert_allclose(single, plain.numpy(), atol=1e-5)
     assert np.abs(whole[0] - whole[1]).max() > 0.1 and len(small.values(states[:0], seats[:0])) == 0
 
 
