@@ -1,4 +1,4 @@
-"""Games and players of other packages: entry points, and ``module:attribute`` wherever a name may stand.
+"""Games and players of other packages: entry points, and ``module:attribute`` wherever a user may write a name.
 
 A package offers them in its ``pyproject.toml``::
 
@@ -7,6 +7,9 @@ A package offers them in its ``pyproject.toml``::
 
     [project.entry-points."kibitz.players"]
     nim_rules = "my_package.nim:RULES"
+
+``module:attribute`` runs code, so it is for command lines and configurations alone. What a file names goes through
+``games.registry.recorded_game`` and ``search.players.registry.check_recorded`` first.
 """
 
 import pkgutil
@@ -36,8 +39,12 @@ def load(group: str, name: str) -> Any:
         raise ValueError(f"{group}: {name!r} is offered more than once ({values}); write module:attribute instead")
     if entries:
         return _attribute(entries[0].value, f"plug-in {name!r} of the package {_package(entries[0])}")
-    is_reference = re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", name)
-    return _attribute(name, repr(name)) if is_reference else None
+    return _attribute(name, repr(name)) if is_reference(name) else None
+
+
+def is_reference(name: str) -> bool:
+    """Whether a name is a ``module:attribute``."""
+    return re.fullmatch(r"(?!openspiel:)[A-Za-z_][\w.]*:[A-Za-z_]\w*", name) is not None
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> ValueError:

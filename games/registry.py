@@ -1,6 +1,7 @@
 """Games by name. Compiled games are imported when they are asked for, and OpenSpiel only for its own games."""
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +44,42 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
 
         return OpenSpielGame(name.removeprefix("openspiel:"), **given)
     return _plug_in(name, given)
+
+
+def recorded_game(file: str, name: Any, options: Any, own: str = "") -> Game:
+    """The game that a file names (a shard, a checkpoint, the settings of a run).
+
+    Files come from anywhere, and ``module:attribute`` would let whoever wrote one run code here. So files name games of
+    Kibitz, of installed packages, and of OpenSpiel by their short names. Any other game the user must name.
+
+    Args:
+        file: what errors begin with.
+        name: as the file has it, and so ``options``, of whatever type.
+        own: the user's name for the game, as ``make_game`` has it, in place of the file's; empty for none.
+
+    Raises ``ValueError`` as ``make_game``, and for a game that a file may not name.
+    """
+    if not isinstance(options, Mapping):
+        raise ValueError(f"{file}: its options of the game are {options!r}, no mapping")
+    if not own and name not in names():
+        _check_openspiel(file, str(name), options)
+    try:
+        return make_game(own or name, options)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def _check_openspiel(file: str, name: str, options: Mapping[str, Any]) -> None:
+    """``ValueError`` unless this is a game of OpenSpiel's, and no options by which it would read another file or play
+    one game inside of another."""
+    if not re.fullmatch(r"openspiel:\w+", name):
+        raise ValueError(
+            f"{file}: names the game {name!r}, and files may name only {', '.join(names())}; name a game of your own "
+            "yourself, as module:attribute (--game; kibitz play: game=)"
+        )
+    for key, value in options.items():
+        if "file" in key or "root" in key or "(" in f"{key}{value}":
+            raise ValueError(f"{file}: {key}={value!r} is no option of {name} that may stand in a file")
 
 
 def _plug_in(name: str, options: dict[str, Any]) -> Game:

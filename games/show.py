@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from games.game import Game
-from games.registry import make_game
+from games.registry import recorded_game
 from games.shards import Sequences, ShardInfo, read_shard, shard_info
 
 
@@ -53,10 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m games.show", description=__doc__)
     parser.add_argument("shard", help="a shard, local path or URI")
     parser.add_argument("--row", "--rows", dest="rows", default="0", help="row to print, or rows A to B - 1 as A:B")
+    parser.add_argument("--game", default="", help="a game of your own that the shard is of, as module:attribute")
     given = parser.parse_args(arguments)
     try:
         info = shard_info(given.shard)
-        game = make_game(info.game, info.options)
+        game = recorded_game(given.shard, info.game, info.options, given.game)
         sequences = read_shard(given.shard, game)
         rows = parse_rows(given.rows, len(sequences))
     except ValueError as error:

@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from games.registry import make_game
+from games.registry import recorded_game
 from learner.model.checkpoint import find, model_type_of, read_config, save_weights
 from learner.q_network.checkpoint import load_network
 
@@ -15,10 +15,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m learner.export", description=__doc__)
     parser.add_argument("checkpoint", help="directory, URI, or kibitz:NAME")
     parser.add_argument("out", help="directory to make")
+    parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")
     given = parser.parse_args(arguments)
     try:
         config = read_config(find(given.checkpoint), model_type_of(given.checkpoint))
-        game = make_game(config["game"], config["game_options"])
+        game = recorded_game(given.checkpoint, config.get("game"), config.get("game_options"), given.game)
         save_weights(given.out, load_network(given.checkpoint, game), game, torch.bfloat16)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -20,14 +20,14 @@ from typing import Any, TypeVar
 from omegaconf import OmegaConf
 
 from cluster import cli
-from cluster.errors import UserError
+from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from cluster.files.digests import check_digests
 from cluster.watching.progress import Progress
 from games.game import Game
-from games.registry import make_game
+from games.registry import recorded_game
 from games.rng import derive
-from games.shards import find_shards, read_shard, shard_info
+from games.shards import ShardError, find_shards, read_shard, shard_info
 from learner.q_network.checkpoint import load_network
 from learner.training.resume import partial_path
 from selfplay.config import GenerateConfig, TrainConfig
@@ -59,9 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 where nothing is damaged, 1 where something is, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="kibitz verify", description="Say what of a run is damaged.")
     parser.add_argument("run", help="run directory, or directory of shards; local path or URI")
-    root = parser.parse_args(arguments).run.rstrip("/")
+    parser.add_argument("--game", default="", help="a game of your own that it is of, as module:attribute")
+    given = parser.parse_args(arguments)
+    root = given.run.rstrip("/")
     try:
-        checks = list(checks_of(root))
+        with blaming_input():
+            checks = list(checks_of(root, given.game))
         damaged = 0
         with Progress("checking", len(checks), "files") as progress:
             for number, check in enumerate(checks, 1):
@@ -90,9 +93,10 @@ def damage(check: Check) -> str:
     return ""
 
 
-def checks_of(root: str) -> Iterator[Check]:
+def checks_of(root: str, own: str = "") -> Iterator[Check]:
     """Everything there is to check in a directory; its settings alone where their record is damaged, because nobody
-    knows then what belongs there. ``UserError`` where no run and no shards are."""
+    knows then what belongs there. ``own`` is the user's name for the game, as ``recorded_game`` has it. ``UserError``
+    where no run and no shards are."""
     names = set(storage.list_names(root))
     is_run = bool({"iterations", "state.json", "provenance.json"} & names)
     if not is_run and not any(name.endswith(".parquet") for name in names):
@@ -105,19 +109,20 @@ def checks_of(root: str) -> Iterator[Check]:
         yield _bad(settings, f"{error}")
         return
     if isinstance(config, TrainConfig):
-        yield from _run(config, RunDirectory(root))
+        yield from _run(config, RunDirectory(root), own)
     elif is_run:
         raise UserError(f"{settings}: is missing; give the run's command with its settings, which writes it anew")
     else:
-        yield from _shards(config if isinstance(config, GenerateConfig) else None, root)
+        yield from _shards(config if isinstance(config, GenerateConfig) else None, root, own)
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
-def _run(config: TrainConfig, run: RunDirectory) -> Iterator[Check]:
-    game = make_game(config.game.name, config.game.options)
-    yield Check(f"{run.root}/{SETTINGS_FILE}", lambda: None, ())  # it has been read
+def _run(config: TrainConfig, run: RunDirectory, own: str) -> Iterator[Check]:
+    settings = f"{run.root}/{SETTINGS_FILE}"
+    game = recorded_game(settings, config.game.name, config.game.options, own)
+    yield Check(settings, lambda: None, ())  # it has been read
     for name in ("state.json", "provenance.json"):
         yield from _if_there(f"{run.root}/{name}", storage.read_json)
     yield from _if_there(f"{run.root}/metrics.jsonl", _read_lines, remove="that line")
@@ -186,28 +191,38 @@ def _read_lines(path: str) -> None:
 # ---- shards ----------------------------------------------------------------------------------------------------------
 
 
-def _shards(config: GenerateConfig | None, root: str) -> Iterator[Check]:
+def _shards(config: GenerateConfig | None, root: str, own: str) -> Iterator[Check]:
     """The shards of a directory; without a record of how they were made each is checked by itself."""
     plans = {plan.name: plan for plan in planned(config)} if config else {}
-    game = make_game(config.game.name, config.game.options) if config else None
+    recorded = recorded_game(f"{root}/{SETTINGS_FILE}", config.game.name, config.game.options, own) if config else None
     for path in find_shards(root):
         name = path.rpartition("/")[2]
         if config and name not in plans:
             yield _bad(path, _FOREIGN)
             continue
+        game = recorded or _game_of(path, own)
         yield Check(path, partial(_read_shard, path, game, plans.get(name)), (path,))
 
 
+def _game_of(path: str, own: str) -> Game | None:
+    """The game of a shard, None where it does not say; ``ValueError`` for one that is not known here, which is no fault
+    of the shard's."""
+    try:
+        info = shard_info(path)
+    except ShardError:
+        return None
+    return recorded_game(path, info.game, info.options, own)
+
+
 def _read_shard(path: str, game: Game | None, plan: ShardPlan | None) -> None:
-    """``ValueError`` where it is damaged, or is not the one that ``plan`` asks for; ``game`` None for its own."""
+    """``ValueError`` where it is damaged, or is not the one that ``plan`` asks for; ``game`` None if it says none."""
     if not storage.exists(path):
         raise ValueError("is missing")
     if plan is not None:
         check_shard(plan, path)
-    if game is None:
-        info = shard_info(path)
-        game = make_game(info.game, info.options)
-    read_shard(path, game)
+    shard_info(path)
+    if game is not None:
+        read_shard(path, game)
 
 
 # ---- any file --------------------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from pathlib import Path
 from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from games import plugins
 from games.game import Game
-from games.registry import make_game
+from games.registry import make_game, recorded_game
 from games.shards import read_shard, shard_info
 from search.play.app import Pace, PlayApp
 from search.play.config import SHIPPED, PlayConfig
@@ -71,7 +72,8 @@ def _play(config: PlayConfig) -> None:
 def _replay(config: PlayConfig) -> None:
     with blaming_input():
         info = shard_info(config.replay)
-        game = make_game(info.game, info.options)
+        own = config.game.name if plugins.is_reference(config.game.name) else ""  # others the shard may name itself
+        game = recorded_game(config.replay, info.game, info.options, own)
         sequences = read_shard(config.replay, game)
         if config.row >= len(sequences):
             raise UserError(f"row={config.row}: {config.replay} has rows 0 to {len(sequences) - 1}")

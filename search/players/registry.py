@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
@@ -118,6 +119,17 @@ def check_names(
         settings = settings_of(spec, search)
         game.outcomes.utility(getattr(settings, "utility", ""))
         kind.check(game, settings)
+
+
+def check_recorded(file: str, player: str) -> None:
+    """``ValueError`` for a player that ``file`` may not name: as with games (``games.registry.recorded_game``) its kind
+    must be one of Kibitz's or of an installed package."""
+    allowed = [*(kind.name for kind in kinds.BUILT_IN), *plugins.offered(plugins.PLAYERS)]
+    if parse(player).kind not in allowed:
+        raise ValueError(
+            f"{file}: names the player {player!r}, and files may name only {', '.join(allowed)}; a player of your own "
+            "is named by you (--player), as module:attribute"
+        )
 
 
 def check_entrants(

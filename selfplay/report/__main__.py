@@ -7,6 +7,7 @@ from pathlib import Path
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from selfplay.report.contents import read_run
+from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.serve import HOST, LivePage, server
 from selfplay.run_directory import RunDirectory
@@ -31,6 +32,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", default="", help="the page (RUN/results/report.html; of several runs comparison.html)")
     parser.add_argument("--deals", type=int, default=2, help="sample deals that the newest network plays (2)")
     parser.add_argument("--searched", type=int, default=0, help="of how many deals GO-MCTS searches every decision (0)")
+    parser.add_argument("--game", default="", help="a game of your own that the run is of, as module:attribute")
+    parser.add_argument("--player", default="", help="who plays the deals (the run's selfplay.newest_player)")
     parser.add_argument("--serve", action="store_true", help=f"keep the page up to date, at http://{HOST}:PORT")
     parser.add_argument("--port", type=int, default=8501, help="8501; 0 for any free one")
     return parser
@@ -58,13 +61,14 @@ def _work(given: argparse.Namespace) -> None:
         written = (
             write_comparison(given.runs, out)
             if several
-            else write_page(given.runs[0], out, given.deals, given.searched)
+            else write_page(given.runs[0], out, given.deals, given.searched, Own(given.game, given.player))
         )
     print(written)
 
 
 def _serve(given: argparse.Namespace) -> None:
-    with server(LivePage(given.runs[0], given.deals, given.searched), given.port) as serving:
+    live = LivePage(given.runs[0], given.deals, given.searched, Own(given.game, given.player))
+    with server(live, given.port) as serving:
         print(f"http://{HOST}:{serving.server_port}  (Ctrl-C ends it)", flush=True)
         try:
             serving.serve_forever()

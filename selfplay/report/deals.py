@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from games.game import Game
-from games.registry import make_game
+from games.registry import recorded_game
 from games.rng import derive, derive_many
 from learner.config import EngineConfig
 from search.config import SearchConfig
@@ -18,11 +18,24 @@ from search.play.layouts import layout_of
 from search.play.scene import Layout, Scene
 from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import make_players
+from search.players.registry import check_recorded, make_players
 from search.table import play_table
-from selfplay.recorded import typed
+from selfplay.recorded import SETTINGS_FILE, typed
 from selfplay.report.contents import Run
 from selfplay.run_directory import RunDirectory
+
+
+@dataclass(frozen=True)
+class Own:
+    """What the user says of a run that its files may not say (``games.plugins``): names of a game and a player of the
+    user's own, in place of the recorded ones; empty for those."""
+
+    game: str = ""
+    player: str = ""
+
+
+RECORDED = Own()
+"""Nothing of the user's own."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +100,7 @@ class Deal:
     steps: tuple[Step, ...]
 
 
-def sample_deals(run: Run, count: int, searched: int = 0) -> list[Deal]:
+def sample_deals(run: Run, count: int, searched: int = 0, own: Own = RECORDED) -> list[Deal]:
     """Play ``count`` deals with the run's newest network on this machine's CPU, each watched from another seat.
 
     The deals follow from the run's seed: another call plays the same ones.
@@ -100,11 +113,14 @@ def sample_deals(run: Run, count: int, searched: int = 0) -> list[Deal]:
     """
     if run.newest is None or not count:
         return []
-    game = make_game(run.settings["game"]["name"], run.settings["game"]["options"])
+    file, spec = f"{run.root}/{SETTINGS_FILE}", own.player or run.settings["selfplay"]["newest_player"]
+    game = recorded_game(file, run.settings["game"]["name"], run.settings["game"]["options"], own.game)
+    if not own.player:
+        check_recorded(file, spec)
     search = typed(run.settings["search"], SearchConfig)
     engine = EngineConfig(device="cpu", mask_outcomes=run.settings["engine"]["mask_outcomes"])
     engines, checkpoint = Engines(game, engine), RunDirectory(run.root).checkpoint(run.newest)
-    spec, seed = run.settings["selfplay"]["newest_player"], derive(run.settings["run"]["seed"], "report")
+    seed = derive(run.settings["run"]["seed"], "report")
     (player,) = make_players([spec], game, search, checkpoint, engines=engines)
     hints = Hints(game, engines.get(checkpoint, search.go_mcts.utility), search.go_mcts, seed)
     layout = layout_of(game, [""] * (game.num_players - 1))

@@ -16,7 +16,7 @@ from search.tournament.report import sections, signed, times, title, variant_row
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
-from selfplay.report.deals import Deal, sample_deals
+from selfplay.report.deals import RECORDED, Deal, Own, sample_deals
 from selfplay.report.timing import seconds_by_stage
 from selfplay.run_directory import RunDirectory
 
@@ -33,7 +33,7 @@ class Sample:
     reason: str
 
 
-def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0) -> str:
+def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, own: Own = RECORDED) -> str:
     """Write the page of a run, and return its path.
 
     Args:
@@ -41,12 +41,13 @@ def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0) -> s
         out: path or URI of the page; empty for ``results/report.html`` of the run.
         deals: how many sample deals its newest network plays for it.
         searched: at how many of them GO-MCTS is asked too, which takes seconds for each.
+        own: what is played, and by whom, where the run's files may not say it.
 
     Raises:
         UserError: there is no run in ``root``.
     """
     run, path = read_run(root), out or RunDirectory(root).result("report.html")
-    storage.write_bytes_atomic(path, page(run, sample(run, deals, searched)).encode())
+    storage.write_bytes_atomic(path, page(run, sample(run, deals, searched, own)).encode())
     return path
 
 
@@ -63,7 +64,7 @@ def write_comparison(roots: Sequence[str], out: str) -> str:
     return out
 
 
-def sample(run: Run, count: int, searched: int) -> Sample:
+def sample(run: Run, count: int, searched: int, own: Own = RECORDED) -> Sample:
     """Sample deals of a run, or a line that says why there are none."""
     if run.newest is None:
         return Sample((), "There is no network in this run's directory, so nobody can play.")
@@ -72,7 +73,7 @@ def sample(run: Run, count: int, searched: int) -> Sample:
             (), "A Q-network judges whole deals; pages play deals with networks that are told what a seat sees."
         )
     try:
-        return Sample(sample_deals(run, count, searched), "None were asked for.")
+        return Sample(sample_deals(run, count, searched, own), "None were asked for.")
     except (ValueError, OSError) as error:  # a network of another version, a plug-in that is not installed
         return Sample((), f"The network of iteration {run.newest} cannot play: {error}")
 

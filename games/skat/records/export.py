@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from games.game import Game
-from games.registry import make_game
+from games.registry import recorded_game
 from games.shards import Sequences, ShardError, find_shards, read_shard, shard_info
 from games.skat.cards import (
     EOS,
@@ -60,7 +60,7 @@ def _game(path: str) -> Game:
     info = shard_info(path)
     if info.game != "skat":
         raise ShardError(f"{path}: holds sequences of {info.game}; records are of skat")
-    return make_game("skat", info.options)
+    return recorded_game(path, "skat", info.options)
 
 
 def _deals(sequences: Sequences) -> Iterator[tuple[int, np.ndarray]]:

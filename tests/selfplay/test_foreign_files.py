@@ -1,0 +1,229 @@
+"""Files come from anywhere: whatever they name, reading them runs none of it, unless the user names it too."""
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from cluster.errors import UserError
+from games import show
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from games.shards import shard_info
+from games.skat.records.export import export
+from learner import export as give_away
+from learner.model.checkpoint import save_weights
+from search.play.__main__ import main as play
+from search.play.config import PlayConfig
+from search.players.random_player import RandomPlayer
+from search.rating.ratings import rate
+from search.tournament.stored import read_result
+from search.tournament.sweep import report_sweep
+from search.tournament.tournament import run_tournament
+from selfplay import curves, verify
+from selfplay.config import GenerateConfig, InitialConfig, MatchConfig, TrainConfig
+from selfplay.recorded import record_settings
+from selfplay.report import __main__ as report
+from selfplay.report.deals import Own
+from selfplay.report.page import write_page
+from selfplay.run_directory import RunDirectory
+from tests.learner.material import shard_of, tiny_net
+from tests.search.toy import ToyGame
+from tests.selfplay.material import run, tiny_config
+
+TOY = "tests.search.toy:ToyGame"
+EVIL = """
+from pathlib import Path
+
+Path({marker!r}).touch()
+
+
+def ran(**options):
+    raise ValueError("it ran")
+"""
+"""A module that leaves a mark as soon as it is imported."""
+NAMES = ("os:system", "evil_module:ran")
+
+
+@pytest.fixture
+def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is there once anything has run that a file names."""
+    marker = tmp_path / "marker"
+    (tmp_path / "evil_module.py").write_text(EVIL.format(marker=str(marker)))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "evil_module", raising=False)
+    importlib.invalidate_caches()
+    return marker
+
+
+def evil_shard(directory: Path, game: str, options: Mapping[str, Any]) -> Path:
+    """A shard of Hearts whose header names this game."""
+    path = Path(shard_of(HeartsGame(), directory, 2))
+    table = pq.read_table(path)
+    metadata = {**table.schema.metadata, b"kibitz.game": game.encode(), b"kibitz.options": json.dumps(options).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    return path
+
+
+def evil_run(directory: Path, game: GameConfig, player: str = "argmax_val") -> Path:
+    """A run of Hearts with one network, whose settings name this game and this player."""
+    config = tiny_config(str(directory))
+    config.game, config.selfplay.newest_player = game, player
+    RunDirectory(str(directory)).begin(config)
+    save_weights(directory / "iterations/000/checkpoint", tiny_net(HeartsGame()), HeartsGame())
+    return directory
+
+
+def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+    path = evil_shard(directory, name, options)
+    return [
+        lambda: show.main([str(path)]),
+        lambda: play(PlayConfig(GameConfig("hearts"), replay=str(path))),
+        lambda: export(directory, directory / "records.txt"),
+        lambda: verify.main([str(directory)]),
+    ]
+
+
+def in_settings_of_shards(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+    shard_of(HeartsGame(), directory, 2)
+    record_settings(f"{directory}/config.yaml", GenerateConfig(GameConfig(name, dict(options)), out="x", games=2))
+    return [lambda: verify.main([str(directory)])]
+
+
+def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+    evil_run(directory, GameConfig(name, dict(options)))
+    page = directory / "results/report.html"
+    return [
+        lambda: verify.main([str(directory)]),
+        lambda: report.main([str(directory)]) or print(page.read_text()),
+        lambda: RunDirectory(str(directory)).check(tiny_config(str(directory))),
+    ]
+
+
+def in_the_player_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+    page = evil_run(directory, GameConfig("hearts"), name) / "results/report.html"
+    return [lambda: report.main([str(directory)]) or print(page.read_text())]
+
+
+def in_a_checkpoint(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+    save_weights(directory / "net", tiny_net(HeartsGame()), HeartsGame())
+    config = directory / "net/config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "game": name, "game_options": options}))
+    return [
+        lambda: give_away.main([str(directory / "net"), str(directory / "out")]),
+        lambda: play(PlayConfig(GameConfig("hearts"), checkpoint=str(directory / "net"))),
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "files", [in_shard, in_settings_of_shards, in_settings_of_a_run, in_the_player_of_a_run, in_a_checkpoint]
+)
+def test_what_a_file_names_is_refused_by_its_name_and_never_run(
+    files: Callable[..., list[Callable[[], object]]],
+    name: str,
+    marker: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "files").mkdir()
+    for read in files(tmp_path / "files", name, {"command": f"touch {marker}"}):
+        try:
+            read()
+            printed = capsys.readouterr()
+            said = printed.out + printed.err
+        except ValueError as error:
+            said = str(error)
+        assert not marker.exists()
+        assert name in said and "it ran" not in said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_path: Path) -> None:
+    result = run_tournament(ToyGame(), [RandomPlayer(name), RandomPlayer("random")], 4, seed=1)
+    result = replace(result, game=name, settings={"overrides": {"game": name}})
+    directory = evil_run(tmp_path / "run", GameConfig("hearts"))
+    for path, record in (("iterations/000/tournament.json", [result.record()]), ("result.json", result.record())):
+        (directory / path).write_text(json.dumps(record))
+    assert curves.main([str(directory), "--out", str(tmp_path / "curves.png")]) == 0
+    assert report.main([str(directory), "--deals", "0"]) == 0
+    report_sweep(str(directory))
+    assert rate([read_result(f"{directory}/result.json")]).players
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("openspiel:leduc_poker(players=3)", {}),
+        ("openspiel:efg_game", {"filename": "/etc/passwd"}),
+        ("openspiel:misere", {"game": "efg_game(filename=/etc/passwd)"}),
+        ("openspiel:leduc_poker", {"players=2,self(": 1}),
+        ("openspiel:<game>", {}),
+        ("hearts", {"self": 1}),
+        ("hearts", [1]),
+        ("", {}),
+    ],
+)
+def test_strange_games_in_a_shard_end_in_one_line_that_names_it(
+    name: str, options: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = evil_shard(tmp_path, name, options)
+    assert show.main([str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"{path}: ") and said.count("\n") == 1 and "root:" not in said
+
+
+def toy_config(directory: str) -> TrainConfig:
+    """A small run of a game that nobody but its own configuration names."""
+    config = tiny_config(directory)
+    config.game = GameConfig(TOY)
+    config.selfplay.initial = InitialConfig()
+    config.selfplay.iterations = 1
+    config.evaluation.curve = [MatchConfig(["argmax_val", "random"], deals=3)]
+    config.evaluation.final = []
+    return config
+
+
+def test_a_run_of_a_game_of_ones_own_is_played_resumed_and_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "run"
+    run(toy_config(str(root)))
+    assert not run(toy_config(str(root))).generated  # the same command again finds nothing to do
+    shard, net, named = (
+        f"{root}/iterations/001/shards/00000.parquet",
+        root / "iterations/001/checkpoint",
+        ["--game", TOY],
+    )
+    assert shard_info(shard).game == "toy"
+    for read in (
+        lambda more: show.main([shard, *more]),
+        lambda more: verify.main([str(root), *more]),
+        lambda more: give_away.main([str(net), str(tmp_path / "out"), *more]),
+    ):
+        assert read([]) == 2 and "may name only hearts, skat, crew" in capsys.readouterr().err
+        assert read(named) == 0
+    with pytest.raises(UserError, match=r"names the game 'toy', and files may name only .*kibitz play: game="):
+        play(PlayConfig(GameConfig("hearts"), replay=shard, checkpoint=""))
+    with pytest.raises(UserError, match="needs a terminal"):
+        play(PlayConfig(GameConfig(TOY), replay=shard, checkpoint=""))
+
+
+def test_the_deals_of_a_page_are_played_once_the_user_names_game_and_player(tmp_path: Path) -> None:
+    config = toy_config(str(tmp_path / "run"))
+    config.selfplay.newest_player = "search.players.kinds:ARGMAX"
+    RunDirectory(config.run.dir).begin(config)
+    save_weights(tmp_path / "run/iterations/000/checkpoint", tiny_net(ToyGame()), ToyGame())
+    page = Path(write_page(config.run.dir)).read_text()
+    assert "names the game" in page and '<article class="deal"' not in page
+    page = Path(write_page(config.run.dir, own=Own(game=TOY))).read_text()
+    assert "names the player" in page and '<article class="deal"' not in page
+    page = Path(write_page(config.run.dir, own=Own(TOY, "argmax_val:explore=0.5"))).read_text()
+    assert page.count('<article class="deal"') == 2 and "argmax_val:explore=0.5 of iteration 0" in page
