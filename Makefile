@@ -13,8 +13,8 @@ READY := $(VENV)/.installed
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
-test: $(READY)
-	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 2  # a crash says where
+test: $(READY)  # SKIP=gpu: a test that is skipped fails, unless it needs a GPU
+	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 3 $(SKIP:%=--may-skip=%)  # a crash says where
 
 chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, damaged files
 	$(BIN)/python -m pytest -m chaos

@@ -47,16 +47,43 @@ START_RAY = (
 """Where tests start Ray on this machine; two at once can disturb each other."""
 
 
+COMPILES = "tests/selfplay/test_loop.py"
+"""Runs whole iterations without Ray. Before the tests with Ray, so that the kernels are compiled once and not by every
+actor at the same time."""
+
+
 def scope_of(nodeid: str) -> str:
     """What goes to one process, with ``-n``: a file, for its fixtures' sake, and all files that start Ray."""
     file = nodeid.split("::")[0]
-    return "ray" if file.removeprefix("tests/").startswith(START_RAY) else file
+    return "ray" if file == COMPILES or file.removeprefix("tests/").startswith(START_RAY) else file
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever takes long begins first, so that no process is left with a long file at the end."""
     slow = {scope_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (scope_of(item.nodeid) != "ray", scope_of(item.nodeid) not in slow))
+
+    def order(item: pytest.Item) -> tuple[bool, bool, bool]:
+        scope = scope_of(item.nodeid)
+        return scope != "ray", not item.nodeid.startswith(COMPILES), scope not in slow
+
+    items.sort(key=order)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    parser.addoption("--may-skip", metavar="MARKER", help="a test without this marker that is skipped is a failure")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With ``--may-skip``: list the tests that should have run, and fail."""
+    reporter, marker = session.config.pluginmanager.get_plugin("terminalreporter"), session.config.option.may_skip
+    if marker is None or reporter is None or hasattr(session.config, "workerinput"):
+        return
+    others = [report.nodeid for report in reporter.stats.get("skipped", []) if marker not in getattr(report, "keywords", ())]
+    if others:
+        reporter.write_line(f"\nskipped, though --may-skip={marker} lets others run: {', '.join(others)}", red=True)
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 class Scheduling(LoadScopeScheduling):

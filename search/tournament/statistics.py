@@ -4,7 +4,7 @@ Letters: ``D`` deals, ``C`` columns (quantities measured on every deal).
 """
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 MIN_DEALS = 5
 """Fewer deals than this say too little about their own spread for an interval."""
@@ -16,6 +16,8 @@ def wilcoxon_p(differences: np.ndarray) -> float:
 
     Deals without a difference are dropped, as in Wilcoxon's own procedure; 1 where nothing is left.
     """
+    from scipy import stats  # half a second, which every command and actor would pay
+
     left = differences[differences != 0]
     return float(stats.wilcoxon(left).pvalue) if len(left) else 1.0
 
@@ -30,7 +32,7 @@ def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
     Returns:
         lower and upper ends, ``float64[C]`` each.
     """
-    count, z = len(values), float(stats.norm.ppf((1 + level) / 2))
+    count, z = len(values), float(ndtri((1 + level) / 2))
     rate, weight = values.mean(axis=0), 1 / (1 + z**2 / count)
     middle = weight * (rate + z**2 / (2 * count))
     half = weight * z * np.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
@@ -54,5 +56,5 @@ def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
     if num_deals < MIN_DEALS:
         return None
     mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
-    half = stats.t.ppf((1 + level) / 2, num_deals - 1) * deviation / np.sqrt(num_deals)
+    half = stdtrit(num_deals - 1, (1 + level) / 2) * deviation / np.sqrt(num_deals)
     return mean - half, mean + half

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from learner.observation_model import EMPTY, ObservationModel, by_token
 from search.config import ArgmaxValConfig
@@ -156,7 +156,7 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], terms: np.ndarray) 
     error = np.sqrt((count - 1) / count * np.square(without - without.mean()).sum())
     if np.isnan(error):
         return Estimate(value)
-    half = float(stats.t.ppf(0.975, count - 1) * error)
+    half = float(stdtrit(count - 1, 0.975) * error)
     return Estimate(value, value - half, value + half)
 
 

@@ -1,5 +1,8 @@
 """Tests and intervals over deals, against small cases computed by hand."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -98,3 +101,8 @@ def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, 
         low, high = np.quantile(means, [0.025, 0.975])
         covered.append(low <= population.mean() <= high)
     assert np.mean(covered) < 0.92
+
+
+def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
+    code = "import search.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
