@@ -40,7 +40,7 @@ class StateFeatures:
     size: int
     """How many numbers there are, ``F``."""
     encode: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """States ``[B]``, one seat of each ``int[B]`` -> ``uint8[B, F]``."""
+    """States ``[B]``, one seat of each ``int[B]`` -> ``uint8[B, F]``, each 0 or 1: training keeps them as bits."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
 

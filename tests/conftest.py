@@ -80,7 +80,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter, marker = session.config.pluginmanager.get_plugin("terminalreporter"), session.config.option.may_skip
     if marker is None or reporter is None or hasattr(session.config, "workerinput"):
         return
-    others = [report.nodeid for report in reporter.stats.get("skipped", []) if marker not in getattr(report, "keywords", ())]
+    others = [
+        report.nodeid for report in reporter.stats.get("skipped", []) if marker not in getattr(report, "keywords", ())
+    ]
     if others:
         reporter.write_line(f"\nskipped, though --may-skip={marker} lets others run: {', '.join(others)}", red=True)
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

@@ -1,9 +1,11 @@
 """The decisions of all shards on the device, and which of them train.
 
-A decision takes ``F + V`` bytes and a few more: half a kilobyte in Hearts, 28 KB a deal. With branches it takes ``2 V``
-bytes more.
+States and legal actions are kept as bits. A decision takes ``(F + V) / 8`` bytes and 32 more: 100 in Hearts, 5.2 KB a
+deal. With branches it takes ``2 V`` bytes more, 11.5 KB a deal. Shards are read one after the other and no copy of all
+is made, so that a million deals fit 24 GiB of memory.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +16,9 @@ from cluster.errors import UserError
 from games.game import Game
 from games.shards import ShardError, read_shard, shard_info
 from learner.config import LearnerConfig
-from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
+from learner.q_network.bits import unpacked
+from learner.q_network.decisions import NONE, decisions_of, returns
+from learner.q_network.network import state_features
 from learner.training.data import check_branches, check_training, held_out
 
 
@@ -22,10 +26,12 @@ from learner.training.data import check_branches, check_training, held_out
 class QData:
     """``N`` decisions, on the device."""
 
+    sizes: tuple[int, int]
+    """``F``, ``V``"""
     features: torch.Tensor
-    """``uint8[N, F]``"""
+    """``uint8[N, F]`` as bits (``learner.q_network.bits``)."""
     legal: torch.Tensor
-    """``bool[N, V]``"""
+    """``bool[N, V]`` as bits."""
     action: torch.Tensor
     """``int64[N]``"""
     reward: torch.Tensor
@@ -43,43 +49,58 @@ class QData:
     num_new: int
     """Those to train on from shards of the newest iteration."""
 
+    def states(self, rows: torch.Tensor) -> torch.Tensor:
+        """``uint8[B, F]``: the states of decisions ``int64[B]``."""
+        return unpacked(self.features[rows], self.sizes[0])
+
+    def choices(self, rows: torch.Tensor) -> torch.Tensor:
+        """``bool[B, V]``: what could be done at decisions ``int64[B]``."""
+        return unpacked(self.legal[rows], self.sizes[1]).bool()
+
 
 def load_decisions(
     game: Game, shards: Sequence[str], learner: LearnerConfig, discount: float, device: torch.device
 ) -> QData:
     """Read and replay shards, with their branches if they weigh anything, and set validation deals apart.
     ``ValueError`` naming what cannot be trained on."""
-    parts, iterations, num_sequences, num_branches = list[Decisions](), list[int](), 0, 0
+    columns, total, new = dict[str, np.ndarray](), Counter[str](), Counter[int]()
     for shard in shards:
         try:
             sequences = read_shard(shard, game)
-            iterations.append(int(shard_info(shard).provenance.get("iteration", 0)))
+            iteration = int(shard_info(shard).provenance.get("iteration", 0))
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-        parts.append(decisions_of(game, sequences, shard, branches=learner.branch_weight > 0))
-        num_sequences += len(sequences)
-        num_branches += len(sequences.branches.place) if sequences.branches else 0
-    if num_sequences < learner.min_rows:
+        part = decisions_of(game, sequences, shard, branches=learner.branch_weight > 0)
+        found = {name: getattr(part, name) for name in ("features", "legal", "action", "reward", "branches")}
+        found["following"] = np.where(part.following == NONE, NONE, part.following + total["decisions"])
+        found |= {"returns": returns(part, discount), "held_out": held_out(part.deal_seed)}
+        _append(columns, found)
+        new[iteration] += int((~found["held_out"]).sum())
+        branches = 0 if sequences.branches is None else len(sequences.branches.place)
+        total.update(decisions=len(part), sequences=len(sequences), branches=branches)
+    if total["sequences"] < learner.min_rows:
         asked = f"learner.min_rows={learner.min_rows}"
-        raise ValueError(f"{asked}: the {len(shards)} shards hold only {num_sequences} sequences")
+        raise ValueError(f"{asked}: the {len(shards)} shards hold only {total['sequences']} sequences")
     if learner.branch_weight:
-        check_branches(num_branches, learner.branch_weight, shards)
-    decisions = Decisions.concat(parts)
-    validation = held_out(decisions.deal_seed)
+        check_branches(total["branches"], learner.branch_weight, shards)
+    validation = columns.pop("held_out")
     check_training(validation, shards)
-    new = np.repeat(np.array(iterations) == max(iterations), [len(part) for part in parts])
     return QData(
-        features=torch.from_numpy(decisions.features).to(device),
-        legal=torch.from_numpy(decisions.legal).to(device),
-        action=torch.from_numpy(decisions.action).to(device),
-        reward=torch.from_numpy(decisions.reward).to(device),
-        following=torch.from_numpy(decisions.following).to(device),
-        returns=torch.from_numpy(returns(decisions, discount)).to(device),
-        branches=torch.from_numpy(decisions.branches).to(device),
+        sizes=(state_features(game).size, game.vocabulary.size),
+        **{name: torch.from_numpy(column).to(device) for name, column in columns.items()},
         training=np.flatnonzero(~validation),
         validation=np.flatnonzero(validation),
-        num_new=int((new & ~validation).sum()),
+        num_new=new[max(new)],
     )
+
+
+def _append(columns: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> None:
+    """Add rows to columns in place: a list of parts to be joined would need twice the memory at last."""
+    for name, rows in found.items():
+        column = columns.setdefault(name, np.empty((0, *rows.shape[1:]), rows.dtype))
+        before = len(column)
+        column.resize((before + len(rows), *rows.shape[1:]), refcheck=False)
+        column[before:] = rows
 
 
 def targets(data: QData, rows: torch.Tensor, values_BV: torch.Tensor, discount: float) -> torch.Tensor:
@@ -90,5 +111,5 @@ def targets(data: QData, rows: torch.Tensor, values_BV: torch.Tensor, discount: 
         values_BV: q(s', .) of each; anything where there is no next decision.
     """
     following = data.following[rows]
-    best = values_BV.masked_fill(~data.legal[following.clamp(min=0)], -torch.inf).amax(1)
+    best = values_BV.masked_fill(~data.choices(following.clamp(min=0)), -torch.inf).amax(1)
     return data.reward[rows] + discount * torch.where(following == NONE, 0.0, best)

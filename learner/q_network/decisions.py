@@ -7,14 +7,14 @@ the shard has, so a shard whose deals are not those of their seeds is refused.
 Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from games.branches import Branches
 from games.game import Game
 from games.shards import Sequences
+from learner.q_network.bits import packed
 from learner.q_network.network import state_features
 
 NONE = -1
@@ -26,9 +26,10 @@ class Decisions:
     """``N`` decisions of whole deals."""
 
     features: np.ndarray
-    """``uint8[N, F]``: the state, as the seat to act counts the others from itself."""
+    """``uint8[N, F]`` as bits (``learner.q_network.bits``): the state, as the seat to act counts the others from
+    itself."""
     legal: np.ndarray
-    """``bool[N, V]``: what it could do ..."""
+    """``bool[N, V]`` as bits: what it could do ..."""
     action: np.ndarray
     """``int64[N]`` ... and what it did."""
     reward: np.ndarray
@@ -46,17 +47,6 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.action)
-
-    @staticmethod
-    def concat(parts: Sequence["Decisions"]) -> "Decisions":
-        """All decisions of ``parts`` in order; at least one part."""
-        firsts = np.cumsum([0, *(len(part) for part in parts)])
-        columns = {field.name: [getattr(part, field.name) for part in parts] for field in fields(Decisions)}
-        columns["following"] = [
-            np.where(part.following == NONE, NONE, part.following + first)
-            for part, first in zip(parts, firsts, strict=False)
-        ]
-        return Decisions(**{name: np.concatenate(column) for name, column in columns.items()})
 
 
 def returns(decisions: Decisions, discount: float) -> np.ndarray:
@@ -132,8 +122,8 @@ def _steps(game: Game, tokens: np.ndarray, seeds: np.ndarray, name: str) -> tupl
         _check(legal[each, actions], deals, name)
         steps.append(
             {
-                "features": features.encode(now, seats),
-                "legal": legal,
+                "features": packed(features.encode(now, seats)),
+                "legal": packed(legal),
                 "action": actions,
                 "seat": seats,
                 "deal": deals,

@@ -225,10 +225,10 @@ class _Run:
     def losses(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """``float32[2]``: the loss of decisions ``rows`` and the part of it that branches have; q of what was done."""
         data, delta = self.data, self.q_config.huber_delta
-        q = self.net(data.features[rows], self.dtype)
+        q = self.net(data.states(rows), self.dtype)
         values = q.gather(1, data.action[rows, None])[:, 0]
         with torch.no_grad():
-            next_values = self.target(data.features[data.following[rows].clamp(min=0)], self.dtype)
+            next_values = self.target(data.states(data.following[rows].clamp(min=0)), self.dtype)
             goal = targets(data, rows, next_values, self.q_config.discount)
         loss, branch_loss = F.huber_loss(values, goal, delta=delta), q.new_zeros(())
         if self.config.branch_weight:

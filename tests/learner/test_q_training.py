@@ -1,7 +1,9 @@
 """What Q-networks learn from: deals replayed from shards, targets by hand, and a training that can be killed."""
 
 import json
+import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,17 +14,19 @@ from cluster.files import storage
 from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.q_network.bits import packed, unpacked
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
-from learner.q_network.decisions import NONE, Decisions, decisions_of, returns
+from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.q_network.network import QNet, initialise, q_architecture
 from learner.q_network.train import _Run, train_q_network
 from learner.training.parallel import Group
 from learner.training.resume import TrainingState, partial_path
 from learner.training.task import TrainingTask, run_task
-from tests.learner.material import random_games
+from tests.learner.material import branched_shard, random_games
 from tests.learner.test_train import KilledError, contents, killing_at
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
@@ -142,12 +146,12 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
     run = _Run(GAME, net, data, Q, config, TrainingState({}), 0, tmp_path / "out")
     rows = torch.tensor([at["JH"], at["AS"], at["3H"]])
     losses, values = run.losses(rows)
-    q = net(data.features[rows])
+    q = net(data.states(rows))
     q = q.detach()
     errors = [q[0, number("JH")] + 16, q[0, number("7S")] + 1, q[2, number("3H")] + 2]
     huber = [float(0.5 * e**2 if abs(e) <= 1 else abs(e) - 0.5) for e in errors]
     assert losses[1].item() == pytest.approx(sum(huber) / 3, rel=1e-5)
-    goal = targets(data, rows, net(data.features[data.following[rows]]), 0.99)
+    goal = targets(data, rows, net(data.states(data.following[rows])), 0.99)
     plain = torch.nn.functional.huber_loss(values, goal)
     assert losses[0].item() == pytest.approx(plain.item() + 0.5 * losses[1].item(), rel=1e-5)
 
@@ -192,18 +196,42 @@ def test_rewards_add_up_to_minus_the_points_of_every_deal(options) -> None:
     np.testing.assert_allclose(returns(decisions, 1.0)[first], sums.reshape(-1), atol=1e-4)
 
 
-def test_the_state_of_a_decision_is_what_the_seat_is_told_of_it() -> None:
-    sequences = random_games(GAME, 5, 1)
-    decisions = decisions_of(GAME, sequences, "shard")
-    states = GAME.deal(np.unique(decisions.deal_seed[:5], return_index=False))
-    rows = [np.flatnonzero(decisions.deal_seed == seed)[0] for seed in np.unique(decisions.deal_seed)]
-    expected = GAME.state_features.encode(states, GAME.to_move(states))
-    np.testing.assert_array_equal(decisions.features[rows], expected)
-    np.testing.assert_array_equal(decisions.legal[rows], GAME.legal(states))
-    assert decisions.legal[np.arange(260), decisions.action].all() and len(decisions) == 260
-    both = Decisions.concat([decisions, decisions])
-    last = both.following == NONE
-    np.testing.assert_array_equal(both.following[260:][~last[260:]], decisions.following[~last[:260]] + 260)
+def test_a_decision_is_what_the_seat_is_told_of_its_state_and_what_it_could_do(shards) -> None:
+    data, row = load_decisions(GAME, shards, LEARNER, 0.99, CPU), 0
+    for number in range(2):
+        states, before = GAME.deal(derive_many(number, 10)), np.full((10, 4), NONE)
+        for _ in range(52):
+            rows, seats = torch.arange(row, row + 10), GAME.to_move(states)
+            np.testing.assert_array_equal(data.states(rows), GAME.state_features.encode(states, seats))
+            np.testing.assert_array_equal(data.choices(rows), GAME.legal(states))
+            earlier = before[np.arange(10), seats]
+            np.testing.assert_array_equal(data.following[earlier[earlier != NONE]], rows[earlier != NONE])
+            before[np.arange(10), seats] = rows
+            GAME.play(states, data.action[rows].numpy())
+            row += 10
+        assert (data.following[before] == NONE).all() and (GAME.to_move(states) < 0).all()
+    assert len(data.action) == row
+
+
+@pytest.mark.parametrize(("weight", "bound"), [(0.0, 6000), (1.0, 12000)])
+def test_a_million_deals_fit_24_gib(tmp_path: Path, weight: float, bound: int) -> None:
+    """Bytes a deal, which are all that grows: held in the end, and at most while shards are read."""
+    paths = [branched_shard(GAME, tmp_path, 100, number) for number in range(8)]
+
+    def peak_of(count: int) -> int:
+        tracemalloc.start()
+        data = load_decisions(GAME, paths[:count], replace(LEARNER, branch_weight=weight), 0.99, CPU)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert sum(column.nbytes for column in vars(data).values() if hasattr(column, "nbytes")) < 100 * count * bound
+        return peak
+
+    assert peak_of(8) - peak_of(2) < 600 * bound
+
+
+def test_states_that_are_told_in_more_than_bits_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"numbers up to 3; StateFeatures\.encode gives 0 or 1 alone"):
+        packed(np.array([[0, 3]], np.uint8))
 
 
 def test_deals_that_are_not_whole_or_not_of_their_seeds_are_refused() -> None:
@@ -274,9 +302,10 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     config = QNetworkConfig(kind="fc", width=64, target_every_steps=50, states_per_step=1)
     train_q_network(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
     decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
+    told = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
     with torch.no_grad():
-        values = net(torch.from_numpy(decisions.features)).numpy()[np.arange(len(decisions)), decisions.action]
-    made, left = returns(decisions, config.discount), decisions.features[:, :52].sum(axis=1)
+        values = net(told).numpy()[np.arange(len(decisions)), decisions.action]
+    made, left = returns(decisions, config.discount), told[:, :52].numpy().sum(axis=1)
     assert made[left <= 2].min() < -10
     assert np.abs(values - made)[left == 1].max() < 0.5
     assert np.abs(values - made)[left == 2].max() < 1.0
