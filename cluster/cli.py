@@ -24,19 +24,19 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import hydra
 from hydra.conf import HydraConf, JobConf, RunDir, SweepDir
 from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
+from cluster.composing import register
 from cluster.errors import UserError, WorkFailedError, raised
+from cluster.merging import over_defaults
 from cluster.sweeps import (
     Point,
     PointFailed,
@@ -75,7 +75,7 @@ def run(
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
-    A mapping on the command line (``key={a: 1}`` where the schema has a ``dict``) replaces the presets' one whole.
+    A mapping (a ``dict`` of the schema) that a preset or the command line gives replaces the one before it whole.
 
     Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
     from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a traceback for any other exception. All
@@ -102,7 +102,6 @@ def run(
     signal.signal(signal.SIGTERM, command.end_in_order)
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
-    sys.argv = [_free_names(argument, schema) for argument in sys.argv]
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
     _offer_games(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
@@ -186,7 +185,6 @@ class _Command(Generic[T]):
             handler.setLevel(logging.WARNING)
 
         def checked() -> Point[T]:
-            _replace_mappings(composed, self._schema)
             with_output = with_own_output(composed, *self._output)
             if in_sweep() and (output := OmegaConf.select(with_output, self._output[0], throw_on_missing=False)):
                 self.outputs.append(output)
@@ -227,11 +225,6 @@ class _Command(Generic[T]):
                 print(f"error: {failed.message}", file=sys.stderr)
 
 
-def register(config_name: str, schema: type[Any]) -> None:
-    """Make a schema known to Hydra as ``<config_name>_schema``; ``run`` does it, and tests that compose do."""
-    ConfigStore.instance().store(name=f"{config_name}_schema", node=OmegaConf.structured(schema), provider="kibitz")
-
-
 def _offer_games(arguments: list[str]) -> None:
     """Let ``game=NAME`` choose a game that another package offers (entry points ``kibitz.games``), and
     ``game=module:attribute``; presets of ``conf/game`` come first."""
@@ -249,8 +242,7 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     whatever ``__post_init__`` refuses.
     """
     try:
-        values = OmegaConf.create(OmegaConf.to_container(composed))  # a typed node would merge keys that its type lacks
-        merged = OmegaConf.merge(OmegaConf.structured(schema), values)
+        merged = over_defaults(schema, OmegaConf.to_container(composed))  # a typed node would merge keys that it lacks
         required = OmegaConf.missing_keys(OmegaConf.structured(schema))
         empty = {key for key in required if OmegaConf.select(merged, key, throw_on_missing=False) == ""}
         missing = sorted(OmegaConf.missing_keys(merged) | empty)
@@ -280,6 +272,11 @@ def explain(error: Exception) -> str:
         group, names = open_choice[1], open_choice[2].split()
         return f"{group} must be given, for example {group}={_example(names)}; there are {', '.join(names)}"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
+    source = error.__cause__ if unknown else error
+    if isinstance(source, OmegaConfBaseException):
+        moved = getattr(source.object_type, "MOVED", {}).get(source.key)
+        if moved:
+            return f"{source.full_key}: this is {str(source.full_key).removesuffix(source.key)}{moved} now"
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
         return f"unknown key {key!r}; {_HINT if key == unknown[1] else f'+{unknown[1]}=... adds it'}"
@@ -323,25 +320,3 @@ def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool
     settings.defaults = [{**entry, **{key: ours[key] for key in entry if key in ours}} for entry in settings.defaults]
     settings.job.config.override_dirname.exclude_keys = [output_key, *unswept_keys(sys.argv[1:])]
     ConfigStore.instance().store(group="hydra", name="config", node=settings, provider="kibitz")
-
-
-def _is_mapping(schema: type[Any], key: str) -> bool:
-    """Whether this key of a schema holds names of the user's own: a ``dict``, not a dataclass."""
-    node = OmegaConf.select(OmegaConf.structured(schema), key) if re.fullmatch(r"\w+(\.\w+)*", key) else None
-    return isinstance(node, DictConfig) and OmegaConf.get_type(node) is dict
-
-
-def _free_names(argument: str, schema: type[Any]) -> str:
-    """``key={a: 1}`` for a mapping as Hydra's ``++key={a: 1}``, which takes names that the presets do not have."""
-    key, equals, value = argument.partition("=")
-    return f"++{argument}" if equals and value.startswith("{") and _is_mapping(schema, key) else argument
-
-
-def _replace_mappings(composed: DictConfig, schema: type[Any]) -> None:
-    """Let mappings that the command line gives replace those of the presets, which Hydra would merge into them."""
-    given: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
-    for override in OverridesParser.create().parse_overrides(given):
-        key, value = override.key_or_group, override.value()
-        if override.is_force_add() and isinstance(value, dict) and _is_mapping(schema, key):
-            with open_dict(composed):
-                OmegaConf.update(composed, key, value, merge=False)

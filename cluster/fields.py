@@ -8,7 +8,7 @@ import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def keys(schema: type, prefix: str = "") -> Iterator[Key]:
     for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
         docs |= _field_docs(declared)
     for field in fields(schema):
-        inner = types[field.name]
+        inner = next(filter(is_dataclass, get_args(types[field.name])), types[field.name])  # of ``Group | None``: Group
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
         if is_dataclass(inner):
             yield Key(name, "", "", doc or " ".join((inspect.getdoc(inner) or "").split()), group=True)

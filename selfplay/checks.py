@@ -47,8 +47,8 @@ def check(config: TrainConfig) -> list[str]:
         told: Told = "states" if config.q_network.wanted else "histories"
         players = check_players(generator_settings(config), config.selfplay.initial, game, told)
         memory = _check_memory(config, game) + players
-        if config.selfplay.gate_deals:
-            seatings(2, game.num_players, game.cooperative, config.selfplay.gate_seating)
+        if config.selfplay.gate:
+            seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             check_names(match.players, game, [told], config.search)
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)

@@ -1,6 +1,7 @@
 """What a self-play run is made of, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from omegaconf import MISSING
 
@@ -32,7 +33,7 @@ class InitialConfig:
 
     players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
     """Player -> weight, with settings or a network of its own if it needs one (``go_mcts:num_runs=20@DIR``); every seat
-    of every game draws its player from these weights."""
+    of every game draws its player from these weights. Who has a weight of 0 is left out."""
     keep: list[str] = field(default_factory=list)
     """Players whose sequences are kept; empty keeps everybody's."""
     successes: int = 0
@@ -48,11 +49,29 @@ class InitialConfig:
         weights = self.players.values()
         some = sum(weights) > 0 and min(weights) >= 0
         require(some, "selfplay.initial", self, "players", "players with weights of at least 0, one of them above 0")
+        self.players = {name: weight for name, weight in self.players.items() if weight}
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
             raise ValueError(
                 f"selfplay.initial.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play"
             )
+
+
+@dataclass
+class GateConfig:
+    """What a new network must do to be taken."""
+
+    deals: int = MISSING
+    """Deals that it plays against the best one so far."""
+    margin: float = 0.0
+    """Points a hand and seat that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
+    seating: str = ALL
+    """How those deals are seated, see ``MatchConfig.seating``."""
+
+    def __post_init__(self) -> None:
+        at_least("selfplay.gate", self, 1, "deals")
+        at_least("selfplay.gate", self, 0, "margin")
+        one_of("selfplay.gate", self, SEATINGS, "seating")
 
 
 @dataclass
@@ -94,22 +113,16 @@ class SelfplayConfig:
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
-    gate_deals: int = 0
-    """Beyond paper 001, as in 002: a new network plays the best one so far on this many deals, and where it is not
-    ahead the run goes on from the best one, which also plays the final tournaments; 0 to take every network."""
-    gate_margin: float = 0.0
-    """Points a hand and seat that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
-    gate_seating: str = ALL
-    """How those deals are seated, see ``MatchConfig.seating``."""
+    gate: GateConfig | None = None
+    """Beyond paper 001, as in 002: a new network plays the best one so far, and where it is not ahead the run goes on
+    from the best one, which also plays the final tournaments; null to take every network."""
+
+    MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
+    """Keys of the version before -> what they are now, for whoever still gives them."""
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
-        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "gate_deals", "branches")
-        at_least("selfplay", self, 0, "initial_games_per_shard", "gate_margin")
-        one_of("selfplay", self, SEATINGS, "gate_seating")
-        gated = self.gate_deals > 0
-        require(gated or self.gate_margin == 0, "selfplay", self, "gate_margin", "0 with selfplay.gate_deals=0")
-        require(gated or self.gate_seating == ALL, "selfplay", self, "gate_seating", "all with selfplay.gate_deals=0")
+        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "branches", "initial_games_per_shard")
 
 
 @dataclass

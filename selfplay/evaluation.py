@@ -32,6 +32,7 @@ class Evaluation:
     def __init__(self, config: TrainConfig, run: RunDirectory) -> None:
         self._config = config
         self._run = run
+        self._gate = config.selfplay.gate
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     def curve(self, iteration: int) -> list[TournamentResult | None]:
@@ -45,37 +46,37 @@ class Evaluation:
     def gate(self, iteration: int) -> TournamentResult | None:
         """An iteration's network against the best one before it; None where it has not been played, or there is no
         gate."""
-        return next(iter(stored(self._run.gate(iteration))), None) if self._config.selfplay.gate_deals else None
+        return next(iter(stored(self._run.gate(iteration))), None) if self._gate else None
 
     def accepted(self, before: int) -> list[int]:
         """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one. The
         first has nobody to play against, and without a gate all are."""
         for iteration in range(before):
-            if iteration not in self._passed and (result := self.gate(iteration)):
-                self._passed[iteration] = result.advantage > self._config.selfplay.gate_margin
+            if self._gate and iteration not in self._passed and (result := self.gate(iteration)):
+                self._passed[iteration] = result.advantage > self._gate.margin
         return [iteration for iteration in range(before) if self._passed.get(iteration, True)]
 
     def complete(self) -> bool:
         """Whether there is nothing left to play."""
-        gates = range(1, self._last + 1) if self._config.selfplay.gate_deals else ()
+        gates = range(1, self._last + 1) if self._gate else ()
         wanted = (r for i in range(self._last + 1) for r in self.curve(i))
         return None not in (*(self.gate(i) for i in gates), *wanted, *self.final())
 
     def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play ``gate(iteration)`` if it is missing."""
-        deals, margin = self._config.selfplay.gate_deals, self._config.selfplay.gate_margin
-        if not deals or not iteration or self.gate(iteration):
+        gate = self._gate
+        if not gate or not iteration or self.gate(iteration):
             return
         best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
-        match = MatchConfig([f"{player}@{network}" for network in networks], deals, self._config.selfplay.gate_seating)
+        match = MatchConfig([f"{player}@{network}" for network in networks], gate.deals, gate.seating)
         self._run.write_state(iteration, "gate")
         (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
         self._keep(self._run.gate(iteration), result)
-        if ahead <= margin:
-            enough = f" by more than {margin:g} points" if margin else ""
+        if ahead <= gate.margin:
+            enough = f" by more than {gate.margin:g} points" if gate.margin else ""
             worse = f"not ahead of iteration {best}{enough} ({ahead:+.2f}); the run goes on from that one"
             print(f"iteration {iteration}: {worse}", file=sys.stderr)
 

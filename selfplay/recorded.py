@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -10,6 +10,7 @@ from yaml import YAMLError
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.merging import over_defaults
 
 T = TypeVar("T")
 
@@ -40,16 +41,34 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
         ) from error
     if not isinstance(recorded, dict) or not recorded:
         raise UserError(f"{path}: holds no settings; restore it, or take another directory")
-    settings: Any = OmegaConf.to_container(OmegaConf.create(completed(recorded, schema)))
+    settings: Any = OmegaConf.to_container(OmegaConf.create(completed(_as_today(recorded), schema)))
     return dict(settings)
+
+
+def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What a version before recorded, as this one does: the keys of the gate were not in a group, and players had a
+    weight of 0 because presets were merged."""
+    settings = dict(recorded)
+    if isinstance(selfplay := settings.get("selfplay"), Mapping):
+        settings["selfplay"] = selfplay = _as_today(selfplay)
+        gate = {key: selfplay.pop(f"gate_{key}") for key in ("deals", "margin", "seating") if f"gate_{key}" in selfplay}
+        if gate.get("deals"):
+            selfplay["gate"] = gate
+    initial = settings.get("initial")
+    if isinstance(initial, Mapping) and isinstance(players := initial.get("players"), Mapping):
+        settings["initial"] = {**initial, "players": {name: weight for name, weight in players.items() if weight}}
+    return settings
 
 
 def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
     """A configuration as a run recorded it, with the defaults of settings that there were not yet."""
     types, whole = get_type_hints(schema), dict(recorded)
     for field in dataclasses.fields(schema):
-        if dataclasses.is_dataclass(types[field.name]):
-            whole[field.name] = completed(recorded.get(field.name, {}), types[field.name])  # type: ignore[arg-type]
+        kind = types[field.name]
+        group: Any = next(filter(dataclasses.is_dataclass, (kind, *get_args(kind))), None)  # of ``Group | None`` too
+        there = recorded.get(field.name, {} if group is kind else None)
+        if group and isinstance(there, Mapping):
+            whole[field.name] = completed(there, group)
         elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:
             whole[field.name] = field.default_factory()
         elif field.name not in recorded and field.default is not dataclasses.MISSING:
@@ -60,7 +79,7 @@ def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
 def typed(settings: Mapping[str, Any], schema: type[T]) -> T:
     """A group of recorded settings as its dataclass. ``UserError`` where it does not fit."""
     try:
-        built = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), settings))
+        built = OmegaConf.to_object(over_defaults(schema, settings))
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(f"the settings recorded do not fit this version ({str(error).splitlines()[0]})") from error
     return built  # type: ignore[return-value]

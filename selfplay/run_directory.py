@@ -66,7 +66,7 @@ class RunDirectory:
         return f"{self.iteration(iteration)}/tournament.json"
 
     def gate(self, iteration: int) -> str:
-        """An iteration's tournament against the best network before it (``selfplay.gate_deals``)."""
+        """An iteration's tournament against the best network before it (``selfplay.gate``)."""
         return f"{self.iteration(iteration)}/gate.json"
 
     def result(self, name: str) -> str:

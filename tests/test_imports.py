@@ -37,7 +37,7 @@ COMMANDS = (
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
 ONLY_IN = {
-    "hydra": ("cluster.cli", "cluster.sweeps"),
+    "hydra": ("cluster.cli", "cluster.composing", "cluster.sweeps"),
     "cluster.cli": (*COMMANDS, "cluster.*"),
     "cluster": (
         "cluster.*",
@@ -60,6 +60,8 @@ ONLY_IN = {
     ),
     "omegaconf": (
         "cluster.cli",
+        "cluster.composing",
+        "cluster.merging",
         "cluster.sweeps",
         "*.config",
         "selfplay.recorded",

@@ -33,7 +33,8 @@ class App:
     run: Run = field(default_factory=Run)
     count: int = 1
     players: list[str] = field(default_factory=list)
-    weights: dict[str, float] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=lambda: {"z": 1.0})
+    gate: Optim | None = None
 
 def work(config):
     assert isinstance(config.optim, Optim) and type(config.players) is list
@@ -74,12 +75,14 @@ ConfigStore.instance().store(group="hydra/sweeper", name="told", node=node)
 
 CONF = {
     "app.yaml": "defaults:\n  - optim: adam\n  - _self_\n  - experiment: ???\n"
-    "run:\n  dir: ???\ncount: 3\nplayers: [a]\nweights: {a: 1.0}\n",
+    "run:\n  dir: ???\ncount: 3\nplayers: [a]\nweights: {a: 1.0}\ngate: null\n",
     "optim/adam.yaml": "lr: 0.5\n",
     "optim/linked.yaml": "lr: ${count}\n",
     "optim/stray.yaml": "lr: 1\nmomentum: 2\n",
     "optim/broken.yaml": "lr: {1\n",
     "experiment/none.yaml": "# @package _global_\n{}\n",
+    "experiment/own.yaml": "# @package _global_\nweights: {b: 2}\n",
+    "experiment/further.yaml": "# @package _global_\ndefaults:\n  - own\n  - _self_\nweights: {c: 4}\n",
     "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /optim: linked\n"
     "count: 7\nrun: {dir: here}\n",
 }
@@ -135,13 +138,14 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
         (["optim=broken", "run.dir=x"], ["optim/broken.yaml"]),
         (["optim=3", "run.dir=x"], ["string"]),
         ([], ["run.dir", "must be given"]),
-        (["experiment=smal", "run.dir=x"], ["experiment=smal: no such choice; there are none, small"]),
+        (["experiment=smal", "run.dir=x"], ["experiment=smal: no such choice; there are further, none, own, small"]),
         (["optim.lr=-1", "run.dir=x"], ["optim.lr=-1.0 must be above 0"]),
         (["optim.lr=${nowhere}", "run.dir=x"], ["optim.lr", "nowhere"]),
         (["count=1,2", "run.dir=x"], ["count=1,2", "--multirun"]),
         (["count"], ["'count'"]),
         (["run.dir=a=b"], ["cannot read 'run.dir=a=b'", "quotes"]),
         (["run.dir={a:b=1: 2}"], ["cannot read", "backslashes"]),
+        (["gate.lr=1", "run.dir=x"], ["gate.lr=1: gate is null and has no keys", "'gate={lr: 1}'"]),
         (["run.dir=x", "count=13"], ["count=13 is unlucky; take another"]),
         (["--multirun", "optim.lrr=1,2"], ["optim.lrr"]),
     ],
@@ -160,9 +164,26 @@ def test_bad_input_ends_in_one_line_with_code_2_and_leaves_nothing(
 def test_a_choice_that_must_be_made_is_asked_for_and_help_does_without(program: Path, tmp_path: Path) -> None:
     refused = plain_call(program, tmp_path, "run.dir=x")
     assert refused.returncode == 2 and refused.stdout == ""
-    assert refused.stderr == "error: experiment must be given, for example experiment=none; there are none, small\n"
+    assert (
+        refused.stderr
+        == "error: experiment must be given, for example experiment=further; there are further, none, own, small\n"
+    )
     helped = plain_call(program, tmp_path, "--help")
-    assert helped.returncode == 0 and "experiment: none, small" in helped.stdout
+    assert helped.returncode == 0 and "experiment: further, none, own, small" in helped.stdout
+
+
+@pytest.mark.parametrize("launcher", ["", "basic", "joblib"])
+def test_a_mapping_of_a_preset_replaces_those_before_it(program: Path, tmp_path: Path, launcher: str) -> None:
+    sweep = ("-m", f"hydra/launcher={launcher}") if launcher else ()
+    if launcher == "joblib":
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    for experiment, weights in (("own", "{'b': 2.0}"), ("further", "{'c': 4.0}")):
+        result = call(program, tmp_path, *sweep, "run.dir=x", f"experiment={experiment}")
+        assert f"weights={weights}" in result.stdout, result.stderr
+    assert (
+        "weights={'c': 4.0, 'd': 1.0}"
+        in call(program, tmp_path, "run.dir=x", "experiment=further", "+weights.d=1").stdout
+    )
 
 
 def test_a_mapping_on_the_command_line_replaces_the_presets(program: Path, tmp_path: Path) -> None:

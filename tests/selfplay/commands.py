@@ -32,7 +32,7 @@ TINY = (
     "engine.precision=fp32",
     "selfplay.branches=0",
     "learner.branch_weight=0",
-    "selfplay.gate_deals=0",
+    "selfplay.gate=null",
     "evaluation.curve=[]",
     "evaluation.final=[]",
 )

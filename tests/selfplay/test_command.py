@@ -37,11 +37,15 @@ GAME = HeartsGame()
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
         (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
+        (["experiment=skat_demo", "selfplay.gate.seating=pairs"], "seating=pairs"),
+        (["selfplay.gate.deals=0"], "selfplay.gate.deals=0: must be at least 1"),
+        (["selfplay.gate_deals=50"], "selfplay.gate_deals: this is selfplay.gate.deals now"),
+        (["+selfplay.gate_margin=1"], "selfplay.gate_margin: this is selfplay.gate.margin now"),
+        (["selfplay.gate=null", "selfplay.gate={margin: 1}"], "selfplay.gate.deals must be given"),
         (
-            ["experiment=hearts_demo", "selfplay.gate_deals=0", "selfplay.gate_margin=1"],
-            "selfplay.gate_margin=1.0: must be 0 with selfplay.gate_deals=0",
+            ["selfplay.gate=null", "selfplay.gate.margin=1"],
+            "selfplay.gate is null and has no keys; give the group itself",
         ),
-        (["experiment=skat_demo", "selfplay.gate_seating=pairs"], "seating=pairs"),
         (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, crew_demo"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, q_network, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
@@ -233,7 +237,7 @@ def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
     assert not selfplay.population and selfplay.games_per_iteration == 64 and selfplay.replay_games == 3 * 64
     assert learner.learning_rate == 1e-3 and tuple(learner.betas) == (0.3, 0.999) and learner.weight_decay == 0.0
     # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
-    assert selfplay.gate_margin == 0.5 and learner.batch_size == 32
+    assert selfplay.gate and selfplay.gate.margin == 0.5 and learner.batch_size == 32
     assert config.q_network.states_per_step == 4 and config.q_network.discount == 0.99
     # The text has no passing, and "no player may lead with hearts" is out of its scope.
     game = make_game(config.game.name, config.game.options)

@@ -1,4 +1,4 @@
-"""A network that does not beat the best one before it is left behind (``selfplay.gate_deals``)."""
+"""A network that does not beat the best one before it is left behind (``selfplay.gate``)."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from games.shards import shard_info
-from selfplay.config import TrainConfig
+from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import run, tiny_config
@@ -15,7 +15,7 @@ from tests.selfplay.material import run, tiny_config
 
 def gated(directory: Path, iterations: int) -> TrainConfig:
     config = tiny_config(str(directory))
-    return replace(config, selfplay=replace(config.selfplay, iterations=iterations, gate_deals=2))
+    return replace(config, selfplay=replace(config.selfplay, iterations=iterations, gate=GateConfig(2)))
 
 
 def decide(path: Path, advantage: float) -> None:
@@ -56,7 +56,7 @@ def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, a
 @pytest.mark.parametrize(("advantage", "accepted"), [(0.6, [0, 1]), (0.5, [0]), (0.4, [0])])
 def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: list[int]) -> None:
     config = gated(tmp_path, iterations=1)
-    config.selfplay.gate_margin, config.selfplay.gate_seating = 0.5, "pairs"
+    config.selfplay.gate = GateConfig(deals=2, margin=0.5, seating="pairs")
     run(config)
     gate = tmp_path / "iterations/001/gate.json"
     (record,) = json.loads(gate.read_text())

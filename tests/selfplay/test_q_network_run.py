@@ -27,7 +27,7 @@ SMALL = (
     "selfplay.iterations=2",
     "selfplay.games_per_iteration=8",
     "selfplay.games_per_shard=4",
-    "selfplay.gate_deals=2",
+    "selfplay.gate.deals=2",
     "initial_learner.max_steps=10",
     "evaluation.curve=[{players: ['q_values:cheat=true', hearts_simple], deals: 2, seating: pairs}]",
     "evaluation.final=[{players: ['alphahearts:worlds=2:iterations=4', hearts_complex], deals: 1, seating: pairs}]",

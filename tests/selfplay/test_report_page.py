@@ -18,7 +18,7 @@ import pytest
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from selfplay.__main__ import compare
-from selfplay.config import InitialConfig, TrainConfig
+from selfplay.config import GateConfig, InitialConfig, TrainConfig
 from selfplay.loop import Loop
 from selfplay.report.__main__ import main
 from selfplay.report.charts import charts
@@ -46,7 +46,7 @@ def played(config: TrainConfig) -> Path:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = tiny_config(str(tmp_path_factory.mktemp("run") / "hearts"))
-    config.selfplay.gate_deals = 2
+    config.selfplay.gate = GateConfig(2)
     return played(config)
 
 

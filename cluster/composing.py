@@ -1,0 +1,82 @@
+"""How presets and the command line are put together: as Hydra does it, but for two things.
+
+**Mappings replace** (``cluster.merging``): those of a preset the ones of presets before it, those of the command line
+the presets'. ``+key={...}`` on the command line still adds.
+
+**Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
+"""
+
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from cluster.errors import UserError
+from cluster.merging import mappings, selected
+
+_SCHEMA = "_schema"
+_merge_presets = ConfigLoaderImpl._compose_config_from_defaults_list
+_apply_overrides = ConfigLoaderImpl._apply_overrides_to_config
+
+
+def register(config_name: str, schema: type) -> None:
+    """Make a schema known to Hydra as ``<config_name>_schema``; ``cluster.cli.run`` does it, and tests that compose
+    do."""
+    node = OmegaConf.structured(schema)
+    ConfigStore.instance().store(name=f"{config_name}{_SCHEMA}", node=node, provider="kibitz")
+
+
+def _mappings() -> frozenset[str]:
+    """Those of the schemas that Hydra knows; in other processes of a sweep it knows them too."""
+    stored = ConfigStore.instance().repo
+    nodes = [one.node for name, one in stored.items() if name.endswith(f"{_SCHEMA}.yaml")]
+    return frozenset[str]().union(*(mappings(schema) for node in nodes if (schema := OmegaConf.get_type(node))))
+
+
+def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictConfig:
+    """In the place of Hydra's method: all presets together."""
+    composed = _merge_presets(loader, defaults, repo)
+    presets = [loader._load_single_config(default, repo).config for default in defaults]
+    for key in _mappings():
+        given = [mapping for preset in presets if (mapping := selected(preset, key)) is not None]
+        if given:
+            OmegaConf.update(composed, key, given[-1], merge=False)
+    return composed
+
+
+def _overridden(overrides: list[Override], composed: DictConfig) -> None:
+    """In the place of Hydra's function: the command line over the presets."""
+    replaced = _mappings()
+    for override in overrides:
+        key, value = override.key_or_group, override.value()
+        parent, last = _parent(override, composed), key.rpartition(".")[2]
+        if not isinstance(value, dict) or override.is_add():
+            _apply_overrides([override], composed)
+        elif key in replaced:
+            OmegaConf.update(composed, key, value, merge=False, force_add=True)
+        elif isinstance(parent, DictConfig) and last in parent and parent[last] is None:
+            parent.merge_with({last: value})
+        else:
+            _apply_overrides([override], composed)
+
+
+def _parent(override: Override, composed: DictConfig) -> Any:
+    """The group around a key, None where there is none. ``UserError`` where it is null."""
+    group: Any = composed
+    names = override.key_or_group.split(".")
+    for end in range(1, len(names)):
+        above, name = group, ".".join(names[:end])
+        group = selected(composed, name)
+        if group is None and isinstance(above, DictConfig) and names[end - 1] in above:
+            given = override.get_value_element_as_str()
+            raise UserError(
+                f"{override.key_or_group}={given}: {name} is null and has no keys; give the group itself, for example "
+                f"'{name}={{{'.'.join(names[end:])}: {given}}}'"
+            )
+    return group
+
+
+setattr(ConfigLoaderImpl, _merge_presets.__name__, _presets)
+setattr(ConfigLoaderImpl, _apply_overrides.__name__, staticmethod(_overridden))

@@ -1,0 +1,32 @@
+"""Mappings replace: a key of a schema that is a ``dict`` holds names of the user's own, such as players and weights.
+
+OmegaConf would merge what is given into what there was. Here it takes its place, so that nobody has to take anything
+out again.
+"""
+
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cluster.fields import keys
+
+
+def mappings(schema: type) -> frozenset[str]:
+    """The keys of a schema that are mappings."""
+    return frozenset(key.name for key in keys(schema) if key.type.startswith("dict["))
+
+
+def selected(config: Any, key: str) -> Any:
+    """The value of a key; None where there is none."""
+    return OmegaConf.select(config, key, throw_on_missing=False)
+
+
+def over_defaults(schema: type, values: Any) -> DictConfig:
+    """Values over the defaults of a schema. ``OmegaConfBaseException`` where they do not fit."""
+    given = OmegaConf.create(values)
+    merged = OmegaConf.merge(OmegaConf.structured(schema), given)
+    assert isinstance(merged, DictConfig)
+    for key in mappings(schema):
+        if (mapping := selected(given, key)) is not None:
+            OmegaConf.update(merged, key, mapping, merge=False)
+    return merged

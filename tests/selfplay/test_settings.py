@@ -1,0 +1,113 @@
+"""What presets come to, and what versions before have recorded."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from cluster.errors import UserError
+from selfplay import verify
+from selfplay.config import GateConfig, InitialConfig, TrainConfig
+from selfplay.recorded import plain, typed
+from selfplay.report.contents import read_run
+from selfplay.run_directory import RunDirectory
+from tests.selfplay.material import run, tiny_config
+from tests.test_repository import CONF, build_command
+
+EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
+    "alphahearts": (
+        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
+        GateConfig(500, 0.5, "pairs"),
+    ),
+    "alphahearts_demo": (
+        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
+        GateConfig(500, 0.5, "pairs"),
+    ),
+    "crew_demo": ({"crew_rules:explore=0.08": 1.0}, None),
+    "crew_paper": ({"random": 1.0}, None),
+    "hearts_demo": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
+    "hearts_paper": ({"random": 1.0}, None),
+    "hearts_small": ({"random": 1.0}, GateConfig(50)),
+    "hearts_strong": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(100)),
+    "skat_demo": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, GateConfig(100)),
+    "skat_paper": ({"random": 1.0, "skat_rules": 1.0}, None),
+}
+"""Experiment -> who plays iteration 0, and the gate, as they were when presets were still merged."""
+
+
+def test_every_experiment_is_listed() -> None:
+    assert set(EXPERIMENTS) == {path.stem for path in CONF.glob("experiment/*.yaml")}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_experiments_have_the_players_and_gates_that_they_always_had(experiment: str) -> None:
+    config: TrainConfig = build_command("train", f"experiment={experiment}")
+    players, gate = EXPERIMENTS[experiment]
+    assert config.selfplay.initial.players == players and list(config.selfplay.initial.players) == list(players)
+    assert config.selfplay.gate == gate
+
+
+def test_hearts_paper_still_has_every_rule_of_hearts_but_for_the_moon() -> None:
+    paper, hearts = (build_command("train", f"experiment={name}").game for name in ("hearts_paper", "hearts_small"))
+    assert paper.name == hearts.name and paper.options == {**hearts.options, "moon": "shooter_minus_26"}
+
+
+def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
+    assert build_command("train", "experiment=alphahearts", "selfplay.gate=null").selfplay.gate is None
+    given = build_command("train", "experiment=hearts_paper", "selfplay.gate={deals: 7}").selfplay.gate
+    assert given == GateConfig(7)
+    changed = build_command("train", "experiment=alphahearts", "selfplay.gate.deals=7").selfplay.gate
+    assert changed == GateConfig(7, 0.5, "pairs")
+
+
+def test_players_on_the_command_line_are_all_that_play() -> None:
+    given = build_command("train", "experiment=skat_paper", "selfplay.initial.players={skat_rules: 2}")
+    assert given.selfplay.initial.players == {"skat_rules": 2.0}
+
+
+def test_a_player_of_weight_0_is_left_out() -> None:
+    assert InitialConfig({"hearts_rules": 1.0, "random": 0.0}).players == {"hearts_rules": 1.0}
+    with pytest.raises(ValueError, match="one of them above 0"):
+        InitialConfig({"random": 0.0})
+
+
+def as_before(config: TrainConfig) -> dict[str, Any]:
+    """The settings as the version before would have recorded them."""
+    settings = plain(config)
+    selfplay, gate = (
+        settings["selfplay"],
+        settings["selfplay"].pop("gate") or {"deals": 0, "margin": 0.0, "seating": "all"},
+    )
+    selfplay |= {f"gate_{key}": value for key, value in gate.items()}
+    selfplay["initial"]["players"] = {"random": 0.0, **selfplay["initial"]["players"]}
+    return settings
+
+
+@pytest.mark.parametrize("gate", [None, GateConfig(2, 0.5, "pairs")])
+def test_a_run_of_the_version_before_resumes_is_reported_and_verified(tmp_path: Path, gate: GateConfig | None) -> None:
+    config = tiny_config(str(tmp_path))
+    initial = InitialConfig({"hearts_rules": 1.0})
+    config.selfplay = replace(config.selfplay, iterations=1, initial=initial, gate=gate)
+    run(config)
+    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(as_before(config))))
+    read = read_run(str(tmp_path))
+    assert typed(read.settings, TrainConfig) == config
+    assert verify.main([str(tmp_path)]) == 0
+    directory = RunDirectory(config.run.dir)
+    directory.check(config)
+    with pytest.raises(UserError, match=r"selfplay\.gate\.deals"):
+        directory.check(replace(config, selfplay=replace(config.selfplay, gate=GateConfig(9))))
+    again = run(config)
+    assert not again.generated and not again.trained and not again.evaluated
+    assert "gate_deals" not in (tmp_path / "config.yaml").read_text()
+
+
+def test_settings_that_came_later_are_completed_in_groups_that_may_be_null(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path))
+    config.initial_learner, config.selfplay.gate = config.learner, GateConfig(2)
+    settings = plain(config)
+    del settings["initial_learner"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
+    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
+    RunDirectory(config.run.dir).check(config)
