@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")
     given = parser.parse_args(arguments)
     try:
-        config = read_config(find(given.checkpoint), model_type_of(given.checkpoint))
+        config = read_config(find(given.checkpoint), given.checkpoint, model_type_of(given.checkpoint))
         game = recorded_game(given.checkpoint, config.get("game"), config.get("game_options"), given.game)
         save_weights(given.out, load_network(given.checkpoint, game), game, torch.bfloat16)
     except ValueError as error:

@@ -25,24 +25,27 @@ def write_digests(directory: Path) -> None:
     (directory / DIGESTS_FILE).write_text(json.dumps(digests, indent=2) + "\n")
 
 
-def check_digests(directory: Path, names: Sequence[str] | None = None) -> None:
-    """Check files (``names``; all that have a digest) of a directory. One that came without digests is taken as it is.
+def check_digests(directory: Path, names: Sequence[str] | None = None) -> dict[str, str]:
+    """Check files (``names``; all that have a digest) of a directory and return their digests; none where the
+    directory came without, which is taken as it is.
 
     Raises ``UserError`` naming a file that is missing or was changed since it was published.
     """
     record = directory / DIGESTS_FILE
     if not record.is_file():
-        return
+        return {}
     try:
         digests: dict[str, str] = dict(json.loads(record.read_text()))
     except (ValueError, TypeError) as error:
         raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
-    for name in digests if names is None else names:
+    checked = digests if names is None else {name: digests.get(name, "") for name in names}
+    for name, digest in checked.items():
         file = directory / name
         if not file.is_file():
             raise UserError(f"{file}: no such file; restore {directory} or remove it")
-        if digests.get(name) != digest_of(file):
+        if digest != digest_of(file):
             raise UserError(
                 f"{file}: is damaged, its bytes are not those that {DIGESTS_FILE} was written for; restore {directory} "
                 "or remove it"
             )
+    return checked

@@ -19,6 +19,7 @@ from torch import nn
 from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, write_digests
 from games.game import Game
+from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.network import PolicyValueNet
 
@@ -90,15 +91,24 @@ def find(checkpoint: str | Path) -> Path:
     if kind != SHIPPED:
         return storage.local_copy(checkpoint)
     if name not in installed():
-        raise ValueError(
-            f"{checkpoint}: no such network comes with Kibitz; there is {', '.join(installed()) or 'none'}"
-        )
+        raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {_offered() or 'none'}")
     return NETWORKS / name
 
 
 def installed() -> list[str]:
     """Names of the networks that are installed with the package; one called as a game plays it at ``kibitz play``."""
     return sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
+
+
+def _offered() -> str:
+    """Those networks, each with the game that it plays and the rule options that are not the game's usual ones."""
+    offers = []
+    for name in installed():
+        config = _any_config(NETWORKS / name)
+        other = _without_common(config["game_options"], make_game(config["game"]).options)
+        options = ", ".join(f"{key}={value}" for key, value in other.items())
+        offers.append(f"{name} ({config['game']}{' with ' if options else ''}{options})")
+    return ", ".join(offers)
 
 
 def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
@@ -108,8 +118,8 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     game, other rule options, another version of the rules or another vocabulary.
     """
     directory = find(checkpoint)
-    config = read_config(directory)
-    _check_game(directory / CONFIG_FILE, config, game)
+    config = read_config(directory, str(checkpoint))
+    _check_game(f"{checkpoint}/{CONFIG_FILE}", config, game)
     required = [field.name for field in fields(Architecture) if field.default is field.default_factory is MISSING]
     missing = [name for name in required if name not in config]
     if missing:
@@ -131,14 +141,14 @@ def fill(net: nn.Module, directory: Path) -> None:
     net.load_state_dict(tensors)
 
 
-def read_config(directory: Path, model_type: str = MODEL_TYPE) -> dict[str, Any]:
-    """``config.json`` of a checkpoint; ``ValueError`` where the directory or a file is not there, or where it is of
-    another type than ``model_type``."""
+def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dict[str, Any]:
+    """``config.json`` of a checkpoint that the user calls ``name``; ``ValueError`` where the directory or a file is not
+    there, or where it is of another type than ``model_type``."""
     config = _any_config(directory)
     found = config.get("model_type")
     if found != model_type:
         serves = f"; it is for {_SERVES[found]}, not for {_SERVES[model_type]}" if found in _SERVES else ""
-        raise ValueError(f"{directory / CONFIG_FILE}: model_type is {found!r}, not {model_type!r}{serves}")
+        raise ValueError(f"{name}/{CONFIG_FILE}: model_type is {found!r}, not {model_type!r}{serves}")
     return config
 
 
@@ -147,7 +157,7 @@ def model_type_of(checkpoint: str | Path) -> str:
     not there."""
     directory = find(checkpoint)
     found = _any_config(directory).get("model_type")
-    return str(read_config(directory, found if found in _SERVES else MODEL_TYPE)["model_type"])
+    return str(read_config(directory, str(checkpoint), found if found in _SERVES else MODEL_TYPE)["model_type"])
 
 
 def _any_config(directory: Path) -> dict[str, Any]:
@@ -187,11 +197,11 @@ def checkpoint_id(checkpoint: str | Path) -> str:
             f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
             f"{weights.parent} or remove it"
         )
-    check_digests(weights.parent, [WEIGHTS_FILE])
-    return digest_of(weights)
+    checked = check_digests(weights.parent, [WEIGHTS_FILE])
+    return checked.get(WEIGHTS_FILE) or digest_of(weights)
 
 
-def check_record(file: Path, config: Mapping[str, Any], game: Game, more: Mapping[str, Any]) -> None:
+def check_record(file: str, config: Mapping[str, Any], game: Game, more: Mapping[str, Any]) -> None:
     """``ValueError`` naming the first key of ``game_record`` and of ``more`` in which a ``config.json`` differs."""
     for key, expected in {**game_record(game), **more}.items():
         found = config.get(key)
@@ -208,7 +218,7 @@ def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict
     return {key: value for key, value in record.items() if key not in other or other[key] != value}
 
 
-def _check_game(file: Path, config: Mapping[str, Any], game: Game) -> None:
+def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
     sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
     check_record(file, config, game, sizes)
     told = config.get("features") or {}

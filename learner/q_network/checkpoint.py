@@ -26,7 +26,7 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
     made for another game, other rule options, another version of the rules or of the numbers that tell a state.
     """
     directory = find(checkpoint)
-    config, file = read_config(directory, Q_MODEL_TYPE), directory / CONFIG_FILE
+    config, file = read_config(directory, str(checkpoint), Q_MODEL_TYPE), f"{checkpoint}/{CONFIG_FILE}"
     features = state_features(game)
     sizes = {"vocab_size": game.vocabulary.size, "num_features": features.size}
     check_record(file, config, game, sizes)

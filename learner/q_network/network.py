@@ -82,7 +82,6 @@ class QNet(nn.Module):
         return {
             "model_type": Q_MODEL_TYPE,
             "architectures": [type(self).__name__],
-            "perfect_information": True,  # it is told hidden cards
             **asdict(self.arch),
         }
 

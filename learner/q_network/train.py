@@ -49,10 +49,10 @@ from learner.q_network.network import QArchitecture, QNet, initialise, q_archite
 from learner.training.data import data_digest
 from learner.training.resume import (
     TrainingState,
-    find_finished,
     find_partial,
     load_optimizer,
     load_target,
+    read_finished,
     read_state,
     save_finished,
     save_partial,
@@ -107,8 +107,8 @@ def train_q_network(
         arch = q_architecture(game, q_config)
         settings = _settings(game, arch, q_config, learner_config, seed, init_from, data_digest(shards))
         data = load_decisions(game, shards, learner_config, q_config.discount, device)
-        if finished := find_finished(out):
-            return read_state(finished, settings).metrics
+        if finished := read_finished(out, settings):
+            return finished.metrics
         partial = find_partial(out)
         state = read_state(partial, settings) if partial else TrainingState(settings)
         net = _first_network(game, arch, partial or init_from, seed).to(device)

@@ -19,7 +19,7 @@ from safetensors.torch import save
 from cluster.files import storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
-from learner.model.checkpoint import Network, read_tensors, write_model
+from learner.model.checkpoint import CONFIG_FILE, Network, read_tensors, write_model
 
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -86,9 +86,15 @@ def save_finished(
     storage.remove_directory(partial_path(out))
 
 
-def find_finished(out: str | Path) -> Path | None:
-    """A local directory with the finished checkpoint ``out``, if it is finished."""
-    return storage.local_copy(out) if storage.is_published(out) else None
+def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState | None:
+    """The state of the finished checkpoint ``out``, if it is finished; ``ValueError`` as ``read_state``, or where any
+    file of it is damaged."""
+    if not storage.is_published(out):
+        return None
+    finished = storage.local_copy(out)
+    state = read_state(finished, settings)
+    check_digests(finished)
+    return state
 
 
 def find_partial(out: str | Path) -> Path | None:
@@ -99,14 +105,15 @@ def find_partial(out: str | Path) -> Path | None:
 
 
 def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
-    """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs."""
+    """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs. The small files
+    are checked here for damage, weights and moments, which take long to hash, by whoever loads them."""
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
         raise ValueError(
             f"{file}: no such file; {checkpoint} was not written by the learner; remove it, or train into "
             "another directory"
         )
-    check_digests(checkpoint)
+    check_digests(checkpoint, [f"training/{_STATE_FILE}", CONFIG_FILE])
     record = json.loads(file.read_text())
     if record.pop("format", None) != _FORMAT:
         raise ValueError(f"{file}: another format of training state; train into another directory")
@@ -123,16 +130,23 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
 
 
 def load_optimizer(checkpoint: Path, net: Network, optimizer: torch.optim.Optimizer, step: int) -> None:
-    """Give fused AdamW the moments that a checkpoint holds for the parameters of ``net``."""
-    tensors = read_tensors(checkpoint / "training" / _OPTIMIZER_FILE)
+    """Give fused AdamW the moments that a checkpoint holds for the parameters of ``net``; ``UserError`` where they are
+    damaged."""
+    tensors = _tensors(checkpoint, f"training/{_OPTIMIZER_FILE}")
     for name, parameter in net.named_parameters():
         moments = {moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS}
         optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **moments}
 
 
 def load_target(checkpoint: Path, target: torch.nn.Module) -> None:
-    """Give the target network the weights that a resumable checkpoint holds of it."""
-    target.load_state_dict(read_tensors(checkpoint / "training" / _TARGET_FILE))
+    """Give the target network the weights that a resumable checkpoint holds of it; ``UserError`` where they are
+    damaged."""
+    target.load_state_dict(_tensors(checkpoint, f"training/{_TARGET_FILE}"))
+
+
+def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:
+    check_digests(checkpoint, [name])
+    return read_tensors(checkpoint / name)
 
 
 def moments(net: Network, optimizer: torch.optim.Optimizer, step: int) -> list[torch.Tensor]:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,11 +25,11 @@ from learner.training.loss import losses
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
     TrainingState,
-    find_finished,
     find_partial,
     load_optimizer,
     moments,
     partial_path,
+    read_finished,
     read_state,
     save_finished,
     save_partial,
@@ -92,8 +91,11 @@ def train(
         settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
         # First of all: a damaged shard is called one, and not another data set than training was begun with.
         data = load_data(game, shards, learner_config.min_rows, device, learner_config.branch_weight)
-        if first and (finished := find_finished(out)):
-            return _finished(finished, settings, device, group)
+        if first and (finished := read_finished(out, settings)):
+            if group:  # is told that there is nothing to do
+                group.join(device)
+                group.agree(FINISHED, settings)
+            return finished.metrics
     partial = find_partial(out) if first else None
     num_losses = 3 if learner_config.branch_weight else 2
     with blaming_input():
@@ -109,15 +111,6 @@ def train(
     if group and not run.start_together(group):
         return {}
     return run.to_the_end(on_progress or (lambda metrics: None))
-
-
-def _finished(out: Path, settings: dict[str, Any], device: torch.device, group: Group | None) -> dict[str, float]:
-    """The metrics of a finished training; the group is told that there is nothing to do."""
-    state = read_state(out, settings)
-    if group:
-        group.join(device)
-        group.agree(FINISHED, settings)
-    return state.metrics
 
 
 class _Run:

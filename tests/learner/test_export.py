@@ -1,11 +1,13 @@
 """A network to give away has the same weights in half the space, and is found by name once it is installed."""
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from learner.config import QNetworkConfig
 from learner.export import main
 from learner.model import checkpoint
@@ -54,5 +56,22 @@ def test_a_network_of_the_package_is_found_by_name(tmp_path: Path, monkeypatch: 
     save_weights(tmp_path / "own", tiny_net(GAME), GAME)
     assert find("kibitz:own") == tmp_path / "own"
     assert checkpoint_id("kibitz:own") == checkpoint_id(tmp_path / "own")
-    with pytest.raises(ValueError, match=r"kibitz:heart: no such network comes with Kibitz; there is own"):
+    own = re.escape("kibitz:heart: no such network comes with Kibitz; there is own (hearts with moon=shooter_minus_26)")
+    with pytest.raises(ValueError, match=f"^{own}$"):
         find("kibitz:heart")
+
+
+def test_a_network_of_the_package_that_does_not_fit_is_called_by_its_name() -> None:
+    with pytest.raises(
+        ValueError, match=r"^kibitz:hearts/config\.json: game is 'hearts', the game in use has 'skat'; u"
+    ):
+        load_weights("kibitz:hearts", make_game("skat"))
+    with pytest.raises(ValueError, match=r"^kibitz:alphahearts/config\.json: game_options is {'pass_cards': False, "):
+        load_q_network("kibitz:alphahearts", HeartsGame())
+
+
+def test_a_network_of_the_wrong_type_is_called_by_its_name_too() -> None:
+    with pytest.raises(ValueError, match=r"^kibitz:alphahearts/config\.json: model_type is 'kibitz_q_network'"):
+        load_weights("kibitz:alphahearts", GAME)
+    with pytest.raises(ValueError, match=r"^kibitz:hearts/config\.json: model_type is 'kibitz_policy_value'"):
+        load_q_network("kibitz:hearts", GAME)

@@ -112,7 +112,7 @@ def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(checkpoint
         assert torch.equal(tensor, loaded.state_dict()[name])
     config = json.loads((checkpoint / "config.json").read_text())
     assert config["model_type"] == model_type_of(checkpoint) == "kibitz_q_network"
-    assert config["perfect_information"] is True and (config["kind"], config["width"]) == ("fc", 8)
+    assert (config["kind"], config["width"]) == ("fc", 8)
     assert config["game_options"] == dict(GAME.options) and config["features_version"] == 1
     assert sorted(path.name for path in checkpoint.iterdir()) == ["config.json", "digests.json", "model.safetensors"]
 

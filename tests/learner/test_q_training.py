@@ -27,7 +27,7 @@ from learner.training.parallel import Group
 from learner.training.resume import TrainingState, partial_path
 from learner.training.task import TrainingTask, run_task
 from tests.learner.material import branched_shard, random_games
-from tests.learner.test_train import KilledError, contents, killing_at
+from tests.learner.test_train import KilledError, contents, flip, killing_at
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 GAME = HeartsGame(**NO_PASS)
@@ -276,6 +276,15 @@ def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills
     assert not storage.exists(partial_path(tmp_path / "killed"))
     again = train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
     assert again["step"] == 14
+
+
+def test_a_flipped_bit_of_the_target_network_is_noticed_before_training_goes_on(shards, tmp_path) -> None:
+    with pytest.raises(KilledError):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
+    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
+    flip(partial / "training/target.safetensors")
+    with pytest.raises(UserError, match=r"training/target\.safetensors: is damaged, its bytes are not those"):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0))
 
 
 def test_the_target_network_follows_only_now_and_then(shards, tmp_path) -> None:

@@ -1,7 +1,9 @@
 """Training learns, and a killed training ends in the same bytes as one left alone."""
 
+import hashlib
 import json
 import shutil
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.architecture import architecture
-from learner.model.checkpoint import checkpoint_id, load_weights
-from learner.model.network import device_of, precision_of
+from learner.model.checkpoint import checkpoint_id, load_weights, save_weights
+from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.told import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.resume import partial_path
@@ -290,6 +292,49 @@ def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
     (whole.with_name("step-000000099.tmp") / "model.safetensors").unlink()
     metrics = train(GAME, MODEL, LEARNER, shards, out, seed=7)
     assert metrics["step"] == metrics["num_steps"]
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "training/optimizer.safetensors"])
+def test_a_flipped_bit_of_a_resumable_checkpoint_is_noticed_before_training_goes_on(shards, tmp_path, file):
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
+    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
+    flip(partial / file)
+    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "training/optimizer.safetensors", "training/state.json"])
+def test_a_flipped_bit_of_a_finished_checkpoint_is_noticed_by_the_same_command(shards, tmp_path, file):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    flip(tmp_path / "out" / file)
+    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
+        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_resumed_training_hashes_weights_and_moments_once(shards, tmp_path, monkeypatch):
+    start = tmp_path / "start"
+    save_weights(start, PolicyValueNet(architecture(GAME, MODEL)), GAME)
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(4))
+    hashed, digest = Counter(), hashlib.file_digest
+
+    def counting(opened, *arguments):
+        hashed[Path(opened.name)] += 1
+        return digest(opened, *arguments)
+
+    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
+    files = [*partial.rglob("*.safetensors"), start / "model.safetensors"]
+    monkeypatch.setattr(hashlib, "file_digest", counting)
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(5))
+    assert len(files) == 3 and [hashed[path] for path in files] == [1, 1, 1]
 
 
 def test_settings_are_recorded_under_their_command_line_names(shards, tmp_path):
