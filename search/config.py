@@ -78,6 +78,10 @@ class GoMctsConfig:
         non_negative = ("num_steps", "speculative", "seconds", "virtual_loss", "exploration", "illegal_penalty")
         at_least("go_mcts", self, 0, *non_negative)
         one_of("go_mcts", self, ("uct", "puct"), "selection")
+        sees = self.virtual_loss == 0 or self.lanes > 1
+        require(sees, "go_mcts", self, "virtual_loss", "0 with go_mcts.lanes=1, as simulations do not see each other")
+        guesses = self.speculative <= 1 or self.lanes == 1
+        require(guesses, "go_mcts", self, "speculative", f"0 with go_mcts.lanes={self.lanes}, which takes its place")
         within("go_mcts", self, 0, 1, "threshold")
 
 
@@ -101,8 +105,8 @@ class PimcConfig:
     exploration: float = 0.4
     """C of UCT, where the utility goes from 0 for the worst outcome to 1 for the best."""
     seconds: float = 0.0
-    """Wall time for each decision, after which its worlds begin no further runs of UCT; 0 for no limit. Results then
-    depend on the machine."""
+    """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
+    counts. 0 for no limit. Results then depend on the machine."""
     cheat: bool = False
     """Whether all worlds are the true deal: no player, but the ceiling for one. The ``solver`` values it alike in every
     world, so one is enough."""
@@ -113,8 +117,10 @@ class PimcConfig:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds")
         one_of("pimc", self, ("uct", "playouts", "network", "value", "solver"), "evaluator")
-        limited = self.evaluator == "uct" or self.seconds == 0
-        require(limited, "pimc", self, "seconds", f"0 with pimc.evaluator={self.evaluator}; it limits runs of uct")
+        for key in ("runs", "exploration", "seconds"):
+            default = getattr(PimcConfig, key)
+            counts = self.evaluator == "uct" or getattr(self, key) == default
+            require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
         _check_candidates("pimc", self)
 
     @property
@@ -162,8 +168,8 @@ class AlphaHeartsConfig:
     """Name of the outcome utility that every seat maximises; ``own`` is the paper's share of points avoided, empty is
     the game's default."""
     seconds: float = 0.0
-    """Wall time for each decision, after which its worlds begin no further iterations; 0 for no limit. Results then
-    depend on the machine."""
+    """Wall time for each decision, after which its worlds begin no further iterations; drawing and weighing them
+    counts. 0 for no limit. Results then depend on the machine."""
     selection: str = "uct"
     """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays what
     was tried most often."""
@@ -185,6 +191,7 @@ class AlphaHeartsConfig:
         require(varies, "alphahearts", self, "variance_penalty", "0 where one world is searched")
         by_value = self.variance_penalty == 0 or self.selection == "uct"
         require(by_value, "alphahearts", self, "variance_penalty", "0 with selection=puct, which decides by visits")
+        _check_cheat("alphahearts", self)
         _check_candidates("alphahearts", self)
         _check_beliefs("alphahearts", self)
 
@@ -209,8 +216,14 @@ class QValuesConfig:
 
     def __post_init__(self) -> None:
         at_least("q_values", self, 1, "worlds")
+        _check_cheat("q_values", self)
         _check_candidates("q_values", self)
         _check_beliefs("q_values", self)
+
+
+def _check_cheat(group: str, config: AlphaHeartsConfig | QValuesConfig) -> None:
+    counts = not config.cheat or config.worlds in (1, type(config).worlds)
+    require(counts, group, config, "worlds", f"1 with {group}.cheat=true, which looks at the true deal once")
 
 
 def _check_candidates(group: str, config: PimcConfig | AlphaHeartsConfig | QValuesConfig) -> None:

@@ -36,8 +36,8 @@ from search.uct.search import unit_utility
 
 _ROOM = 64
 """Simulations that nodes are made room for at first."""
-_PLAYOUT = 1 << 62
-"""Salt of a simulation's playout."""
+_WORLD, _PLAYOUT = 2, 1 << 62
+"""Salts of the first simulation's world, which those of the others follow, and of a simulation's playout."""
 
 
 class IsMcts:
@@ -52,7 +52,7 @@ class IsMcts:
         self._game, self._config, self._views, self._seeds = game, config, views, seeds
         self._many = config.observers != "single"
         num_trees, num_rows = game.num_players if self._many else 1, len(views)
-        self._states, self._seats = game.determinize(views, seeds)
+        self._states, self._seats = game.determinize(views, mix(seeds, _WORLD))  # of the first simulations
         self._counters = mix(seeds, 1)
         self._rewards = unit_utility(game, config.utility)
         self._per_step = game.num_players * (game.max_length + 1)  # nodes that one step can add at most
@@ -71,7 +71,7 @@ class IsMcts:
         """``int64[R, V]``: how many simulations began with each action."""
         started, config = time.perf_counter(), self._config
         done, rows = np.zeros(len(self._views), np.int64), np.arange(len(self._views))
-        self._begin(rows, done)
+        self._stand_at_roots(rows)
         while len(rows):
             ended = self._step(rows)
             finished = rows[ended]
@@ -79,7 +79,7 @@ class IsMcts:
             done[finished] += 1
             late = config.seconds > 0 and time.perf_counter() - started > config.seconds
             going_on = ~ended | ((done[rows] < config.runs) & (not late))
-            self._begin(rows[ended & going_on], done)
+            self._draw(rows[ended & going_on], done)
             rows = rows[going_on]
         visits = np.zeros((len(self._views), self._game.vocabulary.size), np.int64)
         visits_at(self._nodes, self._roots, visits)
@@ -87,11 +87,16 @@ class IsMcts:
 
     # ---- one simulation
 
-    def _begin(self, rows: np.ndarray, done: np.ndarray) -> None:
-        """Draw a new world for each of these searches and stand at the roots."""
+    def _draw(self, rows: np.ndarray, done: np.ndarray) -> None:
+        """Draw a new world for each of these searches and stand at its roots."""
         if not len(rows):
             return
-        self._states[rows], _ = self._game.determinize(self._views[rows], mix(self._seeds[rows], 2 + done[rows]))
+        seeds = mix(self._seeds[rows], _WORLD + done[rows])
+        self._states[rows], _ = self._game.determinize(self._views[rows], seeds)
+        self._stand_at_roots(rows)
+
+    def _stand_at_roots(self, rows: np.ndarray) -> None:
+        """Begin a simulation of each of these searches in the world that has been drawn for it."""
         self._make_room(rows)
         walk = self._walk
         walk.depth[rows] = 0

@@ -3,6 +3,8 @@
 Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of them, ``V`` tokens.
 """
 
+import time
+
 import numpy as np
 
 from games.game import Game
@@ -15,6 +17,8 @@ _DEAL, _SEARCH = 1, 2
 """Salts of a world's seed."""
 _CANDIDATES = 16_384
 """Most candidates weighed side by side; more would only take memory."""
+_LEAST_SECONDS = 1e-9
+"""What is left of a time limit that drawing the worlds has used up: each is judged by one run."""
 
 
 def deal_seeds(seeds: np.ndarray) -> np.ndarray:
@@ -41,7 +45,7 @@ class WorldsPlayer:
         Args:
             worlds: of every decision.
             cheat: whether all of them are the true deal.
-            seconds: wall time for each decision; 0 for no limit.
+            seconds: wall time for each decision, in which its worlds are drawn and weighed too; 0 for no limit.
             side_by_side: most worlds judged at once, if one decision has not more; more would only take memory.
             candidates: deals that the worlds of a decision are drawn from by their weights (``search.worlds``); 0 for
                 worlds that are all equally likely.
@@ -70,13 +74,16 @@ class WorldsPlayer:
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: what actions are worth over all worlds, -inf where they are illegal."""
+        began, seconds = time.monotonic(), self._seconds * len(turns.seeds)
         seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
         if self.sees_hidden:
             assert turns.hidden is not None
             worlds = np.repeat(turns.hidden, self._num_worlds)
         else:
             worlds = self.sampled(turns, seeds)
-        values = self.evaluate(worlds, mix(seeds, _SEARCH), self._seconds * len(turns.seeds))
+        if seconds:
+            seconds = max(_LEAST_SECONDS, seconds - (time.monotonic() - began))
+        values = self.evaluate(worlds, mix(seeds, _SEARCH), seconds)
         return self.combined(values.reshape(len(turns.seeds), self._num_worlds, -1))
 
     def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:

@@ -80,7 +80,8 @@ def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     config = AlphaHeartsConfig(worlds=7, iterations=11, exploration=0.25, selection="puct", seconds=2.0)
     ((states, utility, *rest),) = searched(config, turns, monkeypatch)[1]
     count = len(turns.game)
-    assert len(states) == 7 * count and rest == [11, 0.25, True, 2.0 * count]
+    assert len(states) == 7 * count and rest[:3] == [11, 0.25, True]
+    assert 0 < rest[3] <= 2.0 * count  # what drawing the worlds has left
     np.testing.assert_allclose(utility, (26 - NO_PASS.outcomes.points[:, 0]) / 26, atol=1e-7)
     assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0, "uct", 0.0)  # the paper's
 
@@ -94,7 +95,7 @@ def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_tru
     tokens, _ = NO_PASS.histories(states, NO_PASS.to_move(states))
     np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 3, axis=0))
     assert len(np.unique(states["hands"], axis=0)) == len(states)
-    cheat = replace(SMALL, cheat=True)
+    cheat = replace(SMALL, cheat=True, worlds=1)
     ((states, *_),) = searched(cheat, turns, monkeypatch)[1]
     np.testing.assert_array_equal(states, turns.hidden)
     players = [AlphaHearts(LinearStates(NO_PASS), config) for config in (SMALL, cheat)]
@@ -131,7 +132,7 @@ def test_a_decision_does_not_depend_on_its_neighbours() -> None:
 
 @pytest.mark.parametrize("game", [NO_PASS, HeartsGame()], ids=["no_pass", "passing"])
 def test_they_play_whole_deals(game: Game) -> None:
-    model, cheat = LinearStates(game), replace(SMALL, cheat=True, iterations=2, selection="puct")
+    model, cheat = LinearStates(game), replace(SMALL, cheat=True, worlds=1, iterations=2, selection="puct")
     players = [
         AlphaHearts(model, replace(SMALL, iterations=2)),
         AlphaHearts(model, cheat),
@@ -207,6 +208,8 @@ def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> 
         ("alphahearts:utility=fun", NO_PASS, "no utility 'fun'; this game offers relative, own"),
         ("alphahearts:runs=100", NO_PASS, "alphahearts has no 'runs'; there are worlds, iterations"),
         ("q_values:worlds=0", NO_PASS, "q_values.worlds=0: must be at least 1"),
+        ("alphahearts:cheat=true:worlds=7", NO_PASS, "alphahearts.worlds=7: must be 1 with alphahearts.cheat=true"),
+        ("q_values:worlds=7:cheat=true", NO_PASS, "q_values.worlds=7: must be 1 with q_values.cheat=true, which looks"),
         ("alphahearts", NO_PASS, "player 'alphahearts' needs a network: give checkpoint=DIR, or the player as"),
         ("q_values", SkatGame(), "player 'q_values' plays hearts only, not skat"),
     ],

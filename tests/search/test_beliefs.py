@@ -1,9 +1,11 @@
 """Worlds of paper 002's players that a second network weighs ("Further Work", Specific Sampling)."""
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +111,36 @@ def test_a_decision_does_not_depend_on_its_neighbours(name: str, monkeypatch: py
     monkeypatch.setattr("search.players.worlds_player._CANDIDATES", 12)  # two turns at a time
     np.testing.assert_array_equal(player.act(turns), actions)
     assert len(together) > 2 and not model.held
+
+
+@pytest.mark.parametrize("kind", ["pimc", "alphahearts"])
+def test_weighing_the_worlds_counts_as_time_of_the_decision(kind: str) -> None:
+    class Timed(FunctionModel):
+        seconds = 0.0
+
+        def query(self, *given: Any, **asked: Any) -> Any:
+            began = time.monotonic()
+            answer = super().query(*given, **asked)
+            self.seconds += time.monotonic() - began
+            return answer
+
+    turns, left = turns_of(NO_PASS, 3, 36), []
+    model = Timed(hash_model(NO_PASS, 0.1))
+    player = PLAYERS[kind](NO_PASS, model, 6)
+    player.start(NO_PASS, 3)
+    judge = player.evaluate
+
+    def evaluate(worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        left.append(seconds)
+        return judge(worlds, seeds, seconds)
+
+    player.evaluate = evaluate  # type: ignore[method-assign]
+    for limit in (60.0, 1e-12, 0.0):
+        player._seconds = limit
+        player.values(turns)
+    assert 0 < left[0] <= 60.0 * len(turns.seeds) - model.seconds / 3
+    assert 0 < left[1] <= 1e-9 and left[2] == 0.0  # 0 is for no limit
+    assert model.seconds > 0
 
 
 # ---- settings

@@ -9,6 +9,7 @@ import pytest
 from open_spiel.python.algorithms import ismcts, mcts
 
 from games.game import Game
+from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from search.config import IsMctsConfig
@@ -202,6 +203,21 @@ def test_it_takes_fewer_points_than_random_seats() -> None:
     seating[:, 0] = 0
     points = play_table(game, players, seating, derive_many(8, deals), secret=1).points
     assert points[:, 0].mean() < points[:, 1:].mean() - 3
+
+
+@pytest.mark.parametrize("observers", ["single", "multiple", "private"])
+def test_every_search_makes_as_many_simulations_as_asked_each_in_one_sampled_deal(observers: str) -> None:
+    class Counted(HeartsGame):
+        sampled = 0
+
+        def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            self.sampled += len(views)
+            return super().determinize(views, seeds)
+
+    game = Counted()
+    views = turns(game, game.deal(derive_many(3, 3)))
+    visits = IsMcts(game, IsMctsConfig(runs=17, observers=observers), views, derive_many(4, 3)).visits()
+    assert visits.sum(axis=1).tolist() == [17] * 3 and game.sampled == 17 * 3
 
 
 def test_a_time_limit_ends_a_search() -> None:

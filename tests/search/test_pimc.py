@@ -196,10 +196,10 @@ def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> No
     assert (result.labels >= 0).all()
 
 
-@pytest.mark.parametrize("settings", [{"candidates": 6}, {"evaluator": "network"}, {"evaluator": "value"}])
+@pytest.mark.parametrize("settings", [{"candidates": 6, "runs": 20}, {"evaluator": "network"}, {"evaluator": "value"}])
 def test_a_decision_with_a_network_does_not_depend_on_its_neighbours(settings: dict[str, Any]) -> None:
     game, model = HeartsGame(), FunctionModel(hash_model(HeartsGame(), 0.1))
-    turns, player = turns_of(game, 3, 45), player_of(game, replace(SMALL, **settings), model)
+    turns, player = turns_of(game, 3, 45), player_of(game, PimcConfig(worlds=3, **settings), model)
     together = player.values(turns)
     for row in range(len(together)):
         np.testing.assert_array_equal(player.values(turns.take(np.array([row])))[0], together[row])
@@ -221,7 +221,7 @@ def test_with_a_network_all_seats_play_on_by_its_policy(limit: int) -> None:
     game = HeartsGame()
 
     turns, model = turns_of(game, 3, 40), FunctionModel(lowest_legal(game), limit)
-    found = player_of(game, replace(SMALL, cheat=True, worlds=1, evaluator="network"), model).values(turns)
+    found = player_of(game, PimcConfig(worlds=1, cheat=True, evaluator="network"), model).values(turns)
     for row, legal in enumerate(turns.legal):
         assert (np.isfinite(found[row]) == legal).all()
         for action in np.flatnonzero(legal):
@@ -237,7 +237,7 @@ def test_with_a_network_all_seats_play_on_by_its_policy(limit: int) -> None:
 def test_by_value_the_others_play_on_until_the_seat_is_to_act_again(game: Game, plies: int) -> None:
     network = lowest_legal(game)
     turns, model = turns_of(game, 6, plies), FunctionModel(network, 2000)
-    found = player_of(game, replace(SMALL, cheat=True, worlds=1, evaluator="value"), model).values(turns)
+    found = player_of(game, PimcConfig(worlds=1, cheat=True, evaluator="value"), model).values(turns)
     assert not model.held
     ended = 0
     for row, action in zip(*np.nonzero(turns.legal), strict=True):
@@ -277,7 +277,9 @@ def test_it_is_far_ahead_of_random_play() -> None:
     [
         ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
         ("pimc:evaluator=solver", "pimc:evaluator=solver plays skat only, not toy; choose uct or playouts"),
-        ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0 with pimc.evaluator=playouts; it limits"),
+        ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0.0 with pimc.evaluator=playouts; it is of"),
+        ("pimc:evaluator=network:runs=500", "pimc.runs=500: must be 2000 with pimc.evaluator=network; it is of uct"),
+        ("pimc:evaluator=solver:exploration=1", "pimc.exploration=1.0: must be 0.4 with pimc.evaluator=solver"),
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),

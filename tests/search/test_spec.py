@@ -26,6 +26,8 @@ def test_a_name_is_taken_apart():
         ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
         ("go_mcts:mask_impossible=1", "it must be true or false"),
         ("go_mcts:lanes=2:puct", "lanes is '2:puct'; it must be of type int"),
+        ("go_mcts:virtual_loss=0.1", "go_mcts.virtual_loss=0.1: must be 0 with go_mcts.lanes=1, as simulations do not"),
+        ("go_mcts:lanes=4:speculative=8", "go_mcts.speculative=8: must be 0 with go_mcts.lanes=4, which takes"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),
         ("random:lanes=2", "random has no settings"),
