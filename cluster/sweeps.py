@@ -49,8 +49,10 @@ def in_sweep() -> bool:
 
 
 def unswept_keys(arguments: Sequence[str]) -> list[str]:
-    """Keys that the command line gives one value for."""
+    """Keys that the command line gives one value for; none where it sweeps nothing, as they then name the point."""
     last = {one.key_or_group: one for one in _overrides(arguments) or ()}
+    if not any(one.is_sweep_override() or key.startswith("hydra") for key, one in last.items()):
+        return []
     return [key for key, override in last.items() if not override.is_sweep_override()]
 
 

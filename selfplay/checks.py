@@ -35,7 +35,7 @@ def check(config: TrainConfig) -> list[str]:
                 f"{key}.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it, or set "
                 f"{key}.branch_weight=0"
             )
-    if config.selfplay.branches and not any(learner.branch_weight for learner in learners):
+    if config.selfplay.branches and not any(branched(config)):
         raise UserError(
             f"selfplay.branches={config.selfplay.branches}: no network learns from them; give them a "
             "learner.branch_weight or initial_learner.branch_weight, or set branches to 0"
@@ -120,6 +120,13 @@ def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     ]
 
 
+def branched(config: TrainConfig) -> tuple[bool, bool]:
+    """Whether a learner reads the branches of iteration 0, which may be replayed later, and those of later ones."""
+    selfplay, first = config.selfplay, config.initial_learner or config.learner
+    later = selfplay.iterations > 0 and config.learner.branch_weight > 0
+    return first.branch_weight > 0 or (later and selfplay.replay_games > 0), later
+
+
 def generator_settings(config: TrainConfig) -> GeneratorSettings:
     """What the generators of a run are told."""
     return GeneratorSettings(
@@ -130,5 +137,6 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         newest_player=config.selfplay.newest_player,
         earlier_player=config.selfplay.earlier_player,
         branches=config.selfplay.branches,
+        branched=branched(config),
         branch_player=config.selfplay.branch_player,
     )

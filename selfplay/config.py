@@ -97,7 +97,7 @@ class SelfplayConfig:
     network plays in every seat and all sequences are kept, as Q-networks need it."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
-    for ``learner.branch_weight``; 0 for none."""
+    for ``learner.branch_weight``, made in iterations where a learner reads them; 0 for none."""
     branch_player: str = ""
     """Who plays out behind them, in every seat, without a network; empty for the game's scripted player, else
     ``random``."""

@@ -49,7 +49,7 @@ def main(config: GenerateConfig) -> None:
         config.newest_player,
         config.earlier_player,
         config.branches,
-        config.branch_player,
+        branch_player=config.branch_player,
     )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)

@@ -55,6 +55,8 @@ class GeneratorSettings:
     """The player that every network of the population plays as in the other seats."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played out (``selfplay.branches``)."""
+    branched: tuple[bool, bool] = (True, True)
+    """Whether iteration 0, and later ones, have such branches at all: only where a learner reads them."""
     branch_player: str = ""
     """Who plays out; empty as ``search.players.kinds.playout_player`` has it."""
 
@@ -208,9 +210,12 @@ class Generator:
             deal_seed=played.seeds[rows],
             game=rows,
         )
-        if self._settings.branches:
+        if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
         return sequences
+
+    def _branched(self, plan: ShardPlan) -> bool:
+        return self._settings.branches > 0 and self._settings.branched[plan.iteration > 0]
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player
@@ -240,7 +245,7 @@ class Generator:
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
         branches = f"{self._settings.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
-            **({"branches": branches} if self._settings.branches else {}),
+            **({"branches": branches} if self._branched(plan) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),

@@ -227,7 +227,7 @@ def test_jobs_are_named_after_what_the_sweep_varies_and_nothing_else(program: Pa
         f"optim.lr={rate},players=_{player}_" for rate in (1, 2) for player in "ab"
     ]
     unnamed = call(program, tmp_path, "run.dir=out", "-m", "count=2")  # the option may stand between keys
-    assert "dir=out/default " in unnamed.stdout
+    assert "dir=out/count=2,experiment=none " in unnamed.stdout  # nothing is swept: all that is given names it
     cut = call(program, tmp_path, "-m", "run.dir=out", f"players={long},[{'z' * 300}]")
     names = [line.split("dir=out/")[1].split()[0] for line in cut.stdout.splitlines() if line.startswith("lr=")]
     assert len(set(names)) == 3 and max(map(len, names)) < 230

@@ -16,10 +16,11 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
 from selfplay.branches import branch, draw_places
-from selfplay.config import GenerateConfig, InitialConfig, SelfplayConfig
+from selfplay.checks import branched, generator_settings
+from selfplay.config import GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players
 from selfplay.plan import Seating, ShardPlan
-from tests.selfplay.material import tiny_config
+from tests.selfplay.material import InProcess, run, tiny_config
 
 HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
 CONFIG = tiny_config("unused")
@@ -193,3 +194,55 @@ def test_a_number_of_branches_below_none_is_refused() -> None:
     for config, key in ((SelfplayConfig, "selfplay.branches"), (GenerateConfig, "branches")):
         with pytest.raises(ValueError, match=f"{key}=-1: must be at least 0"):
             config(branches=-1)
+
+
+class Everywhere(InProcess):
+    """Branches in every iteration, whoever reads them."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        super().__init__(config)
+        self._generator = Generator(replace(generator_settings(config), branched=(True, True)))
+
+
+def branches_of_a_run(root: Path) -> list[bool]:
+    """Whether the first shard of each iteration holds any."""
+    return [
+        "branches" in shard_info(path).provenance for path in sorted(root.glob("iterations/*/shards/00000.parquet"))
+    ]
+
+
+def test_iterations_whose_branches_nobody_reads_have_none_and_weights_are_the_same(tmp_path: Path) -> None:
+    def config(name: str) -> TrainConfig:
+        tiny = tiny_config(str(tmp_path / name))
+        tiny.initial_learner = replace(tiny.learner, branch_weight=0.5)
+        tiny.selfplay = replace(tiny.selfplay, branches=2, iterations=2, replay_games=30)
+        return tiny
+
+    run(config("made"))
+    run(config("all"), Everywhere)
+    assert branches_of_a_run(tmp_path / "made") == [True, False, False]
+    assert branches_of_a_run(tmp_path / "all") == [True, True, True]
+    for iteration in range(3):
+        weights = f"iterations/{iteration:03d}/checkpoint/model.safetensors"
+        assert (tmp_path / "made" / weights).read_bytes() == (tmp_path / "all" / weights).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "replay_games", "iterations", "expected"),
+    [
+        (0.5, 0.0, 30, 2, (True, False)),
+        (0.0, 0.5, 0, 2, (False, True)),
+        (0.0, 0.5, 30, 2, (True, True)),  # iteration 1 sees shards of iteration 0
+        (0.0, 0.5, 30, 0, (False, False)),
+        (None, 0.5, 0, 2, (True, True)),
+        (None, 0.0, 0, 2, (False, False)),
+    ],
+)
+def test_branches_are_made_where_a_learner_reads_them(
+    first: float | None, later: float, replay_games: int, iterations: int, expected: tuple[bool, bool]
+) -> None:
+    config = tiny_config("unused")
+    config.learner = replace(config.learner, branch_weight=later)
+    config.initial_learner = None if first is None else replace(config.learner, branch_weight=first)
+    config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
+    assert branched(config) == expected

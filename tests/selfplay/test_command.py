@@ -62,6 +62,10 @@ GAME = HeartsGame()
             ["learner.branch_weight=0", "initial_learner.branch_weight=0", "selfplay.branches=2"],
             "selfplay.branches=2: no network learns from them",
         ),
+        (
+            ["initial_learner.branch_weight=0", "selfplay.iterations=0"],
+            "selfplay.branches=3: no network learns from them",
+        ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 32000"),
         (
