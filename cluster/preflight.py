@@ -76,6 +76,18 @@ def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
     return "\n".join(lines)
 
 
+def wait_for_room(request: Request, count: int, available: Sequence[Node]) -> str:
+    """One line that says which actors wait, for what, and what there is."""
+    there = _size(sum(n.cpus for n in available), sum(n.gpus for n in available), sum(n.memory_mb for n in available))
+    each = _size(request.cpus, request.gpus, request.memory_mb)
+    waiting = f"{request.name}: {count} of {request.count} actors wait for room in the cluster"
+    return f"{waiting}; each asks for {each}, the machines have {there} in all"
+
+
+def _size(cpus: float, gpus: float, memory_mb: int) -> str:
+    return f"{cpus:g} CPU, {gpus:g} GPU, {memory_mb} MB"
+
+
 def _sum(name: str, rows: Sequence[_Row]) -> _Row:
     """The row that adds up all that these have."""
     return (

@@ -17,10 +17,10 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import ray
-from ray._private.state import actors as actor_table
 from ray.actor import ActorHandle
-from ray.exceptions import RayActorError, RayError, RaySystemError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
+from cluster.actors.room import has_process
 from cluster.errors import UserError, WorkFailedError
 
 T = TypeVar("T")
@@ -129,6 +129,8 @@ class ActorPool(Generic[T]):
         ask: Ask | None = None,
         item_timeout_s: float = 0.0,
         pace: Pace | None = None,
+        has_room: Callable[[ActorHandle], bool] = has_process,
+        on_waiting: Callable[[int, bool], None] = lambda count, long: None,
     ) -> None:
         """Start the actors.
 
@@ -143,6 +145,9 @@ class ActorPool(Generic[T]):
                 answers counts as hung when nothing has changed for ten times the slowest item so far, and for no less
                 than these seconds (0: ten minutes); before three items are done, for an hour.
             pace: of earlier items of the same kind, if there were any.
+            has_room: whether the cluster has found room for an actor that has not started yet.
+            on_waiting: called about once a second while actors wait for room, with how many; the flag is true once in
+                every minute of it.
         """
         self._factory = factory
         self._max_attempts = max_attempts
@@ -150,6 +155,7 @@ class ActorPool(Generic[T]):
         self._silent_limit = item_timeout_s or _SILENT_SECONDS
         self._still_limit = item_timeout_s or _STUCK_SECONDS
         self._pace = pace or Pace()
+        self._has_room, self._on_waiting = has_room, on_waiting
         self._watched = self._said = time.monotonic()
         self.lost_items = 0
         """Items done again so far because their actor died."""
@@ -286,20 +292,21 @@ class ActorPool(Generic[T]):
             if worker.started:
                 if self._ask is not None:
                     worker.hear(self._ask, seconds)
-            elif _has_process(worker.actor):
+            elif self._has_room(worker.actor):
                 worker.still += seconds
             else:
                 without_room += 1
             if not worker.killed_for and (reason := self._hung(worker)):
                 worker.killed_for = reason
                 ray.kill(worker.actor)
-        if without_room and not _own_node_lives():
-            raise WorkFailedError("Ray has died on this machine (its raylet); give the same command again")
         if not without_room:
             self._said = now
-        elif now - self._said >= _SAY_WAITING_SECONDS:
-            self._said = now
-            log.warning("%d of %d actors wait for room in the cluster", without_room, len(self._workers))
+            return
+        if not _own_node_lives():
+            raise WorkFailedError("Ray has died on this machine (its raylet); give the same command again")
+        long = now - self._said >= _SAY_WAITING_SECONDS
+        self._said = now if long else self._said
+        self._on_waiting(without_room, long)
 
     def _hung(self, worker: _Worker[T]) -> str:
         """Why a worker counts as hung; empty if it does not."""
@@ -327,14 +334,6 @@ def _own_node_lives() -> bool:
     """Whether the cluster still counts the driver's machine; it starts no actor for a driver on a lost one."""
     own = ray.get_runtime_context().get_node_id()
     return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())
-
-
-def _has_process(actor: ActorHandle) -> bool:
-    """Whether the cluster has found room for an actor that has not started yet: its constructor is under way."""
-    try:
-        return bool(actor_table(actor._actor_id.hex()).get("Pid"))
-    except RaySystemError:  # a driver outside the cluster (ray://) cannot know
-        return False
 
 
 def _reason(error: RayError) -> str:

@@ -1,7 +1,8 @@
 """Actors by stage of a command: generators, a learner, evaluators.
 
 Stages take turns, so where the machines cannot hold all of them at once the actors of one stage make room for those of
-the next; where they can, they stay and nothing is loaded twice.
+the next; where they can, they stay and nothing is loaded twice. Machines may be lost at any time, so this is asked
+whenever a stage begins, and while actors wait for room.
 """
 
 import logging
@@ -17,9 +18,10 @@ import ray
 from cluster.actors.connection import actor_options, nodes
 from cluster.actors.groups import WATCH, ActorGroup, keep_log
 from cluster.actors.pool import ActorPool, Pace
+from cluster.actors.room import all_have_processes, has_process
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
-from cluster.preflight import Request, preflight
+from cluster.preflight import Request, preflight, wait_for_room
 from cluster.watching import timeline
 from cluster.watching.progress import OnProgress
 
@@ -67,10 +69,11 @@ class Stages:
         self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
+        self._at_work = set[str]()
         self._paces: dict[str, Pace] = {}
-        self._starting = threading.Lock()
+        self._changing = threading.Lock()
+        """Held by whoever changes which stages have a pool or are at work."""
         self._lost = 0
-        self._together = not cluster.check_resources or _fits([stage.request for stage in self._stages.values()])
 
     def check(self) -> None:
         """Check that every stage fits on the machines, and that a GPU which Ray lends can be used.
@@ -104,7 +107,7 @@ class Stages:
     ) -> Iterator[tuple[T, Any]]:
         """Have a stage's actors do these, pass on how far they are, and record who did what when; see
         ``ActorPool.run``. ``label`` is what messages call an item."""
-        pool, tracks = self._pool(name), dict[int, str]()  # identity of an item -> who is at it
+        pool, tracks = self._begin(name), dict[int, str]()  # identity of an item -> who is at it
 
         def hand_out(actor: Any, item: T) -> Any:
             timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
@@ -120,9 +123,12 @@ class Stages:
                 self._say_compiling()
             on_progress(so_far)
 
-        for item, result in pool.run(items, hand_out, add_up, label, keep_going):
-            timeline.end(tracks.pop(id(item)), label(item))  # another item may get its identity
-            yield item, result
+        try:
+            for item, result in pool.run(items, hand_out, add_up, label, keep_going):
+                timeline.end(tracks.pop(id(item)), label(item))  # another item may get its identity
+                yield item, result
+        finally:
+            self._at_work.discard(name)
 
     @property
     def lost_items(self) -> int:
@@ -145,22 +151,49 @@ class Stages:
             print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
         self._said_compiling = True
 
-    def _pool(self, name: str) -> ActorPool[Any]:
-        with self._starting:
+    def _begin(self, name: str) -> ActorPool[Any]:
+        """The pool of a stage that goes to work now, beside those there is room for."""
+        with self._changing:
+            stage = self._stages[name]
+            if not self._fit({*self._pools, name}):
+                beside = self._at_once if name in self._at_once else ()
+                self._end({*self._pools} - {name, *beside})
             if name not in self._pools:
-                if not self._together:
-                    beside = self._at_once if name in self._at_once else ()
-                    self._end([other for other in self._pools if other not in beside])
-                stage = self._stages[name]
-                self._pools[name] = ActorPool(
-                    lambda index: self._start(stage, index),
-                    1 if stage.together else stage.request.count,
-                    self._cluster.max_attempts,
-                    ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
-                    item_timeout_s=self._cluster.item_timeout_s,
-                    pace=self._paces.setdefault(name, Pace()),
-                )
+                self._pools[name] = self._new_pool(stage)
+            self._at_work.add(name)
             return self._pools[name]
+
+    def _new_pool(self, stage: Stage) -> ActorPool[Any]:
+        return ActorPool(
+            lambda index: self._start(stage, index),
+            1 if stage.together else stage.request.count,
+            self._cluster.max_attempts,
+            ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
+            item_timeout_s=self._cluster.item_timeout_s,
+            pace=self._paces.setdefault(stage.request.name, Pace()),
+            has_room=lambda actor: has_process(actor) and (not stage.together or all_have_processes(stage.worker)),
+            on_waiting=lambda count, long: self._make_room(stage, count, long),
+        )
+
+    def _make_room(self, stage: Stage, count: int, long: bool) -> None:
+        """Some of a stage's actors wait for room: end the idle ones of other stages where a machine is lost and so
+        there is none, or where the wait was ``long``, as others may use the cluster and Ray may have placed badly."""
+        with self._changing:
+            idle = sorted({*self._pools} - self._at_work)
+            idle = idle if long or not self._fit(self._pools) else []
+            self._end(idle)
+        if idle or long:
+            waiting = stage.request.count if stage.together else count
+            ended = f"; idle {' and '.join(idle)} ended to make some" if idle else ""
+            log.warning("%s%s", wait_for_room(stage.request, waiting, nodes()), ended)
+
+    def _fit(self, names: Iterable[str]) -> bool:
+        """Whether the machines that there are now hold these stages at once."""
+        try:
+            preflight([self._stages[name].request for name in names], nodes())
+        except UserError:
+            return not self._cluster.check_resources
+        return True
 
     def _end(self, names: Iterable[str]) -> None:
         for name in names:
@@ -181,15 +214,6 @@ class Stages:
         if file:
             actor.__ray_call__.remote(keep_log, f"{file}.log")
         return actor
-
-
-def _fits(asked: list[Request]) -> bool:
-    """Whether the machines hold all of these at once."""
-    try:
-        preflight(asked, nodes())
-    except UserError:
-        return False
-    return True
 
 
 def _gpu_is_seen(share: float) -> bool:

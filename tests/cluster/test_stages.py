@@ -1,0 +1,115 @@
+"""Stages whose actors share machines, one of which is lost."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.cluster_utils import Cluster
+
+from tests.cluster.test_machines import QUICK
+from tests.selfplay.commands import ROOT
+
+STORE = 100 * 2**20
+PATIENCE = 90
+"""Seconds within which a command has gone on; one that hangs does so for ever."""
+
+DRIVER = """
+import sys, time
+from pathlib import Path
+import ray
+from cluster.actors.connection import connect
+from cluster.actors.stages import Stage, Stages
+from cluster.config import ClusterConfig
+from cluster.preflight import Request
+
+class Worker:
+    def meet(self, host, size):
+        return ""
+
+    def train_together(self, item, host, size, rank, address):
+        return self.train(item)
+
+    def train(self, item):
+        node = ray.get_runtime_context().get_node_id()
+        if item == "long":
+            begun.touch()
+        while item == "long" and node == lost:  # until its machine goes
+            time.sleep(0.05)
+        return node
+
+    def progress(self):
+        return {}
+
+address, lost, learners, directory, *at_once = sys.argv[1:]
+begun, learners = Path(directory, "begun"), int(learners)
+stages = [
+    Stage(Request("generators", 1, 1), Worker),
+    Stage(Request("learner", learners, 1 / learners), Worker, together=learners > 1),
+]
+
+def work(name, item="short"):
+    ((_, node),) = stages.run(name, [item], lambda actor, item: actor.train.remote(item), lambda so_far: None)
+    return node
+
+with connect(ClusterConfig("existing", address)), Stages(ClusterConfig(), stages, at_once=at_once) as stages:
+    stages.check()
+    where = {name: work(name) for name in ("generators", "learner")}
+    assert len(set(where.values())) == 2, where
+    (hit,) = [name for name in where if where[name] == lost]
+    (other,) = [name for name in where if where[name] != lost]
+    assert work(hit, "long") == where[other]
+    assert work(other) == work(hit) == work(other) == where[other]
+    print("went on")
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A head with one CPU, to which tests add a machine that they then kill."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAY_AUTH_MODE", "disabled")  # Ray in this process has read the variable, and found none
+        patched.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # loopback only
+        sizes: dict[str, Any] = {"object_store_memory": STORE, "include_dashboard": False}
+        started = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 0, "_system_config": QUICK, **sizes}
+        )
+        yield started
+        started.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("learners", "at_once"),
+    [
+        pytest.param(1, (), id="stages that take turns"),
+        pytest.param(1, ("generators", "learner"), id="stages that work at once"),
+        pytest.param(2, (), id="a group of learners", marks=pytest.mark.chaos),  # for its length
+    ],
+)
+def test_stages_that_shared_two_machines_go_on_with_one(
+    cluster: Cluster, learners: int, at_once: tuple[str, ...], tmp_path: Path
+) -> None:
+    lost = cluster.add_node(num_cpus=1, num_gpus=0, object_store_memory=STORE)
+    command = [sys.executable, "-c", DRIVER, cluster.address, lost.node_id, str(learners), str(tmp_path), *at_once]
+    with (tmp_path / "log").open("w") as log:
+        driver = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        limit = time.monotonic() + PATIENCE
+        while not (tmp_path / "begun").exists():
+            assert driver.poll() is None and time.monotonic() < limit, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        cluster.remove_node(lost, allow_graceful=False)
+        assert driver.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
+    finally:
+        driver.kill()
+        driver.wait()
+    said = (tmp_path / "log").read_text()
+    assert "went on" in said
+    line = (
+        rf"(generators: 1 of 1|learner: {learners} of {learners}) actors wait .* GPU, 0 MB, the machines have 1 CPU, "
+    )
+    assert re.search(line + r"0 GPU, \d+ MB in all; idle \w+ ended to make some", said), said
