@@ -37,6 +37,7 @@ from yaml import YAMLError
 from cluster.composing import register
 from cluster.errors import UserError, WorkFailedError, raised
 from cluster.merging import over_defaults
+from cluster.reader import end_with_reader
 from cluster.sweeps import (
     Point,
     PointFailed,
@@ -78,9 +79,9 @@ def run(
     A mapping (a ``dict`` of the schema) that a preset or the command line gives replaces the one before it whole.
 
     Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
-    from ``work``); 130 for Ctrl-C and 143 for a request to terminate; 1 with a traceback for any other exception. All
-    points of a sweep (``--multirun``) are tried, whatever launcher does it, and the highest code is the process's; of
-    points that fail in other processes, the first one's.
+    from ``work``); 130 for Ctrl-C, 143 for a request to terminate and 141 once nobody reads its output; 1 with a
+    traceback for any other exception. All points of a sweep (``--multirun``) are tried, whatever launcher does it, and
+    the highest code is the process's; of points that fail in other processes, the first one's.
 
     Args:
         config_name: name of the top-level YAML file, without its ending.
@@ -97,6 +98,7 @@ def run(
         after_sweep: called when all points of a sweep have been tried, with the value of ``output_key`` and the outputs
             of the points that were tried in this process, failed or not.
     """
+    end_with_reader()
     let_threads_sleep()
     command = _Command(schema, work, sweep, output_key, output_ending)
     signal.signal(signal.SIGTERM, command.end_in_order)

@@ -5,7 +5,6 @@ modules in the working directory, so that a ``search.py`` or a ``conf/`` there d
 imported when it runs, and its help reads nothing but the dataclasses of its configuration.
 """
 
-import os
 import runpy
 import sys
 import textwrap
@@ -15,6 +14,7 @@ from importlib.metadata import entry_points
 
 from cluster.fields import keys
 from cluster.provenance import installed_version
+from cluster.reader import end_with_reader
 
 _WIDTH = 100
 
@@ -97,15 +97,8 @@ COMMANDS = {
 
 def main() -> int:
     """Entry point: runs a subcommand, which ends the process itself, or prints what was asked; 2 after bad input."""
-    try:
-        return _main(sys.argv[1:])
-    except BrokenPipeError:  # whoever read what was printed has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-
-
-def _main(arguments: list[str]) -> int:
-    name, *rest = arguments or ["--help"]
+    end_with_reader()
+    name, *rest = sys.argv[1:] or ["--help"]
     if name in ("--version", "-V"):
         print(f"kibitz {installed_version() or 'unknown'}")
     elif name in ("--help", "-h", "help"):

@@ -29,6 +29,7 @@ from ray.runtime_env import RuntimeEnv
 
 from cluster.actors.connection import TOKEN_HINT, probe
 from cluster.errors import UserError
+from cluster.reader import end_with_reader
 
 _LOCAL = "http://127.0.0.1:8265"
 _PORTS = {"http": 80, "https": 443}
@@ -263,4 +264,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cluster.reader import end_with_reader
 from games.game import Game
 from games.registry import make_game
 
@@ -106,4 +107,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     main()

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from cluster.reader import end_with_reader
 from games.game import Game
 from games.registry import recorded_game
 from games.shards import Sequences, ShardInfo, read_shard, shard_info
@@ -71,4 +72,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

@@ -5,6 +5,7 @@ import sys
 
 import torch
 
+from cluster.reader import end_with_reader
 from games.registry import recorded_game
 from learner.model.checkpoint import find, model_type_of, read_config, save_weights
 from learner.q_network.checkpoint import load_network
@@ -29,4 +30,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.fields import keys
+from cluster.reader import end_with_reader
 from games import docs, plugins, registry
 from search.players import kinds
 from search.players.kinds import PlayerKind
@@ -85,4 +86,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

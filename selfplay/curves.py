@@ -14,6 +14,7 @@ from rich.text import Text
 
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from cluster.reader import end_with_reader
 from search.tournament.report import marked, wide_console
 from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
@@ -107,4 +108,5 @@ def _check_out(out: str) -> None:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

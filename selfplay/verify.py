@@ -23,6 +23,7 @@ from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from cluster.files.digests import check_digests
+from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import recorded_game
@@ -243,4 +244,5 @@ def _bad(path: str, reason: str) -> Check:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

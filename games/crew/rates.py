@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Iterator
 
+from cluster.reader import end_with_reader
 from games.crew.game import CrewGame
 from games.crew.missions import NUM_MISSIONS, parse_missions
 from games.rng import derive, derive_many
@@ -62,4 +63,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     main()

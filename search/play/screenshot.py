@@ -9,6 +9,7 @@ import asyncio
 import re
 from pathlib import Path
 
+from cluster.reader import end_with_reader
 from games.registry import make_game
 from learner.config import EngineConfig
 from search.config import GoMctsConfig, SearchConfig
@@ -59,6 +60,7 @@ def _worth_a_picture(app: PlayApp, ending: str) -> bool:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
     parser.add_argument("game", choices=MOMENTS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from cluster.reader import end_with_reader
 from selfplay.report.contents import read_run
 from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
@@ -77,4 +78,5 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from cluster.reader import end_with_reader
 from games.skat.records.agreement import differences
 from games.skat.records.conversion import Filter, convert
 from games.skat.records.export import export
@@ -91,4 +92,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 
+from cluster.reader import end_with_reader
 from games.skat.cards import NULL, SEATS, VOCABULARY
 from games.skat.records.iss import FormatError
 from games.skat.replay import new_state, replay
@@ -67,4 +68,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    end_with_reader()
     sys.exit(main())

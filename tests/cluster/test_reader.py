@@ -1,0 +1,119 @@
+"""Commands whose output nobody reads any more."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from tests.learner.material import shard_of
+from tests.selfplay.commands import ROOT
+
+ENDED = 141
+"""As a shell says it of a program that a broken pipe has ended."""
+CONSOLE = "cluster.console"
+
+
+def commands() -> dict[str, str]:
+    """Module that ``python -m`` runs -> its source."""
+    packages = ("games", "learner", "search", "selfplay", "cluster")
+    sources = {path: path.read_text() for package in packages for path in (ROOT / package).rglob("*.py")}
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts): source for path, source in sources.items()}
+    return {
+        name.removesuffix(".__main__"): source
+        for name, source in named.items()
+        if re.search(r'^if __name__ == "__main__"', source, re.M)
+    }
+
+
+def unread(what: str, *arguments: str, stream: str = "stdout", buffered: bool = False) -> tuple[int, str]:
+    """Exit code of ``python -m MODULE ARGUMENTS``, or of a script, one of whose outputs nobody reads; and what is on
+    the other."""
+    read, write = os.pipe()
+    os.close(read)
+    run = [sys.executable, *([] if buffered else ["-u"]), "-c" if "\n" in what else "-m", what, *arguments]
+    other = subprocess.PIPE
+    outputs = {"stdout": write, "stderr": other} if stream == "stdout" else {"stdout": other, "stderr": write}
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    process = subprocess.run(run, cwd=ROOT, env=env, text=True, check=False, **outputs)
+    os.close(write)
+    return process.returncode, process.stderr if stream == "stdout" else process.stdout
+
+
+@pytest.mark.parametrize("module", commands())
+def test_every_command_watches_for_its_reader_before_anything_else(module: str) -> None:
+    (block,) = (
+        node
+        for node in ast.parse(commands()[module]).body
+        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+    )
+    first = ast.unparse(block.body[0])
+    assert first == "end_with_reader()" or "cli.run(" in ast.unparse(block) or module == CONSOLE, first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", commands())
+def test_every_command_whose_help_nobody_reads_ends_silently(module: str) -> None:
+    assert unread(module, "--help") == (0 if module == "games.docs" else ENDED, "")  # which writes files
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_command_ends_silently_whichever_output_is_not_read(stream: str) -> None:
+    arguments = ["--help"] if stream == "stdout" else ["nonsense"]
+    assert unread(CONSOLE, *arguments, stream=stream) == (ENDED, "")
+    assert unread("learner", *arguments, stream=stream) == (ENDED, "")
+
+
+def test_what_is_left_to_print_at_the_end_makes_no_noise_either() -> None:
+    code, said = unread(CONSOLE, "--version", buffered=True)
+    assert code in (0, ENDED) and said == ""
+
+
+def test_a_shard_is_shown_as_far_as_it_is_read(tmp_path: Path) -> None:
+    shard = shard_of(HeartsGame(), tmp_path, 200)
+    show = [sys.executable, "-m", "games.show", str(shard), "--rows", "0:800"]
+    with subprocess.Popen(show, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == ENDED
+
+
+def test_work_under_way_is_ended_in_order(tmp_path: Path) -> None:
+    script = """
+import sys, time
+from pathlib import Path
+from cluster.reader import end_with_reader
+from cluster.watching import progress
+end_with_reader()
+progress._PLAIN_SECONDS = 0.1
+try:
+    with progress.Progress("playing", 1, ""):
+        while True:
+            time.sleep(0.05)
+finally:
+    Path(sys.argv[1]).touch()
+"""
+    assert unread(script, str(tmp_path / "actors-ended"), stream="stderr") == (ENDED, "")
+    assert (tmp_path / "actors-ended").exists()
+
+
+def test_the_broken_pipe_of_another_is_an_exception_as_ever() -> None:
+    script = """
+import socket
+from cluster.reader import end_with_reader
+end_with_reader()
+here, there = socket.socketpair()
+there.close()
+try:
+    here.send(b"hello")
+except BrokenPipeError:
+    print("went on")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "went on\n", "")
