@@ -2,13 +2,14 @@
 
 A result belongs to a tournament of the configuration if its players, deals, seed, settings and network are that
 tournament's. So ``evaluation`` may change between the commands of a run: what is new is played, what is not wanted any
-more stays in its file, and nothing is taken for something else.
+more stays in its file, and nothing is taken for something else. Parts of tournaments that are under way lie in files
+beside the results (``search.kept``), until all that were wanted then have been played.
 """
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from cluster.errors import UserError, raised
@@ -18,10 +19,13 @@ from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
 from games.rng import derive
 from learner.devices import on_lent_device
+from search.kept import Kept, key_of, parts_of, remove_parts
+from search.players.registry import checkpoint_record
 from search.players.spec import labels
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.result import TournamentResult, from_record, lead
+from search.tournament.stored import settings_of
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -41,7 +45,7 @@ class Evaluation:
 
     def final(self) -> list[TournamentResult | None]:
         """The results of ``evaluation.final`` with the best network, None where one has not been played."""
-        return self._of(self._config.evaluation.final, self._best, self._run.result("tournament.json"))
+        return self._of(self._config.evaluation.final, self._best, self._final_path, self._final_seed)
 
     def gate(self, iteration: int) -> TournamentResult | None:
         """An iteration's network against the best one before it; None where it has not been played, or there is no
@@ -71,10 +75,12 @@ class Evaluation:
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
         match = MatchConfig([f"{player}@{network}" for network in networks], gate.deals, gate.seating)
         self._run.write_state(iteration, "gate")
-        (result,) = self._play([match], iteration, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
+        path = self._run.gate(iteration)
+        (result,) = self._play([match], iteration, path, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
-        self._keep(self._run.gate(iteration), result)
+        self._keep(path, result)
+        remove_parts(path)
         if ahead <= gate.margin:
             enough = f" by more than {gate.margin:g} points" if gate.margin else ""
             worse = f"not ahead of iteration {best}{enough} ({ahead:+.2f}); the run goes on from that one"
@@ -84,19 +90,23 @@ class Evaluation:
         """Play what is missing of ``curve(iteration)``."""
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
+            path = self._run.tournament(iteration)
             self._run.write_state(iteration, "evaluate")
-            for result in self._play(missing, iteration, f"iteration {iteration}: ", evaluate, metrics):
+            for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
                 metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
-                self._keep(self._run.tournament(iteration), result)
+                self._keep(path, result)
+            remove_parts(path)
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``final()``."""
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
+            path, seed = self._final_path, self._final_seed
             self._run.write_state(self._last, "tournament")
-            for result in self._play(missing, self._best, "tournament: ", evaluate, metrics, "/final"):
+            for result in self._play(missing, self._best, path, "tournament: ", evaluate, metrics, "/final", seed):
                 metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
-                self._keep(self._run.result("tournament.json"), result)
+                self._keep(path, result)
+            remove_parts(path)
 
     @property
     def _last(self) -> int:
@@ -106,18 +116,30 @@ class Evaluation:
     def _best(self) -> int:
         return self.accepted(self._last + 1)[-1]
 
+    @property
+    def _final_path(self) -> str:
+        return self._run.result("tournament.json")
+
+    @property
+    def _final_seed(self) -> int:
+        """All last tournaments play the same deals, so that they compare."""
+        return derive(self._config.run.seed, "evaluate", "final")
+
     # ---- what has been played
 
-    def _of(self, matches: Sequence[MatchConfig], iteration: int, path: str) -> list[TournamentResult | None]:
+    def _of(
+        self, matches: Sequence[MatchConfig], iteration: int, path: str, seed: int | None = None
+    ) -> list[TournamentResult | None]:
+        """``seed``: one that results may have beside their own, which the last tournaments of earlier versions had."""
         results = stored(path)
-        return [next((r for r in results if self._answers(r, match, iteration)), None) for match in matches]
+        return [next((r for r in results if self._answers(r, match, iteration, seed)), None) for match in matches]
 
-    def _answers(self, result: TournamentResult, match: MatchConfig, iteration: int) -> bool:
+    def _answers(self, result: TournamentResult, match: MatchConfig, iteration: int, seed: int | None) -> bool:
         return (
             result.players == tuple(labels(match.players))
             and result.deals == match.deals
             and result.seating == match.seating
-            and result.seed == self._seed(match)
+            and result.seed in (self._seed(match), seed)
             and result.settings == json.loads(json.dumps(self._settings(iteration)))
         )
 
@@ -135,17 +157,25 @@ class Evaluation:
         self,
         matches: Sequence[MatchConfig],
         iteration: int,
+        path: str,
         title: str,
         evaluate: Evaluate,
         metrics: MetricsLogger,
         role: str = "",
+        seed: int | None = None,
     ) -> Iterator[TournamentResult]:
         """Play tournaments side by side, each given as soon as it ends: their deals are shared among all workers.
-        ``role`` is what tells the figures about them from those of others at the same iteration."""
-        tournaments = [self._tournament(match, iteration) for match in matches]
+
+        Args:
+            path: file of their results, beside which parts are kept until all are there.
+            role: what tells the figures about them from those of others at the same iteration.
+            seed: of all of them; None for each its own.
+        """
+        tournaments = [self._tournament(match, iteration, path, seed) for match in matches]
         figures: dict[str, float] = {}
         title += "tournaments"
-        with span("evaluate", title), Progress(title, sum(match.deals for match in matches), "deals") as progress:
+        total, done = sum(match.deals for match in matches), sum(one.deals_played for one in tournaments)
+        with span("evaluate", title), Progress(title, total, "deals", done=done) as progress:
 
             def show(deals: float, shown: Mapping[str, float]) -> None:
                 progress.update(deals, shown)
@@ -154,26 +184,29 @@ class Evaluation:
             yield from (raised(result) for _, result in play_tournaments(tournaments, evaluate, show))
         metrics.log(iteration, {f"{name}{role}": value for name, value in figures.items()})
 
-    def _tournament(self, match: MatchConfig, iteration: int) -> Tournament:
-        config = self._config
+    def _tournament(self, match: MatchConfig, iteration: int, path: str, seed: int | None) -> Tournament:
+        config, checkpoint = self._config, self._run.checkpoint(iteration)
         engine = on_lent_device(config.engine, config.cluster.evaluator_gpus)
-        return Tournament(
+        tournament = Tournament(
             EvaluatorSettings(config.game, config.search, engine, config.evaluation.table_size),
             tuple(match.players),
-            self._run.checkpoint(iteration),
+            checkpoint,
             match.deals,
-            self._seed(match),
+            self._seed(match) if seed is None else seed,
             config.evaluation.deals_per_task,
             self._settings(iteration),
             match.seating,
         )
+        networks = checkpoint_record(match.players, config.search, checkpoint)
+        settings = {**settings_of(tournament), "checkpoints": networks}
+        return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
     def _seed(self, match: MatchConfig) -> int:
         """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
         return derive(self._config.run.seed, "evaluate", *(name.partition("@")[0] for name in match.players))
 
     def _settings(self, iteration: int) -> dict[str, Any]:
-        return {"iteration": iteration, "search": dataclasses.asdict(self._config.search)}
+        return {"iteration": iteration, "search": asdict(self._config.search)}
 
 
 def stored(path: str) -> list[TournamentResult]:

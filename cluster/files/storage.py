@@ -126,11 +126,16 @@ def times(directory: str | Path) -> dict[str, float]:
     return {entry.base_name: (entry.mtime_ns or 0) / 1e9 for entry in found}
 
 
-def read_text(path: str | Path) -> str:
-    """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
+def read_bytes(path: str | Path) -> bytes:
+    """A whole file. Raises ``FileNotFoundError`` if it is missing."""
     filesystem, name = resolve(path)
     with _named(path, "cannot be read", (FileNotFoundError,)), filesystem.open_input_stream(name) as stream:
-        return bytes(stream.read()).decode()
+        return bytes(stream.read())
+
+
+def read_text(path: str | Path) -> str:
+    """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
+    return read_bytes(path).decode()
 
 
 def read_json(path: str | Path) -> Any:

@@ -11,7 +11,7 @@ from search.rating.config import RatingConfig
 from search.tournament.checks import checked
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, write_result
+from search.tournament.stored import stored_result, with_parts, write_result
 from search.tournament.workers import tournament_workers
 
 
@@ -33,18 +33,18 @@ def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
         for a, b in pairs(config.players)
     }
     results = {path: stored_result(path, tournament) for path, tournament in tournaments.items()}
-    missing = [path for path, result in results.items() if result is None]
+    missing = {path: with_parts(tournaments[path], path) for path, result in results.items() if result is None}
     print(f"{config.out}: {len(missing)} of {len(results)} pairs to play", flush=True)
     if missing:
-        results |= _played(config, {path: tournaments[path] for path in missing})
+        results |= _played(config, missing)
     return [result for result in results.values() if result is not None]
 
 
 def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[str, TournamentResult]:
     """File -> result of tournaments that have not been played yet."""
     paths, results, failed = list(tournaments), dict[str, TournamentResult](), list[Exception]()
-    total = sum(tournament.deals for tournament in tournaments.values())
-    with tournament_workers(config.cluster) as evaluate, Progress("rating", total, "deals") as progress:
+    total, done = (sum(getattr(one, name) for one in tournaments.values()) for name in ("deals", "deals_played"))
+    with tournament_workers(config.cluster) as evaluate, Progress("rating", total, "deals", done=done) as progress:
         for place, result in play_tournaments(list(tournaments.values()), evaluate, progress.update):
             path = paths[place]
             if isinstance(result, Exception):

@@ -17,7 +17,7 @@ from search.tournament.config import TournamentConfig
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.report import render, signed
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, write_result
+from search.tournament.stored import stored_result, with_parts, write_result
 from search.tournament.sweep import report_sweep
 from search.tournament.workers import tournament_workers
 
@@ -51,19 +51,21 @@ class Tournaments:
         for index, point in enumerate(points):
             try:
                 tournament = checked(point.config, point.overrides)
-                results.append(stored_result(point.config.out, tournament))
-                if results[index] is None:
-                    missing[index] = tournament
+                before = stored_result(point.config.out, tournament)
+                if before is None:
+                    missing[index] = with_parts(tournament, point.config.out)
                 else:
                     print(f"{point.config.out}: played before")
+                results.append(before)
             except UserError as error:
                 results.append(_failed(point, error))
         if missing:
             title = f"{len(missing)} tournaments" if len(points) > 1 else " against ".join(points[0].config.players)
-            order = list(missing)
-            with Progress(title, sum(one.deals for one in missing.values()), "deals") as progress:
+            order, left = list(missing), list(missing.values())
+            done = sum(one.deals_played for one in left)
+            with Progress(title, sum(one.deals for one in left), "deals", done=done) as progress:
                 evaluate = self._workers(points[order[0]].config)
-                for place, result in play_tournaments(list(missing.values()), evaluate, progress.update):
+                for place, result in play_tournaments(left, evaluate, progress.update):
                     results[order[place]] = _kept(points[order[place]], result)
         return [result for result in results if result is not None]
 

@@ -6,8 +6,9 @@ can be shared out among any number of workers and put together again with ``merg
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,25 @@ class Matches:
     """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
     seating: str = ALL
     """One of ``search.tournament.seatings.SEATINGS``."""
+
+    @property
+    def deals(self) -> range:
+        """Numbers of the deals."""
+        return range(self.first, self.first + len(self.points))
+
+
+def to_arrays(matches: Matches) -> dict[str, np.ndarray]:
+    """What a file keeps of them: every field but ``seating``, which the tournament knows."""
+    fields = ("first", "points", "decisions", "seconds", "fill", "sees_hidden", "variant")
+    arrays = {name: np.asarray(getattr(matches, name)) for name in fields}
+    return arrays | {"sees_hidden": arrays["sees_hidden"].astype(np.bool_)}
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray], seating: str) -> Matches:
+    """The matches that ``to_arrays`` was given."""
+    plain: dict[str, Any] = {"first": int(arrays["first"]), "fill": float(arrays["fill"])}
+    plain["sees_hidden"] = tuple(arrays["sees_hidden"].tolist())
+    return Matches(**{**arrays, **plain}, seating=seating)
 
 
 def play_deals(
@@ -84,7 +104,7 @@ def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
     ``ValueError`` naming the deals that are missing, there more than once, or not of this tournament.
     """
     promised = range(first, first + count)
-    times = Counter(deal for part in parts for deal in range(part.first, part.first + len(part.points)))
+    times = Counter(deal for part in parts for deal in part.deals)
     wrong = {
         "missing": [deal for deal in promised if deal not in times],
         "more than once": sorted(deal for deal, number in times.items() if number > 1),

@@ -1,19 +1,20 @@
 """Tournaments as parts that any number of workers share: one queue of parts for several tournaments, and each put
-together again when its last part has been played."""
+together again when its last part has been played. Finished parts may be kept in files (``search.kept``)."""
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
+from itertools import groupby, pairwise
 from typing import Any
 
 from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
+from search.kept import Kept
 from search.players.spec import labels
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
-from search.tournament.matches import Matches, merge
+from search.tournament.matches import Matches, from_arrays, merge, to_arrays
 from search.tournament.result import TournamentResult, summarize
 from search.tournament.seatings import ALL, seatings
 
@@ -38,25 +39,53 @@ class Tournament:
     """Put into the result as ``settings``."""
     seating: str = ALL
     """One of ``search.tournament.seatings.SEATINGS``."""
+    kept: Kept = field(default_factory=Kept)
+    """Finished parts in files."""
 
     def game(self) -> Game:
         """The game that is played."""
         return make_game(self.settings.game.name, self.settings.game.options)
 
+    @cached_property
+    def played(self) -> list[Matches]:
+        """The parts that were in files already, no deal twice."""
+        parts, deals = list[Matches](), set[int]()
+        for name in sorted(self.kept.found):
+            part = from_arrays(self.kept.found[name], self.seating)
+            if deals.isdisjoint(part.deals):  # parts of two commands at once may overlap
+                parts.append(part)
+                deals.update(part.deals)
+        return parts
+
+    @property
+    def deals_played(self) -> int:
+        """Deals of ``played``."""
+        return sum(len(part.points) for part in self.played)
+
     def tasks(self, match: int) -> list[DealsTask]:
-        """Its parts, of nearly the same size; they do not depend on who plays them or on how many do."""
-        most = self.deals_per_task or -(-self.settings.table_size // self._seatings())
-        parts = -(-self.deals // most)
-        ends = [self.deals * part // parts for part in range(parts + 1)]
+        """Its parts that are still to be played, of nearly the same size; they do not depend on who plays them or on
+        how many do."""
+        played = {deal for part in self.played for deal in part.deals}
         return [
-            DealsTask(self.settings, self.players, self.checkpoint, first, end - first, self.seed, match, self.seating)
-            for first, end in pairwise(ends)
+            DealsTask(self.settings, self.players, self.checkpoint, first, count, self.seed, match, self.seating)
+            for begin, end in self._cuts()
+            for first, count in _runs(deal for deal in range(begin, end) if deal not in played)
         ]
+
+    def keep(self, part: Matches) -> None:
+        """Write a part to its file, if they are kept."""
+        self.kept.keep(f"{part.first:08d}-{len(part.points)}", to_arrays(part))
 
     def matches_at_once(self) -> int:
         """Most matches that are under way at one table."""
-        deals = max(task.count for task in self.tasks(0))
+        deals = max(end - first for first, end in self._cuts())
         return min(self.settings.table_size, deals * self._seatings())
+
+    def _cuts(self) -> list[tuple[int, int]]:
+        """First deal of every part, and the one behind its last."""
+        most = self.deals_per_task or -(-self.settings.table_size // self._seatings())
+        parts = -(-self.deals // most)
+        return list(pairwise(self.deals * part // parts for part in range(parts + 1)))
 
     def _seatings(self) -> int:
         """How many matches every deal makes."""
@@ -79,33 +108,45 @@ def play_tournaments(
     One of which a part fails has failed; what is left of it is not played, and the others are.
 
     Args:
-        show: called now and then with the deals played so far and figures about them: ``decisions``, ``decisions/s``
-            and ``fill``, the share of the tables' places at which a match was going on.
+        show: called now and then with the deals played so far, those that were in files too, and figures about the
+            others: ``decisions``, ``decisions/s`` and ``fill``, the share of the tables' places at which a match was
+            going on.
 
     Yields:
         Number of a tournament and its result as soon as its last part has been played, or why it has failed.
     """
     queues = [tournament.tasks(match) for match, tournament in enumerate(tournaments)]
-    failed: set[int] = set()
-    parts: dict[int, list[Matches]] = defaultdict(list)
+    failed, left = set[int](), [len(queue) for queue in queues]
+    parts = [list(tournament.played) for tournament in tournaments]
+    before = sum(tournament.deals_played for tournament in tournaments)
     deals, decisions, fill, began = 0, 0, 0.0, time.monotonic()
 
     def tell(under_way: Mapping[str, float]) -> None:
         decided = decisions + int(under_way.get("decisions", 0))
         rate = decided / max(time.monotonic() - began, 1e-9)
         figures = {"decisions": decided, "decisions/s": rate, "fill": fill / max(deals, 1)}
-        show(deals + under_way.get("deals", 0), figures)
+        show(before + deals + under_way.get("deals", 0), figures)
 
+    yield from ((match, tournaments[match].result(parts[match])) for match, queue in enumerate(queues) if not queue)
     for task, matches in evaluate((task for queue in queues for task in queue if task.match not in failed), tell):
         if isinstance(matches, Exception):
             if task.match not in failed:
                 failed.add(task.match)
                 yield task.match, matches
             continue
+        tournaments[task.match].keep(matches)
         parts[task.match].append(matches)
         deals += len(matches.points)
         decisions += int(matches.decisions.sum())
         fill += matches.fill * len(matches.points)
         tell({})
-        if len(parts[task.match]) == len(queues[task.match]):
-            yield task.match, tournaments[task.match].result(parts.pop(task.match))
+        left[task.match] -= 1
+        if not left[task.match]:
+            yield task.match, tournaments[task.match].result(parts[task.match])
+
+
+def _runs(deals: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """First number and length of every run of consecutive ones among ascending numbers."""
+    for _, run in groupby(enumerate(deals), key=lambda place: place[1] - place[0]):
+        numbers = [deal for _, deal in run]
+        yield numbers[0], len(numbers)

@@ -1,20 +1,15 @@
 """Results of tournaments in files: what has been played is not played again."""
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cluster.errors import UserError
-from cluster.fields import flat
 from cluster.files import storage
-from learner.config import FREE_ENGINE_KEYS
-from search.config import SearchConfig
+from search.kept import Kept, check_same, parts_of, remove_parts
 from search.players.spec import labels
 from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
-
-_FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
-"""Settings on record that decide where and in what batches a tournament is played, and its points up to rounding."""
 
 
 def check_out(out: str) -> None:
@@ -43,29 +38,42 @@ def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
     if not path or not storage.exists(path):
         return None
     result = read_result(path)
-    theirs = flat({**result.settings, **_named(result)})
-    mine = flat({**tournament.record, **_asked(tournament)})
-    newer = flat({"search": asdict(SearchConfig())})
-    for key in sorted(mine.keys() | theirs.keys()):
-        before, now = theirs.get(key, newer.get(key)), mine.get(key)
-        if before != now and key not in _FREE and not key.startswith("overrides"):  # they are among the others
-            raise UserError(
-                f"{path}: holds a tournament with {key}={before}, and this one has {key}={now}; remove it, or give "
-                "another out"
-            )
+    check_same(path, "a tournament", {**result.settings, **_named(result)}, settings_of(tournament))
+    remove_parts(path)  # left by a command that was killed between writing the one and removing the others
     return result
 
 
+def with_parts(tournament: Tournament, path: str) -> Tournament:
+    """The tournament with those of its parts that were played for the result ``path`` before; those that will be are
+    kept too, until ``write_result``.
+
+    Raises:
+        UserError: parts of another tournament lie there, which names what differs, or a damaged one.
+    """
+    begun = replace(tournament, kept=Kept(parts_of(path), settings_of(tournament), "a tournament"))
+    if begun.deals_played:
+        print(f"{path}: {begun.deals_played} of {begun.deals} deals played before", flush=True)
+    return begun
+
+
 def write_result(path: str, result: TournamentResult) -> None:
-    """Write or replace the file."""
+    """Write or replace the file, and remove the parts it came from."""
     storage.write_json_atomic(path, result.record())
+    remove_parts(path)
 
 
-def _asked(tournament: Tournament) -> dict[str, Any]:
+def settings_of(tournament: Tournament) -> dict[str, Any]:
+    """Everything that its result depends on."""
     game = tournament.game()
-    players = list(labels(tournament.players))
-    asked = {"game": game.name, "game.options": dict(game.options), "players": players}
-    return {**asked, "deals": tournament.deals, "seed": tournament.seed, "seating": tournament.seating}
+    return {
+        **tournament.record,
+        "game": game.name,
+        "game.options": dict(game.options),
+        "players": list(labels(tournament.players)),
+        "deals": tournament.deals,
+        "seed": tournament.seed,
+        "seating": tournament.seating,
+    }
 
 
 def _named(result: TournamentResult) -> dict[str, Any]:

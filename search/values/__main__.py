@@ -1,49 +1,49 @@
 """How good a network's values are: ``python -m search.values game=hearts checkpoint=DIR``."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from cluster import cli
 from cluster.errors import blaming_input
-from cluster.files.storage import write_json_atomic
 from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
 from search.config import ArgmaxValConfig
+from search.kept import Kept, parts_of
 from search.players import kinds
 from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import make_players, settings_of
+from search.players.registry import checkpoint_record, make_players
+from search.players.registry import settings_of as player_settings
 from search.players.spec import parse
 from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
-from search.values.decisions import draw_decisions
+from search.values.decisions import Decisions, draw_decisions
 from search.values.measure import Part, ask, measure
-from search.values.reference import playout_utilities
+from search.values.reference import PLAYOUTS, playout_utilities
 from search.values.report import ValuesResult, render, unit_of
+from search.values.stored import WHAT, settings_of, stored_values, write_values
 
 
 def main(config: ValuesConfig) -> None:
-    """Measure, print the table, write the JSON."""
+    """Measure, unless the file of the result is there already; print the table, write the JSON."""
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         if not game.can_determinize:
             raise ValueError(f"game={game.name}: cannot sample hidden hands, which the playouts need; choose another")
         check_out(config.out)
         utility = config.search.argmax_val.utility or game.outcomes.default_utility
-        values = game.outcomes.utility(utility)
         names = _players(config, game)
         engines = Engines(game, config.engine)
         players = make_players(names, game, config.search, config.checkpoint, engines=engines)
         model = engines.get(config.checkpoint, utility)
-        settings = _settings(config, engines)
-    unit, per_utility = unit_of(game, values)
-    result = ValuesResult(
+    unit, per_utility = unit_of(game, game.outcomes.utility(utility))
+    empty = ValuesResult(
         game=game.name,
         game_options=dict(game.options),
         utility=utility,
@@ -53,35 +53,48 @@ def main(config: ValuesConfig) -> None:
         playouts=names[1],
         worlds=config.worlds,
         seed=config.seed,
-        parts=tuple(_measured(config, game, model, players[0], None if names[1] == "random" else players[1], values)),
-        settings=settings,
+        parts=(),
+        settings=_settings(config, names, engines),
     )
+    result = stored_values(config.out, empty)
+    if result is None:
+        kept = Kept(parts_of(config.out), settings_of(empty), WHAT)
+        playouts = None if names[1] == "random" else players[1]
+        result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, kept)))
+        if config.out:
+            write_values(config.out, result)
+    else:
+        print(f"{config.out}: measured before")
     Console().print(render(result))
     if config.out:
-        write_json_atomic(config.out, result.record())
         print(f"result: {config.out}")
 
 
 def _measured(
-    config: ValuesConfig,
-    game: Game,
-    model: ObservationModel,
-    player: Player,
-    playouts: Player | None,
-    utility: np.ndarray,
+    config: ValuesConfig, game: Game, model: ObservationModel, player: Player, playouts: Player | None, kept: Kept
 ) -> list[Part]:
-    decisions = draw_decisions(game, player, config.decisions, config.seed, config.table_size)
+    """The figures; decisions and playouts that lie in files are not made again."""
+    if "decisions" not in kept.found:
+        kept.found.clear()  # playouts of decisions that are drawn anew
+        decisions = draw_decisions(game, player, config.decisions, config.seed, config.table_size)
+        kept.keep("decisions", asdict(decisions))
+    else:
+        decisions = Decisions(**kept.found["decisions"])
     next_token, values = ask(model, decisions)
-    total, ended = int(decisions.legal.sum()) * config.worlds, 0
-    with Progress("values", total, "playouts") as progress:
+    ended = sum(len(part["utilities"]) for name, part in kept.found.items() if name.startswith(PLAYOUTS))
+    total = int(decisions.legal.sum()) * config.worlds
+    if ended:
+        print(f"{config.out}: {ended} of {total} playouts made before", flush=True)
+    with Progress("values", total, "playouts", done=ended) as progress:
 
         def show(more: int) -> None:
             nonlocal ended
             ended += more
             progress.update(ended)
 
+        utility = game.outcomes.utility(config.search.argmax_val.utility)
         utilities = playout_utilities(
-            game, decisions, playouts, utility, config.worlds, config.seed, config.table_size, show
+            game, decisions, playouts, utility, config.worlds, config.seed, config.table_size, show, kept
         )
     return measure(decisions, next_token, values, utilities, _grid(config))
 
@@ -101,13 +114,17 @@ def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:
         ":".join(["argmax_val", *(f"{key}={value:g}" for key, value in zip(given, values, strict=True))])
         for values in product(*given.values())
     ]
-    return {name: settings_of(parse(name), config.search) for name in names}
+    return {name: player_settings(parse(name), config.search) for name in names}
 
 
-def _settings(config: ValuesConfig, engines: Engines) -> dict[str, Any]:
+def _settings(config: ValuesConfig, players: Sequence[str], engines: Engines) -> dict[str, Any]:
     """What belongs on record besides the figures."""
     return {
         "checkpoint": {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)},
+        "checkpoints": checkpoint_record(players, config.search, config.checkpoint),
+        "decisions": config.decisions,
+        "thresholds": config.thresholds,
+        "policy_weights": config.policy_weights,
         "search": asdict(config.search),
         "engine": asdict(config.engine),
     }

@@ -5,6 +5,8 @@ decision.
 
 The worlds of a decision are sampled from what its seat has seen (``Game.determinize``). After each legal action the
 same worlds are played out with the same random numbers, so that what two actions differ by has little noise.
+
+Playouts are numbered, candidate by candidate; consecutive ones make a part, which may be kept in a file.
 """
 
 from collections.abc import Callable
@@ -13,9 +15,15 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, mix
+from search.kept import Kept
 from search.players.player import Player
 from search.playouts import play_out
 from search.values.decisions import Decisions
+
+PLAYOUTS = "playouts-"
+"""Beginning of the name of a part in a file; the number of its first playout follows."""
+_PARTS = 100
+"""About so many: a command that is killed loses a hundredth of its work, and files are few."""
 
 
 def playout_utilities(
@@ -27,6 +35,7 @@ def playout_utilities(
     seed: int,
     table_size: int = 512,
     on_progress: Callable[[int], None] = lambda ended: None,
+    kept: Kept | None = None,
 ) -> np.ndarray:
     """``float32[Z, W]``: the utility for the deciding seat of every candidate played in every world.
 
@@ -36,12 +45,40 @@ def playout_utilities(
         worlds: ``W``.
         table_size: playouts side by side.
         on_progress: called with the number of playouts that have ended since the last call.
+        kept: parts in files; what is there is not played again.
     """
+    kept, total = kept or Kept(), int(decisions.legal.sum()) * worlds
+    size = table_size * max(1, round(total / table_size / _PARTS))
+    parts, ended = list[np.ndarray](), 0
+    while ended < total:
+        name = f"{PLAYOUTS}{ended:010d}"
+        part = kept.found.get(name, {}).get("utilities")
+        if part is None:
+            numbers = np.arange(ended, min(ended + size, total))
+            part = _played(game, decisions, player, utility, worlds, seed, numbers, table_size, on_progress)
+            kept.keep(name, {"utilities": part})
+        parts.append(part)
+        ended += len(part)
+    return np.concatenate(parts).reshape(-1, worlds)
+
+
+def _played(
+    game: Game,
+    decisions: Decisions,
+    player: Player | None,
+    utility: np.ndarray,
+    worlds: int,
+    seed: int,
+    numbers: np.ndarray,
+    table_size: int,
+    on_progress: Callable[[int], None],
+) -> np.ndarray:
+    """``float32[N]``: what the playouts ``numbers`` (``int64[N]``) end with."""
     rows, actions = np.nonzero(decisions.legal)
-    found = np.empty(len(rows) * worlds, np.float32)
+    found = np.empty(len(numbers), np.float32)
     world_seeds, playout_seeds = (np.uint64(derive(seed, "values", name)) for name in ("worlds", "playouts"))
     for first in range(0, len(found), table_size):
-        number = np.arange(first, min(first + table_size, len(found)))
+        number = numbers[first : first + table_size]
         candidate = number // worlds
         row = rows[candidate]
         world = row * worlds + number % worlds
@@ -49,6 +86,6 @@ def playout_utilities(
         states, seats = game.determinize(views, mix(world_seeds, world))
         game.play(states, actions[candidate])
         play_out(game, player, states, mix(playout_seeds, world))
-        found[number] = utility[game.outcome(states)[np.arange(len(number)), seats]]
+        found[first : first + table_size] = utility[game.outcome(states)[np.arange(len(number)), seats]]
         on_progress(len(number))
-    return found.reshape(-1, worlds)
+    return found

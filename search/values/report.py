@@ -1,7 +1,7 @@
 """What a measurement of values found out: its record, and its table."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,12 +39,25 @@ class ValuesResult:
     parts: tuple[Part, ...]
     """Thirds of the deal, then all."""
     settings: dict[str, Any]
-    """Whatever the caller wants to have on record: the checkpoint, search settings."""
+    """Whatever else the figures depend on: networks, decisions asked for, grid, search and engine settings."""
 
     def record(self) -> dict[str, Any]:
         """The result as plain JSON types."""
         record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
         return record
+
+
+def from_record(record: Mapping[str, Any]) -> ValuesResult:
+    """The result that ``record`` came from; ``ValueError`` for a record of another format."""
+    if record.get("format") != FORMAT:
+        raise ValueError(f"values of format {record.get('format')!r}; this version reads {FORMAT}")
+    rest = {key: value for key, value in record.items() if key not in ("format", "parts")}
+    return ValuesResult(parts=tuple(map(_read_part, record["parts"])), **rest)
+
+
+def _read_part(record: Mapping[str, Any]) -> Part:
+    estimates = {key: Estimate(**record[key]) for key in ("correlation", "r2")}
+    return Part(**{**record, **estimates, "regrets": {key: Estimate(**one) for key, one in record["regrets"].items()}})
 
 
 def unit_of(game: Game, utility: np.ndarray) -> tuple[str, float]:

@@ -16,6 +16,7 @@ from games.rng import derive_many
 from learner.model.checkpoint import save_weights
 from search.choices import choice_places
 from search.config import ArgmaxValConfig
+from search.kept import Kept
 from search.players.exploring import Exploring
 from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
@@ -29,6 +30,7 @@ from search.values.measure import ask, jackknife, measure, regret
 from search.values.reference import playout_utilities
 from search.values.report import unit_of
 from tests.learner.material import tiny_net
+from tests.search.killing import kill_after
 from tests.search.models import FunctionModel, History
 from tests.selfplay.commands import call
 
@@ -330,6 +332,66 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
     ]
     assert record["settings"]["checkpoint"]["path"] == checkpoint
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
+
+
+def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same_bytes(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [f"checkpoint={checkpoint}", "decisions=24", "worlds=20", "table_size=8"]
+    out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
+    kill_after(["search.values", *settings, f"out={out}"], parts, 3)
+    before = len(list(parts.glob("playouts-*.safetensors")))
+    assert before and list(parts.glob("decisions.*.safetensors")) and not out.exists()
+
+    assert call(monkeypatch, "search.values", *settings, "seed=2", f"out={out}") == 2
+    refused = capsys.readouterr().err
+    assert "killed.json.parts: holds parts of a measurement of values with seed=1, and this one has seed=2" in refused
+    assert len(refused.splitlines()) == 1 and len(list(parts.glob("playouts-*"))) == before
+
+    assert call(monkeypatch, "search.values", *settings, f"out={out}") == 0
+    assert "playouts made before" in capsys.readouterr().out and not parts.exists()
+    assert call(monkeypatch, "search.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
+
+
+def test_what_is_measured_is_printed_again_and_other_settings_are_refused(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [f"checkpoint={checkpoint}", "decisions=6", "worlds=2", f"out={tmp_path / 'values.json'}"]
+    assert call(monkeypatch, "search.values", *settings) == 0
+    first = capsys.readouterr().out
+    assert call(monkeypatch, "search.values", *settings, "table_size=3") == 0
+    again = capsys.readouterr()
+    assert again.out == f"{tmp_path / 'values.json'}: measured before\n{first}" and "playouts/s" not in again.err
+    for changed, message in (
+        ("decisions=7", "decisions=6, and this one has decisions=7"),
+        ("playouts=random", "playouts=hearts_rules, and this one has playouts=random"),
+        ("thresholds=[0.2]", r"thresholds=[], and this one has thresholds=[0.2]"),
+    ):
+        assert call(monkeypatch, "search.values", *settings, changed) == 2
+        assert f"values.json: holds a measurement of values with {message}; remove it, or" in capsys.readouterr().err
+    (tmp_path / "values.json").write_text("[]")
+    assert call(monkeypatch, "search.values", *settings) == 2
+    assert "values.json: holds no measurement of values (" in capsys.readouterr().err
+
+
+def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
+    decisions = draw_decisions(HEARTS, HeartsRules(), 6, seed=1)
+    utility, ended = HEARTS.outcomes.utility(), list[int]()
+
+    def played(table_size: int) -> np.ndarray:
+        ended.clear()
+        kept = Kept(str(tmp_path), {}, "a test")
+        return playout_utilities(HEARTS, decisions, HeartsRules(), utility, 8, 1, table_size, ended.append, kept)
+
+    first = played(8)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 2 and np.array_equal(played(8), first) and ended == []
+    files[1].unlink()
+    assert np.array_equal(played(8), first) and sum(ended) == 8
+    for file in files[2:]:
+        file.unlink()
+    assert np.array_equal(played(20), first) and sum(ended) == first.size - 16
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from cluster.provenance import Provenance
 from cluster.watching.metrics import METRICS
 from cluster.watching.progress import OnProgress
 from games.hearts.game import HeartsGame
+from games.rng import derive
 from games.shards import read_shards
 from learner.training.data import load_data
 from learner.training.task import TrainingTask
@@ -315,6 +316,57 @@ def test_a_tournament_that_ended_before_the_command_was_killed_is_not_played_aga
     assert first is not None and first.deals == 3 and second is None
     assert sum(task.count for task in run(config).evaluated) == 2
     assert Evaluation(config, RunDirectory(config.run.dir)).complete()
+
+
+class DyingLater(InProcess):
+    """Workers that are gone when the fifth deal of a tournament has been played."""
+
+    def evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        for result in super().evaluate(tasks, on_progress):
+            if self.evaluated[-1].first >= 4:
+                raise ConnectionError("gone")
+            yield result
+
+
+def test_a_tournament_in_whose_middle_the_command_was_killed_goes_on(again: TrainConfig) -> None:
+    config = evaluating(again, final=[MatchConfig(["argmax_val", "random"], deals=6)])
+    file = Path(again.run.dir) / "results/tournament.json"
+    with pytest.raises(ConnectionError, match="gone"):
+        run(config, DyingLater)
+    assert [(task.first, task.count) for task in run(config).evaluated] == [(4, 2)]
+    resumed = Evaluation(config, RunDirectory(config.run.dir)).final()[0]
+    assert not list(file.parent.glob("*.parts"))
+    file.unlink()
+    assert sum(task.count for task in run(config).evaluated) == 6
+    undisturbed = Evaluation(config, RunDirectory(config.run.dir)).final()[0]
+    assert resumed and undisturbed and resumed.decisions == undisturbed.decisions
+    assert replace(resumed, seconds_per_turn={}) == replace(undisturbed, seconds_per_turn={})
+
+
+def test_the_parts_of_a_tournament_that_is_not_wanted_any_more_are_not_taken_for_anothers(again: TrainConfig) -> None:
+    players, deals = ["argmax_val", "random"], 6
+    with pytest.raises(ConnectionError, match="gone"):
+        run(evaluating(again, final=[MatchConfig(players, deals)]), DyingLater)
+    config = evaluating(again, final=[MatchConfig(players, deals + 1)])
+    assert sum(task.count for task in run(config).evaluated) == deals + 1
+    assert not list((Path(again.run.dir) / "results").glob("*.parts"))
+
+
+def test_the_last_tournaments_play_the_same_deals_and_those_of_before_they_did_count(again: TrainConfig) -> None:
+    matches = [MatchConfig([player, "random"], deals=2) for player in ("argmax_val", "hearts_rules")]
+    run(config := evaluating(again, final=matches))
+    directory = RunDirectory(config.run.dir)
+    one, two = Evaluation(config, directory).final()
+    assert one and two and one.seed == two.seed != again.run.seed
+    path = Path(directory.result("tournament.json"))
+    records = json.loads(path.read_text())
+    for record in records:  # as versions before wrote it: every pair of players had a seed of its own
+        record["seed"] = derive(config.run.seed, "evaluate", *record["players"])
+    path.write_text(json.dumps(records))
+    assert run(config).evaluated == []
+    assert one.seed not in [result and result.seed for result in Evaluation(config, directory).final()]
 
 
 def test_results_are_never_printed_under_another_players_name(again: TrainConfig) -> None:

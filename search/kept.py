@@ -1,0 +1,99 @@
+"""What a long command has made so far, so that the same command again goes on from there.
+
+The result lies in the file ``out``. Until it does, its finished parts lie in the directory ``<out>.parts``: arrays in
+files ``NAME.DIGEST.safetensors``, each of which appears whole and says with which settings it was made. The digest is
+that of the whole file, so a bit that flipped is noticed.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from cluster.errors import UserError
+from cluster.fields import flat
+from cluster.files import storage
+from learner.config import FREE_ENGINE_KEYS
+from search.config import SearchConfig
+
+_FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
+"""Settings on record that decide where and in what batches the work is done, and its figures up to rounding."""
+_ENDING = ".safetensors"
+
+
+class Kept:
+    """Finished parts of one result in files; where no directory is given none are kept."""
+
+    def __init__(self, directory: str = "", settings: Mapping[str, Any] | None = None, what: str = "") -> None:
+        """Read what is there.
+
+        Args:
+            directory: of the parts, as ``parts_of`` names it.
+            settings: everything that the parts depend on.
+            what: they are parts of, as in ``a tournament``.
+
+        Raises:
+            UserError: a part of other settings, or a damaged one.
+        """
+        self._directory, self._settings, self._what = directory, settings or {}, what
+        names = storage.list_names(directory) if directory else []
+        self.found = {name.split(".")[0]: self._read(name) for name in names if name.endswith(_ENDING)}
+        """Name of a part -> its arrays."""
+
+    def keep(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write a part; ``name`` has no dots. ``UserError`` where that fails."""
+        if self._directory:
+            data = save(dict(arrays), {"settings": json.dumps(dict(self._settings))})
+            storage.write_bytes_atomic(f"{self._directory}/{name}.{_digest(data)}{_ENDING}", data)
+
+    def _read(self, name: str) -> dict[str, np.ndarray]:
+        path = f"{self._directory}/{name}"
+        data = storage.read_bytes(path)
+        if _digest(data) != name.split(".")[1]:
+            raise UserError(f"{path}: is damaged, its bytes are not those written; remove it to have them made again")
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        settings = json.loads(header["__metadata__"]["settings"])
+        check_same(self._directory, f"parts of {self._what}", settings, self._settings)
+        return load(data)
+
+
+def parts_of(out: str) -> str:
+    """The directory for the parts of a result; empty where that has no file."""
+    return storage.beside(out, ".parts") if out else ""
+
+
+def remove_parts(out: str) -> None:
+    """Remove the parts of a result that is in its file; nothing where there are none."""
+    storage.remove_directory(parts_of(out))
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """A name that is another one for other settings."""
+    return _digest(json.dumps(dict(settings), sort_keys=True).encode())
+
+
+def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Check that what ``path`` holds was made with the settings that are asked for now. One of players that is newer
+    than the file counts as its default there.
+
+    Raises:
+        UserError: it was not; names the first key that differs.
+    """
+    mine, newer = flat(json.loads(json.dumps(dict(now)))), flat({"search": asdict(SearchConfig())})
+    theirs = {key: value for key, value in newer.items() if key in mine} | flat(before)
+    for key in sorted(mine.keys() | theirs.keys()):  # what a sweep varies ("overrides") is among the others
+        if (
+            theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides")
+        ):  # among the others
+            raise UserError(
+                f"{path}: holds {what} with {key}={theirs.get(key)}, and this one has {key}={mine.get(key)}; remove "
+                "it, or give another out"
+            )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()

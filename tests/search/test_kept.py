@@ -1,0 +1,158 @@
+"""Tournaments that are killed go on: their finished parts lie in files until the result is complete."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.errors import UserError, raised
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
+from learner.model.checkpoint import save_weights
+from search.tournament.checks import checked
+from search.tournament.config import TournamentConfig
+from search.tournament.evaluator import Evaluator
+from search.tournament.parts import Tournament, play_tournaments
+from search.tournament.result import TournamentResult
+from search.tournament.stored import read_result, stored_result, with_parts, write_result
+from tests.learner.material import tiny_net
+from tests.search.killing import kill_after
+from tests.selfplay.commands import call
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> str:
+    save_weights(path := tmp_path / "network", tiny_net(HeartsGame()), HeartsGame())
+    return str(path)
+
+
+@pytest.fixture
+def config(network: str, tmp_path: Path) -> Callable[..., TournamentConfig]:
+    def make(**changed: Any) -> TournamentConfig:
+        given = {"players": ["argmax_val", "random"], "checkpoint": network, "deals": 7, "deals_per_task": 2}
+        engine = EngineConfig(device="cpu")
+        return TournamentConfig(
+            **{"game": GameConfig("hearts"), "out": str(tmp_path / "result.json"), "engine": engine, **given, **changed}
+        )
+
+    return make
+
+
+def begun(config: TournamentConfig) -> Tournament:
+    """The tournament as the command has it before it plays."""
+    tournament = checked(config)
+    assert stored_result(config.out, tournament) is None
+    return with_parts(tournament, config.out)
+
+
+def played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, int]]:
+    """First deals and numbers of deals of the parts that are played now, of which there may be so many."""
+    tasks = tournament.tasks(0)[:parts]
+    for _, matches in Evaluator().evaluate(tasks, lambda so_far: None):
+        tournament.keep(raised(matches))
+    return [(task.first, task.count) for task in tasks]
+
+
+def finish(tournament: Tournament) -> TournamentResult:
+    ((_, result),) = play_tournaments([tournament], Evaluator().evaluate)
+    return raised(result)
+
+
+def figures(result: TournamentResult) -> TournamentResult:
+    """Everything but times and where its file is."""
+    return replace(result, seconds_per_turn={})
+
+
+def test_the_same_command_after_a_kill_plays_what_is_missing_and_finds_what_an_undisturbed_one_finds(
+    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["players=[argmax_val,hearts_rules]", f"checkpoint={network}", "deals=24", "deals_per_task=1"]
+    out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
+    kill_after(["search.tournament", *settings, f"out={out}"], parts, 2)
+    before = len(list(parts.glob("*.safetensors")))
+    assert 2 <= before < 24 and not out.exists()
+
+    assert call(monkeypatch, "search.tournament", *settings, f"out={out}") == 0
+    printed = capsys.readouterr()
+    assert f"killed.json: {before} of 24 deals played before" in printed.out and "24 of 24 deals" in printed.err
+    assert not parts.exists() and {path.name for path in tmp_path.iterdir()} == {"killed.json", "network"}
+    assert call(monkeypatch, "search.tournament", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    calm, resumed = (read_result(str(tmp_path / f"{name}.json")) for name in ("calm", "killed"))
+    assert figures(calm) == figures(resumed) and calm.decisions == resumed.decisions
+
+
+def test_only_missing_deals_are_played_whatever_the_parts_are_now(config: Callable[..., TournamentConfig]) -> None:
+    assert played(begun(config()), 2) == [(0, 1), (1, 2)]
+    other = config(deals_per_task=5, table_size=14)
+    assert [(task.first, task.count) for task in begun(other).tasks(0)] == [(3, 4)]
+    result = finish(begun(other))
+    assert result.by_deal == finish(checked(config())).by_deal
+    assert finish(begun(config())).by_deal == result.by_deal and begun(config()).tasks(0) == []
+    write_result(config().out, result)
+    assert not Path(f"{config().out}.parts").exists()
+
+
+def test_parts_that_a_command_left_beside_its_result_go_with_the_next(config: Callable[..., TournamentConfig]) -> None:
+    result = finish(tournament := begun(config(players=["hearts_rules", "random"], checkpoint="")))
+    parts = Path(f"{config().out}.parts")
+    assert len(list(parts.iterdir())) == 4
+    Path(config().out).write_text(json.dumps(result.record()))
+    assert stored_result(config().out, tournament) == result and not parts.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 2}, "seed=1, and this one has seed=2"),
+        ({"deals": 9}, "deals=7, and this one has deals=9"),
+        ({"seating": "pairs"}, "seating=all, and this one has seating=pairs"),
+        ({"engine": EngineConfig(device="cpu", mask_outcomes=True)}, r"engine\.mask_outcomes=False, and this one"),
+        (
+            {"players": ["argmax_val", "hearts_rules"]},
+            r"players=\['argmax_val', 'random'\], and this",
+        ),
+    ],
+)
+def test_parts_of_another_tournament_are_refused_by_what_differs(
+    config: Callable[..., TournamentConfig], changes: dict[str, Any], message: str
+) -> None:
+    played(begun(config()), 1)
+    with pytest.raises(UserError, match=rf"result\.json\.parts: holds parts of a tournament with {message}") as error:
+        begun(config(**changes))
+    assert "\n" not in str(error.value) and str(error.value).endswith("remove it, or give another out")
+
+
+def test_parts_of_a_network_that_has_been_replaced_are_refused(
+    config: Callable[..., TournamentConfig], network: str
+) -> None:
+    played(begun(config()), 1)
+    shutil.rmtree(network)
+    save_weights(network, tiny_net(HeartsGame(), seed=1), HeartsGame())
+    with pytest.raises(UserError, match=r"parts of a tournament with checkpoints\.argmax_val\.id="):
+        begun(config())
+
+
+def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(
+    config: Callable[..., TournamentConfig],
+) -> None:
+    result, parts = finish(begun(config())), Path(f"{config().out}.parts")
+    damaged = sorted(parts.iterdir())[1]
+    data = bytearray(damaged.read_bytes())
+    data[-3] ^= 1
+    damaged.write_bytes(data)
+    with pytest.raises(UserError, match=rf"{damaged.name}: is damaged, .*; remove it to have them made again"):
+        begun(config())
+    damaged.unlink()
+    assert [(task.first, task.count) for task in begun(config()).tasks(0)] == [(1, 2)]
+    assert figures(finish(begun(config()))) == figures(result)
+
+
+def test_parts_of_two_commands_at_once_count_each_deal_once(config: Callable[..., TournamentConfig]) -> None:
+    one, two = begun(config()), begun(config(deals_per_task=3))
+    assert played(one, 2) == [(0, 1), (1, 2)] and played(two, 2) == [(0, 2), (2, 2)]
+    assert figures(finish(begun(config()))) == figures(finish(checked(config())))
