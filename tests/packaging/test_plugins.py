@@ -184,6 +184,8 @@ def test_it_plays_in_self_play(environment: dict[str, str], tmp_path: Path) -> N
     checked(environment, *line, "cluster.generators=1")
     rows = read_shard(tmp_path / "shards" / "00000.parquet", toy.ToyGame())
     assert set(rows.player) == {"random", "highest"} and len(rows) == 80
+    assert "rules version 1" in checked(environment, "-m", "games.show", f"{tmp_path}/shards/00000.parquet")
+    assert "1 files checked, 0 damaged" in checked(environment, "-m", "selfplay.verify", f"{tmp_path}/shards")
 
 
 @pytest.mark.parametrize(("game", "player", "message"), REFUSED)
