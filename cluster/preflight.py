@@ -99,6 +99,12 @@ def _sum(name: str, rows: Sequence[_Row]) -> _Row:
     )
 
 
+def check_actors(place: str) -> None:
+    """``UserError`` where there is no Ray, for a command that needs actors; ``place``: of ``ClusterConfig``."""
+    if place == "process":
+        raise UserError("cluster.mode=process: this command needs actors; take another, such as cluster=local")
+
+
 def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
     """Check that a run directory can be used and written to, before it is made.
 

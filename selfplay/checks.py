@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from cluster.errors import UserError, blaming_input
-from cluster.preflight import check_directory
+from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
@@ -26,6 +26,7 @@ _ROW_BYTES, _BRANCH_BYTES = 120, 60
 def check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns lines that a user should know of."""
     check_tracker(config.tracker)
+    check_actors(config.cluster.place)
     learners = [learner for learner in (config.initial_learner, config.learner) if learner]
     for learner in learners:
         key = "learner" if learner is config.learner else "initial_learner"

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from cluster import cli
 from cluster.actors.connection import connect
 from cluster.actors.stages import Stages
-from cluster.config import ClusterConfig
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from cluster.preflight import check_actors
 from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
@@ -40,6 +40,7 @@ _FREE_TO_CHANGE = frozenset(
 
 def main(config: GenerateConfig) -> None:
     """Play the shards that are missing."""
+    check_actors(config.cluster.place)
     check_devices(config.cluster, generator=config.engine)
     settings = GeneratorSettings(
         config.game,
@@ -65,10 +66,9 @@ def main(config: GenerateConfig) -> None:
         else:
             missing.append((plan, path))
     if missing:
-        record_settings(f"{config.out}/{SETTINGS_FILE}", config)
         for line in memory:
             print(line, file=sys.stderr)
-        _play(config.cluster, settings, missing)
+        _play(config, settings, missing)
     print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
 
 
@@ -103,14 +103,15 @@ def _check_out(config: GenerateConfig) -> None:
         )
 
 
-def _play(cluster: ClusterConfig, settings: GeneratorSettings, missing: list[tuple[ShardPlan, str]]) -> None:
+def _play(config: GenerateConfig, settings: GeneratorSettings, missing: list[tuple[ShardPlan, str]]) -> None:
     total = sum(plan.num_games for plan, _ in missing)
     with (
-        connect(cluster),
-        Stages(cluster, [generators(cluster, settings)]) as stages,
+        connect(config.cluster),
+        Stages(config.cluster, [generators(config.cluster, settings)]) as stages,
         Progress("playing", total, "games") as progress,
     ):
         stages.check()
+        record_settings(f"{config.out}/{SETTINGS_FILE}", config)
         done = 0
 
         def show(under_way: Mapping[str, float]) -> None:

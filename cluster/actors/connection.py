@@ -28,7 +28,7 @@ from ray.job_config import JobConfig
 from cluster import threads
 from cluster.config import IN_JOB, ClusterConfig
 from cluster.errors import UserError
-from cluster.preflight import Node
+from cluster.preflight import Node, check_actors
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""
@@ -56,8 +56,7 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     Raises:
         UserError: no cluster answers, or it refuses.
     """
-    if config.place == "process":
-        raise UserError("cluster.mode=process: this command needs actors; take another, such as cluster=local")
+    check_actors(config.place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = config.place == "local"
     if local:

@@ -1,0 +1,60 @@
+"""Nothing is written before all is checked: a command that is refused leaves no output behind, not even a directory."""
+
+from pathlib import Path
+
+import pytest
+
+from games.hearts.game import HeartsGame
+from learner.model.checkpoint import save_weights
+from tests.learner.material import tiny_net
+from tests.selfplay.commands import call
+
+GAME = HeartsGame()
+HEARTS = ("game=hearts", "engine.device=cpu")
+RUN = ("experiment=hearts_demo", "run.dir=OUT")
+PLAYERS = "players=[hearts_rules,random]"
+
+REFUSED = [
+    ("selfplay", (*RUN, "cluster=process"), "cluster.mode=process"),
+    ("selfplay", (*RUN, "selfplay.newest_player=random"), "newest_player=random"),
+    ("selfplay", (*RUN, "selfplay.gate.seating=triples"), "selfplay.gate.seating=triples"),
+    ("selfplay", ("--multirun", *RUN, "cluster=process", "run.seed=1,2"), "cluster.mode=process"),
+    ("selfplay.generate", ("out=OUT", "games=3", "cluster=process"), "cluster.mode=process"),
+    ("selfplay.generate", ("out=OUT", "games=3", "branches=1", "branch_player=imitation"), "branch_player=imitation"),
+    ("learner", ("data=EMPTY", "out=OUT"), "EMPTY"),
+    ("learner", ("data=EMPTY", "out=OUT", "q_network=fc", "game=skat"), "EMPTY"),
+    ("search.tournament", (*HEARTS, PLAYERS, "out=OUT/x.json", "seating=triples"), "seating=triples"),
+    ("search.tournament", (*HEARTS, "players=[hearts_rules,argmax_val]", "out=OUT/x.json"), "argmax_val"),
+    ("search.tournament", ("--multirun", *HEARTS, PLAYERS, "out=OUT", "seating=triples,pears"), "seating=pears"),
+    ("search.rating", (*HEARTS, PLAYERS, "out=OUT", "anchor=nobody"), "anchor=nobody"),
+    ("search.rating", (*HEARTS, "players=[hearts_rules,argmax_val]", "out=OUT"), "argmax_val"),
+    ("search.values", (*HEARTS, "checkpoint=NETWORK", "out=OUT/x.json", "player=nobody"), "nobody"),
+    ("search.values", ("game=skat", "checkpoint=NETWORK", "out=OUT/x.json"), "NETWORK"),
+    ("search.openings", ("checkpoint=NETWORK", "out=OUT"), "NETWORK"),
+    ("search.play", (*HEARTS, "checkpoint=NETWORK", "out=OUT"), "needs a terminal"),
+    ("selfplay.curves", ("EMPTY", "--out", "OUT/x.png"), "EMPTY"),
+    ("selfplay.report", ("EMPTY", "--out", "OUT/x.html"), "EMPTY"),
+    ("selfplay.report", ("EMPTY", "--deals", "-1"), "--deals -1"),
+    ("learner.export", ("EMPTY", "OUT"), "EMPTY"),
+    ("cluster.submit", ("--address", "nowhere", "--", "kibitz", "generate", "out=OUT"), "--address nowhere"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
+@pytest.mark.parametrize(("module", "arguments", "named"), REFUSED)
+def test_a_refused_command_leaves_nothing_behind(
+    module: str,
+    arguments: tuple[str, ...],
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "EMPTY").mkdir()
+    save_weights(tmp_path / "NETWORK", tiny_net(GAME), GAME)
+    before = set(tmp_path.rglob("*"))
+    assert call(monkeypatch, module, *arguments) == 2
+    refused = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert refused and all(named in line for line in refused[-1:])
+    assert set(tmp_path.rglob("*")) == before
