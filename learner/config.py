@@ -92,7 +92,7 @@ class LearnerConfig:
     num_threads: int = 0
     """Threads of a CPU run, 0 to leave torch's own choice."""
     checkpoint_every_steps: int = 1000
-    """Steps between resumable checkpoints, 0 for none."""
+    """Steps between resumable checkpoints, 0 for none; one is written after five minutes too."""
     log_every_steps: int = 20
     min_rows: int = 1
     """Fewer sequences than this are an error: training on next to nothing is a mistake somewhere else."""

@@ -48,6 +48,7 @@ from learner.q_network.data import QData, load_decisions, targets
 from learner.q_network.network import QArchitecture, QNet, initialise, q_architecture
 from learner.training.data import data_digest
 from learner.training.resume import (
+    Clock,
     TrainingState,
     find_partial,
     load_optimizer,
@@ -181,7 +182,7 @@ class _Run:
     def to_the_end(self, on_progress: Progress) -> dict[str, float]:
         """Train the steps that are left and publish the checkpoint."""
         config, state = self.config, self.state
-        began = marked = time.perf_counter()
+        clock, marked = Clock(state, config.checkpoint_every_steps), time.perf_counter()
         counted, total = state.step, torch.tensor(state.pending, device=self.device)
         # A run killed while it validated its last step goes on with nothing left to measure but that.
         metrics = dict(state.history[-1]) if state.history else {}
@@ -194,11 +195,11 @@ class _Run:
                 total.zero_()
                 counted, marked = state.step, time.perf_counter()
                 on_progress(metrics)
-            if config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
+            if clock.save_due():
                 state.pending = total.tolist()
                 save_partial(self.out, self.net, self.optimizer, state, self.game, self.target)
-        seconds = time.perf_counter() - began
-        state.metrics = {**metrics, **self.validate(), "train_seconds": seconds, "decisions": len(self.data.training)}
+        metrics |= {**self.validate(), "train_seconds": clock.stop()}
+        state.metrics = {**metrics, "decisions": len(self.data.training)}
         save_finished(self.out, self.net, self.optimizer, state, self.game)
         return state.metrics
 

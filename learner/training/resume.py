@@ -8,6 +8,7 @@ it lies beside ``out``, a path or a URI, so that another machine can go on.
 """
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,10 @@ from cluster.files import storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
 from learner.model.checkpoint import CONFIG_FILE, Network, read_tensors, write_model
+
+SAVE_SECONDS = 300.0
+"""Of training, after which a resumable checkpoint is written though ``checkpoint_every_steps`` have not been made: on a
+CPU so many may take hours."""
 
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -47,8 +52,36 @@ class TrainingState:
     """Sums of the losses since the last line of the history, two or with branches three."""
     history: list[dict[str, float]] = field(default_factory=list)
     """Mean losses every ``log_every_steps`` steps."""
+    seconds: float = 0.0
+    """Of training so far, by all commands."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Final metrics; empty until training is finished."""
+
+
+class Clock:
+    """How long a training takes over all its commands, and when it is to be saved."""
+
+    def __init__(self, state: TrainingState, every_steps: int) -> None:
+        """``every_steps``: of ``learner.checkpoint_every_steps``; 0 for never."""
+        self._state, self._every_steps = state, every_steps
+        self._began = self._saved = time.perf_counter()
+        self._before = state.seconds
+
+    def stop(self) -> float:
+        """The seconds of all commands until now, which the state has from now on."""
+        self._state.seconds = self._before + time.perf_counter() - self._began
+        return self._state.seconds
+
+    def save_due(self) -> bool:
+        """Whether a resumable checkpoint is to be written after the step that was just made; if so, the state has its
+        ``seconds``."""
+        if not self._every_steps:
+            return False
+        late = time.perf_counter() - self._saved >= SAVE_SECONDS
+        if due := late or self._state.step % self._every_steps == 0:
+            self._saved = time.perf_counter()
+            self.stop()
+        return due
 
 
 def partial_path(out: str | Path) -> str:

@@ -24,6 +24,7 @@ from learner.training.data import TrainingData, counts, data_digest, epoch_order
 from learner.training.loss import losses
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
+    Clock,
     TrainingState,
     find_partial,
     load_optimizer,
@@ -75,7 +76,7 @@ def train(
             of them alone reads and writes ``out``.
 
     Returns:
-        The last of these, with ``sequences``, ``train_seconds`` (of this call) and, where deals were held out,
+        The last of these, with ``sequences``, ``train_seconds`` (of all calls) and, where deals were held out,
         ``validation_sequences`` and every loss as ``validation_loss`` and so on. Nothing for a learner that is not the
         first of its group.
 
@@ -164,7 +165,7 @@ class _Run:
     def to_the_end(self, on_progress: Progress) -> dict[str, float]:
         """Train the steps that are left and publish the checkpoint."""
         config, state = self.config, self.state
-        began = marked = time.perf_counter()
+        clock, marked = Clock(state, config.checkpoint_every_steps), time.perf_counter()
         sums = torch.tensor(state.pending, device=self.device)
         # A run killed while it validated its last step goes on with nothing left to measure but that.
         metrics = {
@@ -185,12 +186,12 @@ class _Run:
                 sums.zero_()
                 tokens, marked = 0, time.perf_counter()
                 on_progress(metrics)
-            if self.first and config.checkpoint_every_steps and state.step % config.checkpoint_every_steps == 0:
+            if self.first and clock.save_due():
                 state.pending = sums.tolist()
                 save_partial(self.out, self.net, self.optimizer, state, self.game)
         if not self.first:
             return {}
-        metrics = {**metrics, **self.validate(), "train_seconds": time.perf_counter() - began}
+        metrics = {**metrics, **self.validate(), "train_seconds": clock.stop()}
         state.metrics = {**metrics, "sequences": len(self.data.training)}
         save_finished(self.out, self.net, self.optimizer, state, self.game)
         return state.metrics

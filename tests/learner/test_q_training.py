@@ -258,6 +258,7 @@ def without_clocks(directory) -> tuple[dict[str, bytes], dict]:
     state = json.loads(files.pop("training/state.json"))
     for key in ("states_per_second", "train_seconds"):
         del state["metrics"][key]
+    del state["seconds"]
     return files, state
 
 

@@ -69,6 +69,7 @@ def without_clocks(directory):
     state = json.loads(files.pop("training/state.json"))
     for key in ("tokens_per_second", "matmul_share", "train_seconds"):
         del state["metrics"][key]
+    del state["seconds"]
     return files, state
 
 
@@ -84,6 +85,32 @@ def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills
     assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
     assert not storage.exists(partial_path(tmp_path / "killed"))
+
+
+@pytest.mark.parametrize(("every", "kept"), [(1000, ["step-000000005"]), (0, [])])
+def test_a_training_whose_steps_are_slow_is_saved_by_the_clock(shards, tmp_path, monkeypatch, every, kept):
+    learner = replace(LEARNER, checkpoint_every_steps=every, log_every_steps=1)
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr("learner.training.resume.SAVE_SECONDS", 0.0)  # every step takes longer
+        train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(6))
+    assert storage.list_names(partial_path(tmp_path / "killed")) == kept
+    steps = []
+    train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
+    assert steps[0] == (6 if kept else 1)
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+
+
+def test_the_seconds_of_a_training_are_those_of_all_its_commands(shards, tmp_path):
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(8))
+    (partial,) = Path(partial_path(tmp_path / "killed")).iterdir()
+    state = json.loads((partial / "training/state.json").read_text())
+    assert state["seconds"] > 0
+    state["seconds"] = 3600.0  # an hour
+    (partial / "training/state.json").write_text(json.dumps(state))
+    (partial / "digests.json").unlink()
+    assert 3600 < train(GAME, MODEL, LEARNER, shards, tmp_path / "killed")["train_seconds"] < 4200
 
 
 def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_path, monkeypatch):
