@@ -13,11 +13,12 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import ray_constants
+from ray._private import parameter, ray_constants
 from ray._private.grpc_utils import init_grpc_channel
 from ray._private.ray_logging import stdout_deduplicator
 from ray._private.worker import BaseContext
@@ -66,7 +67,7 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
         try:
-            with _own_handler(signal.SIGTERM):
+            with _own_handler(signal.SIGTERM), _any_agent_port():
                 print("starting Ray" if local else "joining Ray", file=sys.stderr, flush=True)
                 context = ray.init(**_arguments(config, temp_dir))
         except Exception as error:  # Ray raises its own, the standard ones, grpc's, and Exception itself
@@ -238,6 +239,20 @@ def _loopback_only() -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before[0]
+
+
+@contextmanager
+def _any_agent_port() -> Iterator[None]:
+    """Let the agent of a local Ray, which starts jobs, take any free port; no argument of ``ray.init`` does that.
+
+    By default it wants one port for the whole machine, and starts no jobs where another Ray has it.
+    """
+    of_ray = parameter.RayParams
+    parameter.RayParams = partial(of_ray, dashboard_agent_listen_port=0)
+    try:
+        yield
+    finally:
+        parameter.RayParams = of_ray
 
 
 def _draw_token() -> None:
