@@ -35,7 +35,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from cluster.composing import register
-from cluster.errors import UserError, WorkFailedError, raised
+from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
 from cluster.merging import over_defaults
 from cluster.reader import end_with_reader
 from cluster.sweeps import (
@@ -176,7 +176,10 @@ class _Command(Generic[T]):
             failed = PointFailed(1, str(error))
             print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         except Exception as error:
-            traceback.print_exc()
+            if is_out_of_memory(error) and not self._show_traceback:
+                print(f"error: out of memory ({first_line(error)})", file=sys.stderr)
+            else:
+                traceback.print_exc()
             failed = PointFailed(1, repr(error))
         self.codes.append(failed.code)
         return failed

@@ -1,6 +1,7 @@
 """The errors that end a command in a message of its own instead of a traceback of the driver's."""
 
 import errno
+import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ _MENDED_BY_USER = {
     errno.EACCES: "make it writable or choose another directory",
     errno.EPERM: "make it writable or choose another directory",
 }
+_NO_MEMORY = re.compile("out of memory|not enough memory|can't allocate memory")
+"""torch's words for it, on GPUs and CPUs."""
 
 
 @contextmanager
@@ -47,6 +50,27 @@ def writing(path: object) -> Iterator[None]:
             f"{path} cannot be written ({error.strerror}); {_MENDED_BY_USER[error.errno]}, then give the same command "
             "again"
         ) from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of Python, numpy or torch says that memory was refused."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error))))
+
+
+@contextmanager
+def needing_memory(stage: str, settings: str) -> Iterator[None]:
+    """Turn memory that was refused into ``UserError``, which names the stage and the settings to lower."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(f"{stage}: out of memory ({first_line(error)}); lower {settings}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, as far as it goes into a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager

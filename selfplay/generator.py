@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cluster.errors import needing_memory
 from cluster.watching.logs import logged
 from games.branches import Branches
 from games.compiling import compiling
@@ -137,6 +138,7 @@ class Generator:
         self._decisions = 0
 
     @logged("{1}")
+    @needing_memory("playing games", "games_per_table, engine.cache_mb or engine.max_batch")
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         meter = Meter()

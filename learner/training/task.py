@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cluster.errors import UserError
+from cluster.errors import UserError, needing_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
 from games.registry import make_game
@@ -67,6 +67,7 @@ class Learner:
         self._progress = metrics
 
 
+@needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")
 def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
     """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from cluster.errors import needing_memory
 from cluster.watching.logs import logged
 from cluster.watching.progress import OnProgress
 from games.compiling import compiling
@@ -63,6 +64,7 @@ class Evaluator:
         self._on_progress: OnProgress = lambda so_far: None
 
     @logged("{0}")
+    @needing_memory("playing tournaments", "table_size, engine.cache_mb or engine.max_batch")
     def play(self, task: DealsTask) -> Matches:
         """Play the task's deals in every seating."""
         settings = task.settings

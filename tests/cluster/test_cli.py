@@ -44,7 +44,8 @@ def work(config):
         raise UserError("count=13 is unlucky; take another")
     if config.count == 14:
         raise RuntimeError("a bug")
-
+    if config.count == 15:
+        bytearray(2**60)
     return config.optim.lr
 
 def together(points):
@@ -196,6 +197,11 @@ def test_a_bug_shows_its_traceback_and_ends_with_code_1(program: Path, tmp_path:
     result = call(program, tmp_path, "run.dir=x", "count=14")
     assert result.returncode == 1
     assert "Traceback" in result.stderr and "RuntimeError: a bug" in result.stderr
+
+
+def test_memory_that_is_refused_anywhere_is_one_line_and_code_1(program: Path, tmp_path: Path) -> None:
+    result = call(program, tmp_path, "run.dir=x", "count=15")
+    assert result.returncode == 1 and result.stderr == "error: out of memory (MemoryError)\n", result.stderr
 
 
 def test_bad_input_shows_its_traceback_when_hydra_full_error_is_set(program: Path, tmp_path: Path) -> None:

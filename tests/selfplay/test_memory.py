@@ -1,0 +1,45 @@
+"""Work for which no machine has the memory."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster.errors import UserError
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.training.task import Learner, TrainingTask
+from search.config import SearchConfig
+from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from selfplay.config import InitialConfig
+from selfplay.generator import Generator, GeneratorSettings
+from selfplay.plan import Seating, ShardPlan
+from tests.learner.material import shard_of
+
+HEARTS = GameConfig("hearts")
+ENGINE = EngineConfig(device="cpu")
+TOO_MANY = 10**13
+
+
+def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
+    generator = Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, 8))
+    plan = ShardPlan(0, 0, TOO_MANY, Seating.INITIAL, InitialConfig(), (), 1)
+    with pytest.raises(
+        UserError, match=r"^playing games: out of memory \(Unable to allocate .* TiB.*\); lower games_per"
+    ):
+        generator.generate(plan, str(tmp_path / "shard"))
+
+
+def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
+    settings = EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 14)
+    task = DealsTask(settings, ("random", "hearts_rules"), "", first=0, count=TOO_MANY, seed=1)
+    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
+        Evaluator().play(task)
+
+
+def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path) -> None:
+    shard = shard_of(HeartsGame(), tmp_path, 8)
+    model = ModelConfig(n_layer=1, n_head=2, n_embd=2**22)
+    task = TrainingTask(HEARTS, model, LearnerConfig(), (shard,), str(tmp_path / "out"), None, 1)
+    with pytest.raises(UserError, match=r"^training: out of memory \(.*allocate.*\); lower learner\.batch_size, "):
+        Learner().train(task)
