@@ -28,6 +28,7 @@ from search.players.alphahearts import AlphaHearts, QValues
 from search.players.argmax_val import ArgmaxVal
 from search.players.imitation import Imitation
 from search.players.is_mcts import IsMctsPlayer, check_is_mcts
+from search.players.memory import tree_bytes, worlds_bytes
 from search.players.pimc import Pimc, check_pimc
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
@@ -62,6 +63,8 @@ class PlayerKind:
     """Settings -> checkpoints of the networks that it asks beside its own; they are told histories."""
     check: Callable[[Game, Any], None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
+    decision_bytes: Callable[[Game, Any], int] = lambda game, settings: 0
+    """(game, settings): memory that one decision may take; 0 for next to nothing."""
     baseline: bool = False
     """Whether it is the scripted player of its games: who plays deals out where nobody else is named."""
 
@@ -180,6 +183,7 @@ BUILT_IN = (
         summary="GO-MCTS: a search of observation histories, which the network continues (paper 001, Algorithm 3).",
         settings=GoMctsConfig,
         needs_model=True,
+        decision_bytes=tree_bytes,
         factory=lambda game, model, settings: GoMcts(model, settings),
     ),
     PlayerKind(
@@ -188,6 +192,7 @@ BUILT_IN = (
         settings=PimcConfig,
         needs_model=None,
         check=check_pimc,
+        decision_bytes=worlds_bytes,
         factory=lambda game, model, settings: Pimc(model, settings),
     ),
     PlayerKind(
@@ -198,6 +203,7 @@ BUILT_IN = (
         needs_model=True,
         told="states",
         further=_beliefs,
+        decision_bytes=worlds_bytes,
         factory=lambda game, model, settings, *beliefs: AlphaHearts(model, settings, *beliefs),
     ),
     PlayerKind(
@@ -208,6 +214,7 @@ BUILT_IN = (
         needs_model=True,
         told="states",
         further=_beliefs,
+        decision_bytes=worlds_bytes,
         factory=lambda game, model, settings, *beliefs: QValues(model, settings, *beliefs),
     ),
     PlayerKind(
@@ -215,6 +222,7 @@ BUILT_IN = (
         summary="Information Set MCTS with random playouts, single or multiple observer; needs no network.",
         settings=IsMctsConfig,
         check=check_is_mcts,
+        decision_bytes=tree_bytes,
         factory=lambda game, model, settings: IsMctsPlayer(settings),
     ),
     PlayerKind(

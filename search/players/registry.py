@@ -13,6 +13,7 @@ from search.players import kinds
 from search.players.engines import Engines
 from search.players.exploring import Exploring
 from search.players.kinds import Told
+from search.players.memory import check_memory
 from search.players.player import Player
 from search.players.spec import PlayerSpec, labels, parse
 
@@ -101,9 +102,9 @@ def check_names(
     search: SearchConfig | None = None,
 ) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game`` (or
-    not with its settings), has a setting that its kind does not know or a utility that the game does not have, or
-    brings no network where it needs one and will be given none: ``given`` says what the networks are told that players
-    without one will be given."""
+    not with its settings), has a setting that its kind does not know or a utility that the game does not have, needs
+    more memory than there is, or brings no network where it needs one and will be given none: ``given`` says what the
+    networks are told that players without one will be given."""
     search = search or SearchConfig()
     for spec in map(parse, players):
         kind = kinds.find(spec.kind, game)
@@ -119,6 +120,7 @@ def check_names(
         settings = settings_of(spec, search)
         game.outcomes.utility(getattr(settings, "utility", ""))
         kind.check(game, settings)
+        check_memory(spec.name, kind.decision_bytes(game, settings))
 
 
 def check_recorded(file: str, player: str) -> None:

@@ -13,6 +13,8 @@ GAME = HeartsGame()
 HEARTS = ("game=hearts", "engine.device=cpu")
 RUN = ("experiment=hearts_demo", "run.dir=OUT")
 PLAYERS = "players=[hearts_rules,random]"
+PIMC = "players=[pimc,random]"
+WEIGHED = "alphahearts:candidates=10000000000:beliefs=B@NETWORK"
 
 REFUSED = [
     ("selfplay", (*RUN, "cluster=process"), "cluster.mode=process"),
@@ -32,6 +34,21 @@ REFUSED = [
     ("search.values", ("game=skat", "checkpoint=NETWORK", "out=OUT/x.json"), "NETWORK"),
     ("search.openings", ("checkpoint=NETWORK", "out=OUT"), "NETWORK"),
     ("search.play", (*HEARTS, "checkpoint=NETWORK", "out=OUT"), "needs a terminal"),
+    (
+        "search.tournament",
+        (*HEARTS, "players=['pimc:worlds=100000000',random]", "out=OUT/x.json"),
+        "pimc:worlds=100000000",
+    ),
+    (
+        "search.tournament",
+        (*HEARTS, PIMC, "search.pimc.runs=2000000000", "out=OUT/x.json"),
+        "player 'pimc': one decision",
+    ),
+    ("search.rating", (*HEARTS, "players=['is_mcts:runs=100000000000',random]", "out=OUT"), "is_mcts:runs=1"),
+    ("search.values", (*HEARTS, "checkpoint=NETWORK", "player='go_mcts:num_runs=100000000000'"), "go_mcts:num_runs=1"),
+    ("search.tournament", ("game=hearts_no_pass", f"players=['{WEIGHED}',random]", "out=OUT/x.json"), WEIGHED),
+    ("selfplay", (*RUN, "evaluation.final=[{players: ['pimc:worlds=100000000', random]}]"), "pimc:worlds=100000000"),
+    ("selfplay.generate", ("out=OUT", "initial.players={pimc\\:worlds\\=100000000: 1}"), "pimc:worlds=100000000"),
     ("selfplay.curves", ("EMPTY", "--out", "OUT/x.png"), "EMPTY"),
     ("selfplay.report", ("EMPTY", "--out", "OUT/x.html"), "EMPTY"),
     ("selfplay.report", ("EMPTY", "--deals", "-1"), "--deals -1"),
