@@ -85,10 +85,9 @@ def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str
     """
     mine, newer = flat(json.loads(json.dumps(dict(now)))), flat({"search": asdict(SearchConfig())})
     theirs = {key: value for key, value in newer.items() if key in mine} | flat(before)
-    for key in sorted(mine.keys() | theirs.keys()):  # what a sweep varies ("overrides") is among the others
-        if (
-            theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides")
-        ):  # among the others
+    # Networks last, as other players bring others. What a sweep varies ("overrides") is among the other keys.
+    for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("checkpoints"), key)):
+        if theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides"):
             raise UserError(
                 f"{path}: holds {what} with {key}={theirs.get(key)}, and this one has {key}={mine.get(key)}; remove "
                 "it, or give another out"

@@ -116,6 +116,7 @@ def test_parts_that_a_command_left_beside_its_result_go_with_the_next(config: Ca
             {"players": ["argmax_val", "hearts_rules"]},
             r"players=\['argmax_val', 'random'\], and this",
         ),
+        ({"players": ["random", "hearts_rules"], "checkpoint": ""}, r"players=\['argmax_val', 'random'\], and this"),
     ],
 )
 def test_parts_of_another_tournament_are_refused_by_what_differs(
