@@ -1,5 +1,6 @@
 """Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,9 @@ from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.q_network.train import train_q_network
 from learner.training.parallel import Group
 from learner.training.train import Progress, train
+
+KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+"""Environment variable that oneDNN reads at a process's first matrix product."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     Returns the final metrics, and raises; see ``learner.training.train.train`` and
     ``learner.q_network.train.train_q_network``. ``UserError`` for a Q-network that a group is to train.
     """
+    # Each batch with branches has shapes of its own, and oneDNN would keep kernels of the last 1,024 (docs/learner.md).
+    os.environ.setdefault(KERNELS_KEPT, "32")
     game = make_game(task.game.name, task.game.options)
     if task.q_network.wanted:
         if group:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from collections import Counter
 from dataclasses import asdict, replace
@@ -14,6 +15,7 @@ import torch
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.files.digests import write_digests
+from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import LearnerConfig, ModelConfig
@@ -23,6 +25,7 @@ from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.told import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.resume import partial_path
+from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
 from learner.training.train import learning_rate, train
 from tests.learner.material import shard_of
 
@@ -302,6 +305,20 @@ def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_p
     with pytest.raises(ValueError, match=r"nowhere/model\.safetensors: no such file"):
         train(GAME, MODEL, LEARNER, shards, out, init_from=tmp_path / "nowhere")
     assert not out.exists() and not storage.exists(partial_path(out))
+
+
+@pytest.mark.parametrize(("given", "settled"), [(None, "32"), ("7", "7")])
+def test_a_training_task_bounds_the_kernels_that_onednn_keeps(shards, tmp_path, monkeypatch, given, settled):
+    monkeypatch.setenv(KERNELS_KEPT, given or "")
+    if given is None:
+        monkeypatch.delenv(KERNELS_KEPT)
+    run_task(
+        TrainingTask(
+            GameConfig("hearts"), MODEL, replace(LEARNER, max_steps=1), tuple(shards), str(tmp_path / "out"), None, 0
+        ),
+        print,
+    )
+    assert os.environ[KERNELS_KEPT] == settled
 
 
 def test_a_directory_that_is_no_training_run_is_refused(shards, tmp_path):
