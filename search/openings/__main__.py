@@ -13,7 +13,7 @@ from games.registry import make_game
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values
 from search.openings.pictures import charts
-from search.openings.report import OpeningsResult, render
+from search.openings.report import OpeningsResult, from_record, render
 from search.players.engines import Engines
 from search.tournament.stored import check_out
 
@@ -28,7 +28,12 @@ def main(config: OpeningsConfig) -> None:
         model = engines.state_model(config.checkpoint)
         checkpoint = {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)}
         asked = {"game": game.name, "game_options": dict(game.options), "deals": config.deals, "seed": config.seed}
-        _check_stored(out and f"{out}/openings.json", {**asked, "checkpoint": checkpoint["id"]})
+        there = _stored(out and f"{out}/openings.json", {**asked, "checkpoint": checkpoint["id"]})
+    if there is not None:
+        Console().print(render(there))
+        storage.write_bytes_atomic(f"{out}/openings.png", charts(there))  # it may be missing
+        print(f"{out}/openings.json: asked before")
+        return
     points, legal = first_values(game, model, config.deals, config.seed)
     result = OpeningsResult(
         game=game.name,
@@ -45,14 +50,15 @@ def main(config: OpeningsConfig) -> None:
         print(f"result: {out}/openings.json, openings.png")
 
 
-def _check_stored(path: str, asked: Mapping[str, Any]) -> None:
-    """``UserError`` where the file holds what was asked with other settings."""
+def _stored(path: str, asked: Mapping[str, Any]) -> OpeningsResult | None:
+    """What the file holds, None where there is none. ``UserError`` where it was asked with other settings."""
     if not path or not storage.exists(path):
-        return
+        return None
     try:
         record = storage.read_json(path)
         there = {**record, "checkpoint": record["settings"]["checkpoint"]["id"]}
         different = {key: there[key] for key, value in asked.items() if there[key] != value}
+        found = from_record(record)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: holds no openings ({error}); remove it, or give another out") from error
     for key, before in different.items():
@@ -60,6 +66,7 @@ def _check_stored(path: str, asked: Mapping[str, Any]) -> None:
             f"{path}: holds openings with {key}={before}, and {key}={asked[key]} is asked for; remove it, or "
             "give another out"
         )
+    return found
 
 
 if __name__ == "__main__":

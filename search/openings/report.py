@@ -33,6 +33,14 @@ class OpeningsResult:
         return record
 
 
+def from_record(record: dict[str, Any]) -> OpeningsResult:
+    """The result that ``record`` made a record of; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+    values = dict(record)
+    if values.pop("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    return OpeningsResult(**{**values, "actions": tuple(OpeningValue(**action) for action in values["actions"])})
+
+
 def title(result: OpeningsResult) -> str:
     """Game and size."""
     return f"first decisions in {result.game}: {result.deals} deals"

@@ -136,7 +136,13 @@ def test_the_command_writes_what_the_network_says(
     held = GAME.legal(states)[:, ace]
     (found,) = (action for action in record["actions"] if action["action"] == "AH")
     assert found["deals"] == held.sum() and found["mean"] == pytest.approx(-q[held, ace].mean(), abs=1e-4)
+    stamp = (tmp_path / "new/openings.json").stat().st_mtime_ns
+    (tmp_path / "new/openings.png").unlink()
+    capsys.readouterr()
     assert call(monkeypatch, "search.openings", *given) == 0, "the same again"
+    again = capsys.readouterr().out
+    assert "first decisions in hearts: 30 deals" in again and "openings.json: asked before" in again
+    assert (tmp_path / "new/openings.json").stat().st_mtime_ns == stamp and (tmp_path / "new/openings.png").exists()
     assert call(monkeypatch, "search.openings", *given, "deals=31") == 2
     assert "openings.json: holds openings with deals=30, and deals=31 is asked for" in capsys.readouterr().err
     assert json.loads((tmp_path / "new/openings.json").read_text()) == record
