@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from ray.cluster_utils import Cluster
 
 from tests.cluster.test_machines import QUICK
@@ -113,3 +114,40 @@ def test_stages_that_shared_two_machines_go_on_with_one(
         rf"(generators: 1 of 1|learner: {learners} of {learners}) actors wait .* GPU, 0 MB, the machines have 1 CPU, "
     )
     assert re.search(line + r"0 GPU, \d+ MB in all; idle \w+ ended to make some", said), said
+
+
+GPU = """
+import ray, sys, time
+from cluster.actors import stages as stages_module
+from cluster.actors.connection import connect
+from cluster.actors.stages import Stage, Stages
+from cluster.config import ClusterConfig
+from cluster.errors import UserError
+from cluster.preflight import Request
+
+@ray.remote(num_cpus=0, num_gpus=1)
+class Other:
+    pass
+
+with connect(ClusterConfig(num_cpus=1, num_gpus=1, object_store_mb=80)):
+    stages = Stages(ClusterConfig(), [Stage(Request("learner", 1, 1, gpus=1), object)])
+    try:
+        stages.check()
+    except UserError as error:
+        print("refused:", error)
+    other = Other.remote()
+    ray.get(other.__ray_ready__.remote())
+    stages_module._GPU_SECONDS = 1
+    began = time.monotonic()
+    stages.check()
+    print("went on in time:", time.monotonic() - began < 5)
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a GPU that torch does not see")
+def test_a_gpu_that_torch_cannot_see_is_refused_and_one_in_use_is_waited_for_and_left_to_others() -> None:
+    done = subprocess.run([sys.executable, "-c", GPU], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    refused, went_on = done.stdout.splitlines()
+    assert refused.startswith("refused: Ray lends a GPU to who asks for one, but torch finds no CUDA device there")
+    assert went_on == "went on in time: True"
+    assert "no GPU is free within 1 s; this command waits for others to end" in done.stderr
