@@ -19,7 +19,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,6 +35,7 @@ from yaml import YAMLError
 
 from cluster.composing import register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
+from cluster.files.scratch import scratch
 from cluster.merging import over_defaults
 from cluster.reader import end_with_reader
 from cluster.sweeps import (
@@ -107,8 +107,8 @@ def run(
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
     _offer_games(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
-    with tempfile.TemporaryDirectory(prefix="kibitz-sweep-") as sweep_dir:
-        _settle_hydra(config_name, sweep_dir, output_key, together=sweep is not None)
+    with scratch("kibitz-sweep-") as sweep_dir:
+        _settle_hydra(config_name, str(sweep_dir), output_key, together=sweep is not None)
         if sweep:
             offer_launcher(command.point, command.together)
         with_hydra = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)

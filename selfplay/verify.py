@@ -10,8 +10,8 @@ import argparse
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from cluster.files.digests import check_digests
+from cluster.files.scratch import scratch
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.game import Game
@@ -166,10 +167,10 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
     """``ValueError`` where a file of it is damaged, or where it was trained for another iteration or run."""
     if not storage.exists(path):
         raise ValueError("is missing")
-    with tempfile.TemporaryDirectory(prefix="kibitz-verify-") as scratch:
+    with scratch("kibitz-verify-") if storage.is_remote(path) else nullcontext(Path()) as fetched:
         directory = Path(storage.resolve(path)[1])
         if storage.is_remote(path):
-            directory = Path(scratch) / "checkpoint"
+            directory = fetched / "checkpoint"
             storage.fetch(path, directory)
         try:
             check_digests(directory)

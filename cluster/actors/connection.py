@@ -1,18 +1,15 @@
 """Connecting to Ray: a local one of our own, a cluster that runs already, or the cluster that runs this job."""
 
-import fcntl
 import logging
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ from ray.job_config import JobConfig
 from cluster import threads
 from cluster.config import IN_JOB, ClusterConfig
 from cluster.errors import UserError
+from cluster.files.scratch import keep, scratch
 from cluster.preflight import Node, check_actors
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
@@ -36,8 +34,6 @@ _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 
 _MB = 2**20
 _PROBE_SECONDS = 5.0
-_OWNER = ".owner"
-"""File in a temporary directory of ours that is locked while the command lives to which it belongs."""
 _JOB_ADDRESS = "RAY_ADDRESS"
 """Environment variable in which a Ray job finds its cluster."""
 _ADDRESS_HINT = "give the head's host:port, 6379 by default"
@@ -273,30 +269,12 @@ def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
         yield config.temp_dir or None
         return
     parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
-    parent = parent if parent.is_dir() else Path(tempfile.gettempdir())
-    _remove_abandoned(parent)
-    directory = Path(tempfile.mkdtemp(prefix="kibitz-", dir=parent))
-    with (directory / f"{_OWNER}.tmp").open("w") as owner:
-        fcntl.flock(owner, fcntl.LOCK_EX)
-        Path(owner.name).rename(directory / _OWNER)  # under its name it is locked, always
+    with scratch("kibitz-", parent if parent.is_dir() else None) as directory:
         try:
             yield str(directory)
-        except (UserError, KeyboardInterrupt, SystemExit):
-            shutil.rmtree(directory, ignore_errors=True)
+        except UserError:
             raise
         except Exception as error:
-            (directory / _OWNER).unlink(missing_ok=True)  # nobody removes it but the user
+            keep(directory)
             error.add_note(f"Ray's log files: {directory}/session_latest/logs")
             raise
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove what commands of this user left in ``parent`` that were killed. Their locks went with them, whatever
-    process has their number by now; a Ray that is still ending does without its files."""
-    for file in parent.glob(f"kibitz-*/{_OWNER}"):
-        with suppress(OSError):  # in use, or gone meanwhile
-            if file.stat().st_uid == os.getuid():
-                with file.open() as owner:
-                    fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(file.parent, ignore_errors=True)

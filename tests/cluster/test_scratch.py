@@ -1,0 +1,44 @@
+"""What commands leave in the machine's temporary directory when a signal ends them: nothing that stays."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.selfplay.commands import TINY, Command, descendants
+
+RUN = (*TINY, "cluster.generators=1", "selfplay.initial_games=4000", "selfplay.games_per_shard=200")
+
+
+def started(tmp_path: Path, log: str) -> tuple[Command, Path]:
+    """A run under way, and the directory of its Ray."""
+    command = Command("selfplay", *RUN, f"run.dir={tmp_path}/{log}", log=tmp_path / "tmp" / log)
+    command.until(lambda: "playing" in command.output or list(tmp_path.glob(f"{log}/iterations/000/shards")))
+    titles = " ".join(process.title for process in descendants(command.pid))
+    return command, Path(re.findall(r"/tmp/kibitz-\w+", titles)[0])
+
+
+def left(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "tmp").glob("kibitz-*"))
+
+
+@pytest.mark.slow
+def test_a_command_ended_by_a_signal_leaves_nothing_and_the_next_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    killed, ray_of_killed = started(tmp_path, "killed")
+    below = killed.kill()
+    assert len(left(tmp_path)) == 1 and ray_of_killed.exists()
+    (tmp_path / "tmp" / "kibitz-of-the-user").mkdir()
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        command, ray_of_it = started(tmp_path, number.name)
+        try:
+            assert not ray_of_killed.exists() and len(left(tmp_path)) == 2, "its own, and the user's"
+            os.kill(command.pid, number)
+            assert command.wait() == code, command.output
+        finally:
+            command.clean_up()
+        assert left(tmp_path) == ["kibitz-of-the-user"] and not ray_of_it.exists()
+    for process in below:
+        process.kill()
