@@ -35,10 +35,10 @@ class Kernels:
     """``(S, seeds)``"""
     replay: Loop
     """``(W, tokens[B, L'], lengths)``"""
-    prefixes: Loop
-    """``(W[B, L' + 1], tokens[B, L'])``, the first view of each row given."""
     advance: Loop
     """``(W, tokens)``"""
+    advance_into: Loop
+    """``(W, origins, places, tokens)``: as ``Game.advance_into``."""
     next: Loop
     """``(W, following)``: a ``Next``."""
     own_legal: Loop
@@ -121,14 +121,11 @@ class CompiledGame(Game):
         self.kernels.replay(views, np.asarray(tokens), np.asarray(lengths, np.int64))
         return views
 
-    def prefixes(self, tokens: np.ndarray) -> np.ndarray:
-        views = np.empty((len(tokens), tokens.shape[1] + 1), self.view_type)
-        views[:, 0] = self._blank(self.view_type, len(tokens))
-        self.kernels.prefixes(views, np.asarray(tokens))
-        return views
-
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         self.kernels.advance(views, np.asarray(tokens, np.int64))
+
+    def advance_into(self, views: np.ndarray, origins: np.ndarray, places: np.ndarray, tokens: np.ndarray) -> None:
+        self.kernels.advance_into(views, origins, places, np.asarray(tokens))
 
     def next(self, views: np.ndarray) -> np.ndarray:
         following = np.empty(len(views), np.int8)

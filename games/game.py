@@ -138,12 +138,11 @@ class Game(ABC):
 
     def prefixes(self, tokens: np.ndarray) -> np.ndarray:
         """Views ``[B, L' + 1]`` of every prefix of histories ``[B, L']``, the empty one first."""
-        now = self.views(tokens[:, :1], np.zeros(len(tokens), np.int64))
-        views = np.empty((len(tokens), tokens.shape[1] + 1), now.dtype)
-        views[:, 0] = now
-        for place in range(tokens.shape[1]):
-            self.advance(now, tokens[:, place])
-            views[:, place + 1] = now
+        empty = self.views(tokens[:, :1], np.zeros(len(tokens), np.int64))
+        views = np.empty((len(tokens), tokens.shape[1] + 1), empty.dtype)
+        views[:, 0] = empty
+        places = np.arange(views.size).reshape(views.shape)
+        self.advance_into(views.reshape(-1), places[:, :-1].ravel(), places[:, 1:].ravel(), tokens.ravel())
         return views
 
     @abstractmethod
@@ -157,6 +156,13 @@ class Game(ABC):
 
         A view at its end stays as it is.
         """
+
+    def advance_into(self, views: np.ndarray, origins: np.ndarray, places: np.ndarray, tokens: np.ndarray) -> None:
+        """``views[places[i]]`` becomes ``views[origins[i]]`` advanced by ``tokens[i]``, in place (``int64[N]`` rows,
+        token ids ``[N]``): one ``i`` after the other, so that an origin may be the place of an earlier one."""
+        for i in range(len(tokens)):
+            views[places[i]] = views[origins[i]]
+            self.advance(views[places[i] : places[i] + 1], tokens[i : i + 1])
 
     @abstractmethod
     def next(self, views: np.ndarray) -> np.ndarray:

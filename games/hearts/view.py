@@ -285,19 +285,18 @@ def replay_batch(views, tokens, lengths):
 
 
 @kernel
-def prefixes_batch(views, tokens):
-    """Views ``[B, T + 1]`` of every prefix of ``tokens`` (``[B, T]``); those of the empty one are there already."""
-    for i in range(len(views)):
-        for place in range(tokens.shape[1]):
-            views[i, place + 1] = views[i, place]
-            advance(views[i, place + 1], np.int64(tokens[i, place]))
-
-
-@kernel
 def advance_batch(views, tokens):
     """``advance`` every row."""
     for i in range(len(views)):
         advance(views[i], tokens[i])
+
+
+@kernel
+def advance_into_batch(views, origins, places, tokens):
+    """``views[places[i]]`` becomes ``views[origins[i]]`` with ``tokens[i]`` taken in, one ``i`` after the other."""
+    for i in range(len(tokens)):
+        views[places[i]] = views[origins[i]]
+        advance(views[places[i]], np.int64(tokens[i]))
 
 
 @kernel

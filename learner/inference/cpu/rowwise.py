@@ -50,6 +50,43 @@ def narrow(row, out):
             out[i] = row[i]
 
 
+def embed(
+    ids: np.ndarray,
+    positions: np.ndarray,
+    types: np.ndarray,
+    of_ids: np.ndarray,
+    of_positions: np.ndarray,
+    of_types: np.ndarray,
+) -> np.ndarray:
+    """``float32[T, E]``: sums of embeddings.
+
+    Args:
+        ids: ``int64[T]`` tokens.
+        positions: ``int64[T]``
+        types: ``int64[T, 2]`` of each token and of the one that comes next; ``[0, 2]`` for none.
+        of_ids: ``float32[..., E]`` embeddings of tokens.
+        of_positions: ``float32[..., E]``
+        of_types: ``float32[..., E]``, those of next tokens behind those of tokens.
+    """
+    out = np.empty((len(ids), of_ids.shape[1]), np.float32)
+    _embed(ids, positions, types, of_ids, of_positions, of_types, out)
+    return out
+
+
+@kernel
+def _embed(ids, positions, types, of_ids, of_positions, of_types, out):
+    behind = len(of_types) // 2
+    for t in range(len(ids)):
+        row, token, position = out[t], of_ids[ids[t]], of_positions[positions[t]]
+        if len(types) == 0:
+            for e in range(len(row)):
+                row[e] = token[e] + position[e]
+        else:
+            last, coming = of_types[types[t, 0]], of_types[behind + types[t, 1]]
+            for e in range(len(row)):
+                row[e] = token[e] + position[e] + last[e] + coming[e]
+
+
 def add_and_normalise(
     stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray, bounds: np.ndarray
 ) -> None:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from learner.inference.cpu.attention import attend
 from learner.inference.cpu.products import Product, rows_for
-from learner.inference.cpu.rowwise import add_and_normalise, expectations
+from learner.inference.cpu.rowwise import add_and_normalise, embed, expectations
 from learner.inference.cpu.threads import bounds_of
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet
@@ -46,6 +46,11 @@ class CpuTrunk:
         self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
         self._layers = [_Layer(block, dtype) for block in net.blocks]
         self._norm = _norm(transformer.ln_f)
+        types = net.type_embeddings.weight if arch.token_types else torch.empty(0, arch.n_embd)
+        tables = (transformer.wte.weight, transformer.wpe.weight, types)
+        self._embeddings = [table.detach().numpy() for table in tables]
+        if arch.num_features:
+            self._features = Product(net.feature_embeddings.weight, torch.zeros(arch.n_embd), dtype)
         self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
         # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
@@ -90,8 +95,7 @@ class CpuTrunk:
         """Hidden states of ``wanted`` among the packed tokens ``part``."""
         row, position, slot = plan.row[part], plan.position[part], plan.slot[part]
         rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
-        stream = self._embedded(plan.ids[part], position, part, told)
-        added = torch.zeros(stream.shape, dtype=self._dtype)
+        stream, added = self._embedded(plan, part, told)
         for index, layer in enumerate(self._layers):
             qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
             attended = attend(_bits(qkv), self.cache, index, plan.keys, row, position, slot, self._heads, rows)
@@ -104,11 +108,14 @@ class CpuTrunk:
         add_and_normalise(stream, _bits(added)[: len(stream)], self._norm, self._epsilon, hidden, bounds)
         return hidden[wanted]
 
-    def _embedded(self, ids: np.ndarray, position: np.ndarray, part: slice, told: Told) -> np.ndarray:
-        """``float32[T, E]``: what the first layer is given."""
-        types, features = (None if given is None else given[part] for given in (told.types, told.features))
-        tokens, positions = torch.from_numpy(ids), torch.from_numpy(position)
-        return self._net.embedded(tokens, positions, Told(types, features), self._dtype).numpy()
+    def _embedded(self, plan: Pass, part: slice, told: Told) -> tuple[np.ndarray, torch.Tensor]:
+        """What the first layer is given of the packed tokens ``part``: ``float32[T, E]``, and what is to be added."""
+        types = np.empty((0, 2), np.int64) if told.types is None else told.types[part].numpy()
+        stream = embed(plan.ids[part], plan.position[part], types, *self._embeddings)
+        if told.features is None:
+            return stream, torch.zeros(stream.shape, dtype=self._dtype)
+        more = rows_for(len(stream), self._dtype) - len(stream)
+        return stream, self._features(F.pad(told.features[part], (0, 0, 0, more)).to(self._dtype))
 
     def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
         """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""
