@@ -99,7 +99,7 @@ class HeartsGame(CompiledGame):
 
     def view_outcomes(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcomes``: nobody gives back hearts or the queen of spades."""
-        possible = np.zeros((len(views), self.outcomes.num_labels), np.bool_)
+        possible = np.empty((len(views), self.outcomes.num_labels), np.bool_)
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
 

@@ -130,7 +130,7 @@ def _enough(shares, n, hearts, owner):
 
 @kernel
 def view_outcomes(views, shares, labels, possible):
-    """Mark in ``bool[B, K]``, given all False, the labels with a share (``build`` has both) in which every seat has at
+    """Write to ``bool[B, K]`` which labels have a share (``build`` has both) in which every seat has at
     least the penalty cards that it has taken; all labels of an inconsistent view."""
     for i in range(len(views)):
         if not is_consistent(views[i]):

@@ -87,6 +87,17 @@ def _embed(ids, positions, types, of_ids, of_positions, of_types, out):
                 row[e] = token[e] + position[e] + last[e] + coming[e]
 
 
+@kernel
+def convert(numbers, out):
+    """``uint8[T, N]`` as numbers of either type; rows behind them are filled with zeros."""
+    row = np.empty(numbers.shape[1], np.float32)
+    for t in range(len(numbers)):
+        for n in range(len(row)):
+            row[n] = numbers[t, n]
+        narrow(row, out[t])
+    out[len(numbers) :] = 0
+
+
 def add_and_normalise(
     stream: np.ndarray, added: np.ndarray, norm: np.ndarray, epsilon: np.float32, out: np.ndarray, bounds: np.ndarray
 ) -> None:

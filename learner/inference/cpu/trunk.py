@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from learner.inference.cpu.attention import attend
 from learner.inference.cpu.products import Product, rows_for
-from learner.inference.cpu.rowwise import add_and_normalise, embed, expectations
+from learner.inference.cpu.rowwise import add_and_normalise, convert, embed, expectations
 from learner.inference.cpu.threads import bounds_of
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet
@@ -114,8 +114,10 @@ class CpuTrunk:
         stream = embed(plan.ids[part], plan.position[part], types, *self._embeddings)
         if told.features is None:
             return stream, torch.zeros(stream.shape, dtype=self._dtype)
-        more = rows_for(len(stream), self._dtype) - len(stream)
-        return stream, self._features(F.pad(told.features[part], (0, 0, 0, more)).to(self._dtype))
+        features = told.features[part].numpy()
+        given = np.empty((rows_for(len(features), self._dtype), features.shape[1]), self.cache.dtype)
+        convert(features, given)
+        return stream, self._features(self._tensor(given))
 
     def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
         """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""
