@@ -221,7 +221,7 @@ def _head(
 
 
 def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tensor:
-    return logits if possible is None else logits.masked_fill(~possible, -math.inf)
+    return logits if possible is None else torch.where(possible, logits, -math.inf)
 
 
 def attention(

@@ -126,6 +126,19 @@ def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(nam
         assert value == pytest.approx(float(outcome @ torch.from_numpy(UTILITY).double()), abs=2e-5)
 
 
+def test_a_game_whose_views_are_objects_is_told_too() -> None:
+    game = OpenSpielGame("leduc_poker")
+    states = game.deal(derive_many(1, 5))
+    game.playout(states, derive_many(2, 5))
+    tokens, lengths = game.histories(states, np.arange(5) % 2)
+    net = tiny_net(game, config=replace(TINY, token_types=True, mask_tokens=True))  # type: ignore[arg-type]
+    engine = QueryEngine(net, game.outcomes.utility(""), CPU, game)
+    asked = [row[:length] for row, length in zip(tokens, lengths - 1, strict=True)]
+    answer = engine.query(np.full(5, EMPTY), np.concatenate(asked), lengths - 1)
+    possible = Rules(game, net.arch).tokens_to_come(game.views(tokens, lengths - 1))
+    assert np.array_equal(answer.next_token > 0, possible) and (possible.sum(axis=1) == 1).all()  # eos
+
+
 @pytest.mark.parametrize("judged", [0, 3])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_training_tells_the_network_what_every_prefix_alone_would_be_told(

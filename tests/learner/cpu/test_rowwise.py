@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from learner.inference.cpu.products import Product
-from learner.inference.cpu.rowwise import add_and_normalise, expectations, exponentials, narrow, widen
+from learner.inference.cpu.rowwise import add_and_normalise, convert, embed, expectations, exponentials, narrow, widen
 from learner.inference.cpu.threads import bounds_of
 
 
@@ -23,6 +23,25 @@ def test_bfloat16_is_rounded_as_torch_rounds_it():
     back = np.empty(len(numbers), np.float32)
     widen(rounded, back)
     assert np.array_equal(back, numbers.bfloat16().float().numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_bytes_become_numbers_of_the_products_type_and_zeros_fill_up(dtype):
+    numbers = torch.arange(256, dtype=torch.uint8).view(4, 64)
+    converted = torch.full((6, 64), 9.0, dtype=dtype)
+    convert(numbers.numpy(), bits(converted))
+    assert torch.equal(converted, F.pad(numbers, (0, 0, 0, 2)).to(dtype))
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_embeddings_are_added_as_torch_adds_them_to_the_bit(told):
+    tables = [torch.randn(size, 40) for size in (9, 30, 6 if told else 0)]
+    ids, positions, types = torch.randint(9, (50,)), torch.randint(30, (50,)), torch.randint(3, (50 if told else 0, 2))
+    expected = tables[0][ids] + tables[1][positions]
+    if told:
+        expected = expected + tables[2][types[:, 0]] + tables[2][3 + types[:, 1]]
+    given = [tensor.numpy() for tensor in (ids, positions, types, *tables)]
+    assert np.array_equal(embed(*given), expected.numpy())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
