@@ -10,8 +10,10 @@ from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
 from learner.q_network.network import q_architecture
+from learner.training.task import check_size
 from search.players.engines import check_cache
 from search.players.kinds import Told
+from search.players.memory import check_deals
 from search.players.registry import check_names, check_networks
 from search.players.spec import parse
 from search.tournament.seatings import seatings
@@ -109,12 +111,15 @@ def _check_q_network(config: TrainConfig, game: Game) -> None:
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``. Q-networks keep
     nothing of a history, and are what they are whatever ``model`` says."""
+    games, matches = config.selfplay.games_per_table, config.evaluation.table_size
+    most = max(config.selfplay.games_per_shard, config.selfplay.initial_games_per_shard)
+    check_deals(game, min(games, most), f"selfplay.games_per_table={games}")
+    check_size(game, config.model, config.q_network)
     if config.q_network.wanted:
         return [config.q_network.told]
     arch, seats = architecture(game, config.model), game.num_players
     generating = on_lent_device(config.engine, config.cluster.generator_gpus)
     evaluating = on_lent_device(config.engine, config.cluster.evaluator_gpus)
-    games, matches = config.selfplay.games_per_table, config.evaluation.table_size
     return [
         check_cache(arch, generating, games * seats, f"selfplay.games_per_table={games}"),
         check_cache(arch, evaluating, matches * seats, f"evaluation.table_size={matches}"),

@@ -19,6 +19,7 @@ from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
 from search.players import kinds
+from search.players.memory import check_deals
 from search.players.spec import parse
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_players
@@ -55,6 +56,8 @@ def main(config: GenerateConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         told = kinds.find(parse(config.newest_player).kind).told
+        at_once = min(config.games_per_table, config.games_per_shard, config.games)
+        check_deals(game, at_once, f"games_per_table={config.games_per_table}")
         memory = check_players(settings, config.initial, game, told, config.checkpoints)
     storage.check_writable(config.out)
     _check_out(config)

@@ -4,11 +4,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
+
 from cluster.errors import UserError, needing_memory
+from cluster.validation import fits_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
+from games.game import Game
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.model.architecture import architecture
+from learner.model.network import PolicyValueNet
+from learner.q_network.network import QNet, q_architecture
 from learner.q_network.train import train_q_network
 from learner.training.parallel import Group
 from learner.training.train import Progress, train
@@ -69,6 +76,16 @@ class Learner:
 
     def _note(self, metrics: dict[str, float]) -> None:
         self._progress = metrics
+
+
+def check_size(game: Game, model: ModelConfig, q_network: QNetworkConfig) -> None:
+    """``ValueError`` for a network that this machine cannot train: weights, gradients and two moments, 16 bytes each
+    number, without activations."""
+    with torch.device("meta"):
+        net = QNet(q_architecture(game, q_network)) if q_network.wanted else PolicyValueNet(architecture(game, model))
+    numbers = sum(weights.numel() for weights in net.parameters())
+    group = "q_network.width" if q_network.wanted else "model.n_layer, n_embd or n_inner"
+    fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {group}")
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")

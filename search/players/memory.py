@@ -1,10 +1,11 @@
-"""What one decision of a searching player takes in memory, so that what no machine has is refused first.
+"""What deals and decisions of searching players take in memory, so that what no machine has is refused first.
 
 Rough and from above: trees are full, and every world has one. Where a time limit ends a search its runs do not count.
 """
 
-import os
+import numpy as np
 
+from cluster.validation import fits_memory
 from games.game import Game
 from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig
 
@@ -30,11 +31,8 @@ def tree_bytes(game: Game, config: GoMctsConfig | IsMctsConfig) -> int:
     return 0 if config.seconds else runs * _NODE
 
 
-def check_memory(name: str, needed: int) -> None:
-    """``ValueError`` where a player, called ``name``, needs more bytes for a decision than this machine has."""
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        raise ValueError(
-            f"player {name!r}: one decision may take {needed / 2**30:,.1f} GiB, and this machine has "
-            f"{there / 2**30:,.1f} GiB; ask for fewer worlds, candidates or runs"
-        )
+def check_deals(game: Game, count: int, key: str) -> None:
+    """``ValueError`` where the states of ``count`` deals are more than this machine holds at once; ``key`` names the
+    setting that asks for so many, with its value."""
+    needed = count * game.deal(np.zeros(1, np.uint64)).nbytes
+    fits_memory(f"{key}: {count:,} deals side by side", needed, "lower it")

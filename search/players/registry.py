@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cluster.validation import fits_memory
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
@@ -13,7 +14,6 @@ from search.players import kinds
 from search.players.engines import Engines
 from search.players.exploring import Exploring
 from search.players.kinds import Told
-from search.players.memory import check_memory
 from search.players.player import Player
 from search.players.spec import PlayerSpec, labels, parse
 
@@ -120,7 +120,8 @@ def check_names(
         settings = settings_of(spec, search)
         game.outcomes.utility(getattr(settings, "utility", ""))
         kind.check(game, settings)
-        check_memory(spec.name, kind.decision_bytes(game, settings))
+        needed = kind.decision_bytes(game, settings)
+        fits_memory(f"player {spec.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
 
 
 def check_recorded(file: str, player: str) -> None:

@@ -8,6 +8,7 @@ from cluster.errors import blaming_input
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.engines import check_cache
+from search.players.memory import check_deals
 from search.players.registry import check_entrants, checkpoint_record
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
@@ -55,6 +56,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         config.seating,
     )
     with blaming_input():
+        check_deals(game, tournament.matches_at_once(), f"table_size={config.table_size}")
         histories = tournament.matches_at_once() * game.num_players
         for arch in networks:
             check_cache(arch, engine, histories, f"table_size={config.table_size}")

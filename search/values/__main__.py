@@ -17,6 +17,7 @@ from search.config import ArgmaxValConfig
 from search.kept import Kept, parts_of
 from search.players import kinds
 from search.players.engines import Engines
+from search.players.memory import check_deals
 from search.players.player import Player
 from search.players.registry import checkpoint_record, make_players
 from search.players.registry import settings_of as player_settings
@@ -37,6 +38,8 @@ def main(config: ValuesConfig) -> None:
         if not game.can_determinize:
             raise ValueError(f"game={game.name}: cannot sample hidden hands, which the playouts need; choose another")
         check_out(config.out)
+        check_deals(game, config.decisions, f"decisions={config.decisions}")
+        check_deals(game, min(config.table_size, config.decisions * config.worlds), f"table_size={config.table_size}")
         utility = config.search.argmax_val.utility or game.outcomes.default_utility
         names = _players(config, game)
         engines = Engines(game, config.engine)
