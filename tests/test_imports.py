@@ -56,6 +56,7 @@ ONLY_IN = {
         "search.tournament.*",
         "search.values.*",
         "search.players.engines",
+        "search.players.memory",
         "search.players.registry",
         "search.docs",
         *COMMANDS,
