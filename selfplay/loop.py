@@ -99,10 +99,13 @@ class Loop:
     # ---- generating
 
     def _generate(self, iteration: int) -> dict[str, float]:
-        """Play the shards that are missing; figures over those played now."""
+        """Play the shards that are missing, those of earlier iterations that are learned from again included; figures
+        over those played now."""
         plans = self._plans(iteration)
-        missing = [(plan, path) for plan, path in plans if not storage.exists(path)]
-        total = sum(plan.num_games for plan, _ in plans)
+        earlier = [(plan, path) for plan, path in self._learned_from(iteration) if plan.iteration < iteration]
+        lost = [(plan, path) for plan, path in earlier if not storage.exists(path)]
+        missing = [*lost, *((plan, path) for plan, path in plans if not storage.exists(path))]
+        total = sum(plan.num_games for plan, _ in (*lost, *plans))
         before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
         reports: list[ShardReport] = []
         title = f"iteration {iteration}: playing"
@@ -119,6 +122,8 @@ class Loop:
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
         if self._game.variants:
+            for plan, path in plans:
+                check_shard(plan, path)
             storage.write_json_atomic(self._run.successes(iteration), counted(path for _, path in plans))
         if not reports:
             return {}
@@ -138,6 +143,11 @@ class Loop:
         seed, cooperative = config.run.seed, self._game.cooperative
         plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
         return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]
+
+    def _learned_from(self, iteration: int) -> list[tuple[ShardPlan, str]]:
+        """Every shard that an iteration's network learns from and its path."""
+        plans = replayed(self._config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
+        return [(plan, self._run.shard(plan.iteration, plan.name)) for plan in plans]
 
     # ---- training
 
@@ -178,17 +188,15 @@ class Loop:
             raise StoppedError
 
     def _task(self, iteration: int) -> TrainingTask:
-        config = self._config
-        plans = replayed(config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
-        shards = [self._run.shard(plan.iteration, plan.name) for plan in plans]
-        for plan, shard in zip(plans, shards, strict=True):
-            check_shard(plan, shard)
+        config, learned_from = self._config, self._learned_from(iteration)
+        for plan, path in learned_from:
+            check_shard(plan, path)
         learner = config.initial_learner if iteration == 0 and config.initial_learner else config.learner
         return TrainingTask(
             game=config.game,
             model=config.model,
             learner=learner,
-            shards=tuple(shards),
+            shards=tuple(path for _, path in learned_from),
             out=self._run.checkpoint(iteration),
             init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cluster.files import storage
 from games.game import Game
 from games.rng import derive_many
 from games.shards import shard_info
@@ -97,6 +98,18 @@ def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
                 before = total.setdefault(key, {}).get(kind, [0, 0])
                 total[key][kind] = [before[0] + counts[0], before[1] + counts[1]]
     return total
+
+
+def read_successes(path: str) -> dict[str, tuple[int, int]]:
+    """Planned deals of each kind and how many succeeded, from a file of what ``counted`` gives. ``ValueError`` where it
+    holds anything else."""
+    try:
+        found = storage.read_json(path)[_PLANNED]
+        return {str(kind): (int(games), int(wins)) for kind, (games, wins) in found.items()}
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: is missing") from error
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: holds no successes by kind of deal ({error!r})") from error
 
 
 def succeeded(game: Game, labels: np.ndarray) -> np.ndarray:

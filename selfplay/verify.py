@@ -38,6 +38,7 @@ from selfplay.generate import planned
 from selfplay.plan import ShardPlan, check_shard, plan_shards
 from selfplay.recorded import SETTINGS_FILE, recorded_settings
 from selfplay.run_directory import RunDirectory
+from selfplay.successes import read_successes
 
 T = TypeVar("T")
 
@@ -145,6 +146,9 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     yield from _if_there(metrics, lambda path: dict(storage.read_json(path)))
     for path in (run.tournament(iteration), run.gate(iteration)):
         yield from _if_there(path, stored)
+    successes = run.successes(iteration)
+    if game.variants and (finished or storage.exists(successes)):
+        yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
     plans = plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
     for plan in plans:

@@ -21,6 +21,7 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed
 from selfplay.run_directory import RunDirectory
+from selfplay.successes import read_successes
 
 T = TypeVar("T")
 
@@ -103,7 +104,7 @@ def read_run(root: str) -> Run:
     curve = {i: attempt(run.tournament(i), stored) for i in numbers}
     gates = {i: attempt(run.gate(i), stored) for i in numbers}
     figures = {i: attempt(run.metrics(i), _mapping) for i in numbers}
-    successes = {i: attempt(run.successes(i), _successes) for i in numbers}
+    successes = {i: attempt(run.successes(i), read_successes) for i in numbers}
     log, unreadable = attempt(f"{run.root}/metrics.jsonl", _log) or ([], 0)
     if unreadable:
         notes.append(f"{run.root}/metrics.jsonl: {unreadable} of its lines cannot be read; left out")
@@ -139,10 +140,6 @@ def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentRes
 
 def _mapping(path: str) -> Mapping[str, Any]:
     return dict(storage.read_json(path))
-
-
-def _successes(path: str) -> Mapping[str, tuple[int, int]]:
-    return {str(kind): (int(games), int(wins)) for kind, (games, wins) in _mapping(path)["successes"].items()}
 
 
 def _commands(path: str) -> list[Mapping[str, Any]]:

@@ -16,11 +16,13 @@ from cluster.errors import UserError
 from cluster.files import storage
 from cluster.files.locks import run_lock
 from cluster.watching.progress import OnProgress
+from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet
 from learner.training.task import TrainingTask, run_task
+from selfplay.config import InitialConfig
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, run, tiny_config
 from tests.selfplay.test_loop import contents
@@ -75,6 +77,34 @@ def test_a_damaged_file_is_named_and_made_again_once_it_is_removed(
     finish(root)
     for pattern in WHOLE:
         assert contents(root, pattern) == contents(finished, pattern)
+
+
+def test_a_damaged_shard_of_an_earlier_iteration_that_is_learned_from_again_is_made_again(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.selfplay.replay_games = 64
+    run(config)
+    here = tmp_path / "run/iterations"
+    before = contents(tmp_path / "run", WHOLE[0]) | contents(tmp_path / "run", WHOLE[1])
+    shutil.rmtree(here / "002")
+    shard = here / "000/shards/00002.parquet"
+    cut(shard)
+    with pytest.raises(UserError, match=f"^{shard}: .* remove the file, and the same command makes it anew$"):
+        run(config)
+    shard.unlink()
+    assert f"{shard}" in run(config).generated
+    assert contents(tmp_path / "run", WHOLE[0]) | contents(tmp_path / "run", WHOLE[1]) == before
+
+
+def test_a_damaged_shard_is_named_before_successes_by_kind_of_deal_are_counted(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.game = GameConfig("crew", {"missions": "1-3"})
+    config.selfplay.initial, config.selfplay.iterations = InitialConfig({"crew_rules": 1.0}), 0
+    run(config)
+    shard = tmp_path / "run/iterations/000/shards/00001.parquet"
+    cut(shard)
+    (tmp_path / "run/iterations/000/metrics.json").unlink()
+    with pytest.raises(UserError, match=f"^{shard}: .* remove the file, and the same command makes it anew$"):
+        run(config)
 
 
 def test_a_half_written_checkpoint_is_named_and_made_again_once_it_is_removed(finished: Path, tmp_path: Path) -> None:
