@@ -170,7 +170,9 @@ class _PathsOfOurs(list[str]):
 
 
 def _quieten() -> None:
-    """Keep Ray from printing a paragraph on standard output when a worker dies: the pool says so in a line."""
+    """Keep Ray from printing a paragraph on standard output when a worker dies: the pool says so in a line. And from
+    printing the traceback of work that fails when nobody waits for it any more, as while a command is being ended."""
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if stdout_deduplicator.skip_re is None:  # else the user has set RAY_DEDUP_LOGS_SKIP_REGEX
         stdout_deduplicator.skip_re = re.compile("A worker died or was killed while executing")
 

@@ -1,5 +1,6 @@
 """Actors that die under their work."""
 
+import logging
 import os
 import signal
 import time
@@ -66,6 +67,25 @@ def test_every_item_is_done_once_though_actors_are_killed_in_the_middle(tmp_path
     assert sorted(results) == [(number, number * number) for number in range(12)]
     tries = Counter(int(trace.name.split("-")[0]) for trace in tmp_path.iterdir())
     assert tries[3] >= 2 and tries[7] >= 3
+
+
+def test_work_that_fails_when_nobody_waits_for_it_any_more_prints_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ray_says = logging.getLogger("ray")
+    ray_says.addHandler(caplog.handler)
+    with pool(tmp_path) as workers:
+        left = []
+
+        def both(actor: Any, number: int) -> Any:
+            left.append(actor.square.remote(13))
+            return actor.square.remote(number)
+
+        assert len(list(workers.run(range(2), both))) == 2  # an actor does one after the other
+        left.clear()
+        list(workers.run(range(2, 6), square))  # meanwhile Ray sees that nobody holds what has failed
+    ray_says.removeHandler(caplog.handler)
+    assert "Unhandled error" not in caplog.text
 
 
 def test_an_actor_killed_from_outside_is_replaced(tmp_path: Path) -> None:
