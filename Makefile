@@ -16,9 +16,11 @@ train: $(READY)
 test: $(READY)  # SKIP=gpu: a test that is skipped fails, unless it needs a GPU
 	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 3 $(SKIP:%=--may-skip=%)  # a crash says where
 
-chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, damaged files
+FAULTS ?= 60
+CHAOS_DIR ?=
+chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, full disks, S3 errors, damaged files
 	$(BIN)/python -m pytest -m chaos
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(CHAOS_DIR),--dir $(CHAOS_DIR))
 
 SECONDS ?= 3600
 soak: $(READY)  # an hour of iterations in one command; memory must stay flat

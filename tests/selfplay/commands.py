@@ -53,7 +53,7 @@ class Process:
 
     def alive(self) -> bool:
         """Whether it runs; one that has ended and waits to be reaped does not."""
-        now = _read(self.pid)
+        now = numbered(self.pid)
         return now is not None and now.started == self.started
 
     def kill(self) -> None:
@@ -64,7 +64,7 @@ class Process:
 
 def descendants(pid: int) -> list[Process]:
     """Every process below ``pid``."""
-    everything = [_read(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    everything = [numbered(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     found, parents = list[Process](), {pid}
     while below := [p for p in everything if p is not None and p.parent in parents]:
         found += below
@@ -77,7 +77,8 @@ def actors(driver: int, title: str) -> list[Process]:
     return [process for process in descendants(driver) if process.title.startswith(f"ray::{title}")]
 
 
-def _read(pid: int) -> Process | None:
+def numbered(pid: int) -> Process | None:
+    """The process of this number; None where none of it runs."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
         title = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -99,7 +100,7 @@ class Command:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         """Start it, behind another program (``before``) if need be."""
-        self._log = log
+        self.log = log
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [*before, sys.executable, "-m", module, *arguments],
@@ -115,7 +116,7 @@ class Command:
     @property
     def output(self) -> str:
         """What it has printed so far, to standard output and error."""
-        return self._log.read_text(errors="replace")
+        return self.log.read_text(errors="replace")
 
     def until(self, condition: Callable[[], T], seconds: float = 240) -> T:
         """Wait until something is so, and what it is; fails if the command ends first or takes longer than this."""

@@ -1,21 +1,25 @@
 """``kibitz verify``: what is damaged is named, and once what it says is removed the same command mends the run."""
 
 import json
+import random
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
 from learner.model.checkpoint import WEIGHTS_FILE
-from selfplay.config import GenerateConfig
+from selfplay.config import GateConfig, GenerateConfig, InitialConfig, MatchConfig, TrainConfig
 from selfplay.generate import planned
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.recorded import record_settings
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main
+from tests.chaos.files import KINDS, candidates, damage
 from tests.learner.material import random_games
 from tests.selfplay.material import run, tiny_config
 
@@ -122,6 +126,42 @@ def test_another_iterations_network_in_a_networks_place_is_found(
     shutil.copytree(copy / "iterations/002/checkpoint", copy / "iterations/001/checkpoint")
     code, (line, *_) = verified(capsys, copy)
     assert code == 1 and "was trained with another seed" in line
+
+
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
+    """A finished run with a file of every kind: deals of several kinds, gates, tournaments."""
+    config = tiny_config(str(tmp_path_factory.mktemp("crew") / "run"))
+    config.game = GameConfig("crew", {"missions": "1-3"})
+    initial = InitialConfig({"crew_rules": 1.0})
+    config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(2), initial=initial)
+    config.evaluation.final = [MatchConfig(["argmax_val", "random"], deals=2)]
+    run(config)
+    return config
+
+
+@pytest.mark.parametrize("flip", [True, False])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "partial checkpoint"])
+def test_damage_to_every_kind_of_file_is_named_and_to_no_other(
+    kind: str, flip: bool, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(crew.run.dir)
+    damaged = damage(candidates(root)[kind][-1], flip, random.Random(kind))
+    code, lines = verified(capsys, root)
+    assert code == 1 and [line for line in lines if line.startswith(f"{damaged.unit}: ")] == lines[:-2], lines
+    damaged.restore()
+
+
+@pytest.mark.parametrize("content", [b"{}", b'{"successes": {"mission 1": 3}}', None])
+def test_successes_by_kind_of_deal_that_are_damaged_are_counted_again(
+    content: bytes | None, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(crew.run.dir) / "iterations/001/successes.json"
+    before = file.read_bytes()
+    file.unlink() if content is None else file.write_bytes(content)
+    code, (line, *_) = verified(capsys, crew.run.dir)
+    assert code == 1 and line.startswith(f"{file}: ") and removed([line])
+    assert run(crew).generated == [] and file.read_bytes() == before
 
 
 def test_damaged_settings_and_logs_are_named(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,11 @@ _PROGRAM = Path(sys.prefix) / "s3-server/bin/moto_server"
 """Made by ``make install`` from ``tests/storage/requirements.txt``."""
 
 
+def available() -> bool:
+    """Whether the server is installed."""
+    return _PROGRAM.exists()
+
+
 class S3Server:
     """A server on the loopback interface with one empty bucket. What it holds is gone when it ends."""
 
