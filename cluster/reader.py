@@ -32,7 +32,7 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
 def _flush() -> None:
     """Print what is left where nothing can be raised any more."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller has closed it
         try:
             stream.flush()
         except BrokenPipeError:

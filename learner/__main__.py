@@ -27,14 +27,16 @@ SHOWN = (
 
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
+    from games.registry import make_game
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
-    from learner.training.task import TrainingTask, run_task
+    from learner.training.task import TrainingTask, check_size, run_task
 
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)
     try:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))
+        check_size(make_game(config.game.name, config.game.options), config.model, config.q_network)
         print(config.q_network.told, file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(

@@ -34,11 +34,14 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
     if not storage.exists(path):
         return None
     try:
-        recorded: Any = OmegaConf.to_container(OmegaConf.create(storage.read_text(path)))
+        text = storage.read_text(path)
+        recorded: Any = OmegaConf.to_container(OmegaConf.create(text))
     except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: cannot be read ({str(error).splitlines()[0]}); restore it, or take another directory"
         ) from error
+    if "${" in text:  # none that we write; it could read variables of the environment, and send them somewhere
+        raise UserError(f"{path}: holds an interpolation (${{...}}), and records have plain values; restore it")
     if not isinstance(recorded, dict) or not recorded:
         raise UserError(f"{path}: holds no settings; restore it, or take another directory")
     settings: Any = OmegaConf.to_container(OmegaConf.create(completed(_as_today(recorded), schema)))

@@ -46,18 +46,21 @@ START_RAY = (
     "selfplay/test_workers",
     "storage/test_command",
 )
-"""Where tests start Ray on this machine; two at once can disturb each other."""
+"""Where tests start Ray on this machine: those of ``cluster/`` one after another, and the others one after another
+beside them; more at once would starve each other."""
 
 
-COMPILES = "tests/selfplay/test_loop.py"
+COMPILES = "selfplay/test_loop.py"
 """Runs whole iterations without Ray. Before the tests with Ray, so that the kernels are compiled once and not by every
 actor at the same time."""
 
 
 def scope_of(nodeid: str) -> str:
     """What goes to one process, with ``-n``: a file, for its fixtures' sake, and all files that start Ray."""
-    file = nodeid.split("::")[0]
-    return "ray" if file == COMPILES or file.removeprefix("tests/").startswith(START_RAY) else file
+    file = nodeid.split("::")[0].removeprefix("tests/")
+    if not file.startswith((COMPILES, *START_RAY)):
+        return file
+    return "ray of cluster" if file.startswith("cluster/") else "ray"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def order(item: pytest.Item) -> tuple[bool, bool, bool]:
         scope = scope_of(item.nodeid)
-        return scope != "ray", not item.nodeid.startswith(COMPILES), scope not in slow
+        return not scope.startswith("ray"), not item.nodeid.startswith(f"tests/{COMPILES}"), scope not in slow
 
     items.sort(key=order)
 

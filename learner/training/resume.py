@@ -26,6 +26,8 @@ SAVE_SECONDS = 300.0
 """Of training, after which a resumable checkpoint is written though ``checkpoint_every_steps`` have not been made: on a
 CPU so many may take hours."""
 
+HELD_OUT_KEY = "held_out"
+"""Setting that says which deals a training does not see."""
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _TARGET_FILE = "target.safetensors"
@@ -125,7 +127,7 @@ def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState
     if not storage.is_published(out):
         return None
     finished = storage.local_copy(out)
-    state = read_state(finished, settings)
+    state = read_state(finished, settings, finished=True)
     check_digests(finished)
     return state
 
@@ -137,9 +139,10 @@ def find_partial(out: str | Path) -> Path | None:
     return storage.local_copy(directory) / steps[-1] if steps else None
 
 
-def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
+def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = False) -> TrainingState:
     """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs. The small files
-    are checked here for damage, weights and moments, which take long to hash, by whoever loads them."""
+    are checked here for damage, weights and moments, which take long to hash, by whoever loads them. A ``finished``
+    training that says nothing of what it held out is of a version before, and stays what it is."""
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
         raise ValueError(
@@ -152,6 +155,8 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
         raise ValueError(f"{file}: another format of training state; train into another directory")
     state = TrainingState(**record)
     expected = json.loads(json.dumps(dict(settings)))
+    if finished and HELD_OUT_KEY not in state.settings:
+        expected.pop(HELD_OUT_KEY, None)
     for key in [*expected, *state.settings]:
         if state.settings.get(key) != expected.get(key):
             before, now = (f"{key}={kept[key]}" if key in kept else f"no {key}" for kept in (state.settings, expected))

@@ -13,10 +13,11 @@ from learner.model.checkpoint import checkpoint_id, game_record, load_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
 from learner.training.data import HELD_OUT
+from learner.training.resume import HELD_OUT_KEY
 
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not decide what is learned."""
-HOLDING_OUT = {"held_out": f"one deal in {HELD_OUT} by its seed"}
+HOLDING_OUT = {HELD_OUT_KEY: f"one deal in {HELD_OUT} by its seed"}
 """Which deals no training sees; trainings of before, which chose by their own seeds, do not go on."""
 _FREE_AT_START = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
 """Model settings in which a run may differ from the weights it starts from."""

@@ -55,10 +55,9 @@ def test_every_command_watches_for_its_reader_before_anything_else(module: str) 
     assert first == "end_with_reader()" or "cli.run(" in ast.unparse(block) or module == CONSOLE, first
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("module", commands())
-def test_every_command_whose_help_nobody_reads_ends_silently(module: str) -> None:
-    assert unread(module, "--help") == (0 if module == "games.docs" else ENDED, "")  # which writes files
+@pytest.mark.parametrize("module", ["selfplay", "selfplay.report", "search.tournament", "games.show", "learner.export"])
+def test_a_command_whose_help_nobody_reads_ends_silently(module: str) -> None:
+    assert unread(module, "--help") == (ENDED, "")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -87,8 +87,9 @@ def cluster() -> Iterator[Cluster]:
     ("learners", "at_once"),
     [
         pytest.param(1, (), id="stages that take turns"),
-        pytest.param(1, ("generators", "learner"), id="stages that work at once"),
-        pytest.param(2, (), id="a group of learners", marks=pytest.mark.chaos),  # for its length
+        # chaos: for their length
+        pytest.param(1, ("generators", "learner"), id="stages that work at once", marks=pytest.mark.chaos),
+        pytest.param(2, (), id="a group of learners", marks=pytest.mark.chaos),
     ],
 )
 def test_stages_that_shared_two_machines_go_on_with_one(

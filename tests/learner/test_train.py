@@ -270,6 +270,16 @@ def test_a_training_of_before_that_held_out_other_deals_does_not_go_on(shards, t
         train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
 
 
+def test_a_finished_training_of_before_that_held_out_other_deals_stays_what_it_is(shards, tmp_path):
+    finished = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
+    state = json.loads((tmp_path / "out/training/state.json").read_text())
+    del state["settings"]["held_out"]
+    (tmp_path / "out/training/state.json").write_text(json.dumps(state))
+    (tmp_path / "out/digests.json").unlink()
+    write_digests(tmp_path / "out")
+    assert train(GAME, MODEL, LEARNER, shards, tmp_path / "out") == finished
+
+
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
     data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
     first, second = (epoch_order(data, 1, epoch) for epoch in (0, 1))

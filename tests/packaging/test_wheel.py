@@ -111,7 +111,7 @@ def test_help_names_every_key_with_its_default_without_importing_much(
     )
     text = checked([installed / "python", "-P", "-c", program, command, "--help"], cwd=work_dir)
     assert text.startswith(f"usage: kibitz {command} ")
-    assert "game        crew, hearts, hearts_no_pass, leduc_poker" in text
+    assert "game        crew, hearts, hearts_no_pass, hearts_paper, leduc_poker" in text
     expected = {
         "selfplay": "selfplay.games_per_iteration: int = 500000\n      Deals of every later iteration.",
         "learn": "learner.batch_size: int = 128\n      Sequences in a step.",

@@ -28,7 +28,7 @@ from search.tournament.sweep import report_sweep
 from search.tournament.tournament import run_tournament
 from selfplay import curves, verify
 from selfplay.config import GenerateConfig, InitialConfig, MatchConfig, TrainConfig
-from selfplay.recorded import record_settings
+from selfplay.recorded import record_settings, recorded_settings
 from selfplay.report import __main__ as report
 from selfplay.report.deals import Own
 from selfplay.report.page import write_page
@@ -94,6 +94,13 @@ def in_settings_of_shards(directory: Path, name: str, options: Mapping[str, Any]
     shard_of(HeartsGame(), directory, 2)
     record_settings(f"{directory}/config.yaml", GenerateConfig(GameConfig(name, dict(options)), out="x", games=2))
     return [lambda: verify.main([str(directory)])]
+
+
+def test_settings_that_would_read_the_environment_are_refused(tmp_path: Path) -> None:
+    file = evil_run(tmp_path, GameConfig("hearts")) / "config.yaml"
+    file.write_text(file.read_text().replace("newest_player: argmax_val", "newest_player: argmax_val@${oc.env:HOME}"))
+    with pytest.raises(UserError, match=r"config.yaml: holds an interpolation"):
+        recorded_settings(str(file), TrainConfig)
 
 
 def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
