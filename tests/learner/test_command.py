@@ -36,6 +36,7 @@ def test_the_command_trains_then_says_finished(tmp_path):
         (["out=x"], "data must be given"),
         (["data=nowhere", "out=x"], "nowhere: no such directory"),
         (["data=nowhere", "out=x", "learner.batch_size=0"], "learner.batch_size=0: must be at least 1"),
+        (["data={shards}", "out=x", "model.n_embd=1000000"], "lower model.n_layer, n_embd or n_inner"),
         pytest.param(
             ["data={shards}", "out=x", "learner.device=cuda"],
             "learner.device=cuda: torch finds no CUDA device here; use learner.device=cpu or learner.device=auto",

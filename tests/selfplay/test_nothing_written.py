@@ -59,7 +59,6 @@ REFUSED = [
     ("selfplay.generate", ("out=OUT", *(f"games{key}={10**9}" for key in ("", "_per_shard", "_per_table"))), "table=1"),
     ("selfplay", (*RUN, *(f"selfplay.games_per_{key}={10**9}" for key in ("shard", "table"))), "games_per_table=1"),
     ("selfplay", (*RUN, "model.n_embd=1000000"), "n_embd"),
-    ("learner", ("data=EMPTY", "out=OUT", "model.n_embd=1000000"), "n_embd"),
     ("selfplay", ("experiment=alphahearts", "run.dir=OUT", "q_network.width=1000000"), "q_network.width"),
     ("selfplay.curves", ("EMPTY", "--out", "OUT/x.png"), "EMPTY"),
     ("selfplay.report", ("EMPTY", "--out", "OUT/x.html"), "EMPTY"),
