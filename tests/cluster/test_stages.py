@@ -12,7 +12,7 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
-from tests.cluster.test_machines import QUICK
+from tests.cluster.hosts import QUICK
 from tests.selfplay.commands import ROOT
 
 STORE = 100 * 2**20
