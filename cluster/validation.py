@@ -59,8 +59,8 @@ def one_of(group: str, config: object, choices: Collection[str], *keys: str) -> 
 
 
 def fits_memory(what: str, needed: float, advice: str) -> None:
-    """``ValueError`` where ``what`` takes more bytes than this machine has. For estimates from below: what passes may
-    still be too much beside other things."""
+    """``ValueError`` where ``what`` takes more bytes than this machine has, by an estimate; what passes may still be
+    too much beside other things."""
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > there:
         sizes = f"{needed / 2**30:,.1f} GiB, and this machine has {there / 2**30:,.1f} GiB"

@@ -9,6 +9,7 @@ from cluster import cli
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.watching.progress import Progress
+from games.registry import make_game
 from games.shards import find_shards
 from learner.config import LearnConfig
 
@@ -27,7 +28,6 @@ SHOWN = (
 
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
-    from games.registry import make_game
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
     from learner.training.task import TrainingTask, check_size, run_task
 

@@ -37,9 +37,8 @@ class ActorGroup:
         self._actors = [actor.remote() for _ in range(size)]
         for rank, actor in enumerate(self._actors if log else []):
             actor.__ray_call__.remote(keep_log, f"{log}-{rank}.log")
-        ray.wait(
-            [actor.__ray_ready__.remote() for actor in self._actors], num_returns=size
-        )  # who waits for room says so
+        # Until all of them have room this one is not ready either, so that the driver says what it waits for.
+        ray.wait([actor.__ray_ready__.remote() for actor in self._actors], num_returns=size)
 
     def train(self, task: Any) -> Any:
         """Do one piece of work; what the first of them returns."""

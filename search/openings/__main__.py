@@ -28,7 +28,8 @@ def main(config: OpeningsConfig) -> None:
         model = engines.state_model(config.checkpoint)
         checkpoint = {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)}
         asked = {"game": game.name, "game_options": dict(game.options), "deals": config.deals, "seed": config.seed}
-        there = _stored(out and f"{out}/openings.json", {**asked, "checkpoint": checkpoint["id"]})
+        asked |= {"checkpoint": checkpoint["id"], "engine.precision": config.engine.precision}
+        there = _stored(out and f"{out}/openings.json", asked)
     if there is not None:
         Console().print(render(there))
         storage.write_bytes_atomic(f"{out}/openings.png", charts(there))  # it may be missing
@@ -56,7 +57,9 @@ def _stored(path: str, asked: Mapping[str, Any]) -> OpeningsResult | None:
         return None
     try:
         record = storage.read_json(path)
-        there = {**record, "checkpoint": record["settings"]["checkpoint"]["id"]}
+        settings = record["settings"]
+        there = {**record, "checkpoint": settings["checkpoint"]["id"]}
+        there["engine.precision"] = settings["engine"]["precision"]
         different = {key: there[key] for key, value in asked.items() if there[key] != value}
         found = from_record(record)
     except (KeyError, TypeError, ValueError) as error:

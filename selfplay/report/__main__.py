@@ -55,6 +55,8 @@ def _work(given: argparse.Namespace) -> None:
         _serve(given)
         return
     several = len(given.runs) > 1
+    if several and (given.game or given.player):
+        raise UserError("--game and --player say who plays the deals of one run; leave them out with several")
     out = given.out or ("comparison.html" if several else RunDirectory(given.runs[0]).result("report.html"))
     if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
         raise UserError(f"--out {out}: is a directory; name the file to write")

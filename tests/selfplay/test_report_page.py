@@ -215,6 +215,7 @@ def test_names_from_files_are_never_markup(run: Path) -> None:
         (["{run}", "--out", "/proc/nowhere/page.html"], "/proc/nowhere"),
         (["{run}", "--serve", "--port", "70000"], "--port 70000: must be at most 65535"),
         (["{run}", "{run}", "--serve"], "--serve shows one run"),
+        (["{run}", "{run}", "--player", "imitation"], "--game and --player say who plays the deals of one run"),
         (["ftp://host/run"], "ftp://host/run"),
     ],
 )
