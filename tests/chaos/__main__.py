@@ -38,7 +38,7 @@ _MIX: tuple[tuple[str, type[Place], int], ...] = (
     ("crew", Disk, 3),
     ("hearts", Bucket, 3),
     ("crew", Bucket, 1),
-    ("hearts", Hosts, 1),
+    ("hearts", Hosts, 4),
 )
 """Run, where it lies, and how often."""
 _FAULTS = {Disk: (35, 60), Bucket: (100, 140), Hosts: (15, 25)}

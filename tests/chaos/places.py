@@ -75,7 +75,7 @@ class Disk(Place):
         self._mount.mkdir()
         self._mounted = os.geteuid() == 0 and not _mount("-t", "tmpfs", "-o", f"size={_ROOM}", "tmpfs", self._mount)
         full = {"full disk": 12.0} if self._mounted else {}
-        self.faults = {**full, "kill raylet": 3, "kill head": 1}
+        self.faults = {**full, "kill raylet": 12, "kill head": 8}
 
     def strike(self, kind: str, drawn: random.Random) -> None:
         """Leave room for a few kilobytes more."""
@@ -98,7 +98,7 @@ class Disk(Place):
 class Bucket(Place):
     """A bucket of an S3 server behind a proxy whose answers go wrong."""
 
-    faults = MappingProxyType({"S3 outage": 12, "kill raylet": 2})
+    faults = MappingProxyType({"S3 outage": 12, "kill raylet": 6})
 
     def __init__(self, root: Path, ray_files: str, drawn: random.Random) -> None:
         super().__init__(f"s3://{BUCKET}/run", ray_files)
