@@ -1,8 +1,8 @@
 """What the rules tell of one seat's history, as numbers for a network that would otherwise have to find them out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,9 @@ class FeatureSet:
     description: str
     shape: tuple[int, ...]
     """Of the numbers of one view."""
-    encode: Callable[[np.ndarray], np.ndarray]
-    """Views ``[B]`` -> ``uint8[B, *shape]``, for any view, those of impossible histories included."""
+    fill: Callable[[np.ndarray, np.ndarray], None]
+    """Write the numbers of views ``[B]`` into ``uint8[B, *shape]``, which is given as zeros; for any view, those of
+    impossible histories included."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
     of_actions: bool = False
@@ -25,7 +26,13 @@ class FeatureSet:
     @property
     def size(self) -> int:
         """How many numbers one view has."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
+
+    def encode(self, views: np.ndarray) -> np.ndarray:
+        """``uint8[B, *shape]``: the numbers of views ``[B]``."""
+        numbers = np.zeros((len(views), *self.shape), np.uint8)
+        self.fill(views, numbers)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -43,14 +50,3 @@ class StateFeatures:
     """States ``[B]``, one seat of each ``int[B]`` -> ``uint8[B, F]``, each 0 or 1: training keeps them as bits."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
-
-
-def filled(fill: Any, shape: tuple[int, ...], description: str, **others: Any) -> FeatureSet:
-    """The feature set that a kernel ``fill(views, numbers)`` fills in, given zeros; ``others`` are further fields."""
-
-    def encode(views: np.ndarray) -> np.ndarray:
-        numbers = np.zeros((len(views), *shape), np.uint8)
-        fill(views, numbers)
-        return numbers
-
-    return FeatureSet(description, shape, encode, **others)

@@ -25,7 +25,7 @@ from games.crew.judging import played
 from games.crew.knowing import unseen
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
-from games.features import filled
+from games.features import FeatureSet
 from games.game import Next
 
 _ACTION = int(Next.ACTION)
@@ -252,43 +252,43 @@ def out_of_turn(public, n):
 
 
 FEATURES = {
-    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
-    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
-    "trick": filled(_trick, (NUM_CARDS + 9,), "the cards of this trick; who is winning it; the colour led"),
-    "mission": filled(
-        _mission,
-        (37,),
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
+    "trick": FeatureSet("the cards of this trick; who is winning it; the colour led", (NUM_CARDS + 9,), _trick),
+    "mission": FeatureSet(
         "allocation; communication; special rules; the commander; the seat named, for mission 46 who takes all pink;"
         " the seat for the last trick",
+        (37,),
+        _mission,
     ),
-    "tasks": filled(
-        _tasks,
-        (NUM_COLOUR_CARDS, 6 + len(TILES)),
+    "tasks": FeatureSet(
         "of every colour card: it is a task; that is done; the seat whose it is; its tile",
+        (NUM_COLOUR_CARDS, 6 + len(TILES)),
+        _tasks,
     ),
-    "radio": filled(
-        _radio,
-        (4, NUM_CARDS + 5),
+    "radio": FeatureSet(
         "of each seat: its radio token is left; the card it has shown; highest, only, lowest or without a mark",
+        (4, NUM_CARDS + 5),
+        _radio,
     ),
-    "voids": filled(_voids, (3, 5), "of each other seat: colours, rockets the last, of which it can hold no card"),
-    "tricks": filled(_tricks, (4,), "the number of tricks each seat has won"),
-    "needed": filled(
-        _needed,
-        (13,),
+    "voids": FeatureSet("of each other seat: colours, rockets the last, of which it can hold no card", (3, 5), _voids),
+    "tricks": FeatureSet("the number of tricks each seat has won", (4,), _tricks),
+    "needed": FeatureSet(
         "the number of open tasks of each seat; of all; the place in order of the next task done; the tricks to come;"
         " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
         " played",
+        (13,),
+        _needed,
     ),
-    "choices": filled(
-        _choices,
-        (NUM_CARDS, 13),
+    "choices": FeatureSet(
         "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
         " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
         " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
         " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
+        (NUM_CARDS, 13),
+        _choices,
         version=3,
         of_actions=True,
     ),
-    "stakes": filled(_stakes, (5,), "the seats whose open tasks lie in this trick; the seats still to play to it"),
+    "stakes": FeatureSet("the seats whose open tasks lie in this trick; the seats still to play to it", (5,), _stakes),
 }

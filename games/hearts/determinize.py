@@ -6,9 +6,9 @@ from games.bits import count, nth
 from games.compiling import kernel
 from games.dividing import divide, draw
 from games.hearts.cards import ALL_CARDS, PASSED_AT, POSITIONS, RECEIVED_AT
+from games.hearts.hidden import room, unseen
 from games.hearts.rules import first_place
 from games.hearts.state import act, deal_hands, to_move
-from games.hearts.view import room, unseen
 from games.rng import below, next_state, output
 
 

@@ -6,7 +6,7 @@ the cards seen so far.
 
 from games.bits import count, mark
 from games.compiling import kernel
-from games.features import filled
+from games.features import FeatureSet
 from games.game import Next
 from games.hearts.cards import (
     HEART_CARDS,
@@ -17,8 +17,9 @@ from games.hearts.cards import (
     RECEIVED_AT,
     SUIT_CARDS,
 )
+from games.hearts.hidden import unseen
 from games.hearts.rules import first_place
-from games.hearts.view import next_of, unseen
+from games.hearts.view import next_of
 
 TOKEN_TYPES = (
     "pass direction",
@@ -64,8 +65,8 @@ def _hand(views, numbers):
 @kernel
 def _gone(views, numbers):
     for i in range(len(views)):
-        for seat in range(4):
-            mark(views[i]["shown"][seat], numbers[i])
+        shown = views[i]["shown"]
+        mark(shown[0] | shown[1] | shown[2] | shown[3], numbers[i])
 
 
 @kernel
@@ -102,13 +103,17 @@ def _voids(views, numbers):
 
 
 FEATURES = {
-    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
-    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
-    "trick": filled(_trick, (NUM_CARDS + 21,), "the cards of this trick; who is winning it, by which rank and suit"),
-    "points": filled(
-        _points,
-        (4, 15),
-        "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
+    "trick": FeatureSet(
+        "the cards of this trick; who is winning it, by which rank and suit", (NUM_CARDS + 21,), _trick
     ),
-    "voids": filled(_voids, (3, 4), "of each other seat: suits of which it can hold no card that has not been seen"),
+    "points": FeatureSet(
+        "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
+        (4, 15),
+        _points,
+    ),
+    "voids": FeatureSet(
+        "of each other seat: suits of which it can hold no card that has not been seen", (3, 4), _voids
+    ),
 }

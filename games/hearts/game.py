@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from games.compiled import CompiledGame, Kernels
-from games.hearts import determinize, outcomes, state, view
+from games.hearts import determinize, hidden, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
 from games.hearts.features import FEATURES, TOKEN_TYPES, next_types
@@ -69,8 +69,8 @@ class HeartsGame(CompiledGame):
         advance_into=view.advance_into_batch,
         next=view.next_batch,
         own_legal=view.own_legal_batch,
-        possible=view.possible_batch,
-        consistent=view.consistent_batch,
+        possible=hidden.possible_batch,
+        consistent=hidden.consistent_batch,
         next_types=next_types,
         determinize=determinize.determinize_batch,
     )

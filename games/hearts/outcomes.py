@@ -7,8 +7,8 @@ import numpy as np
 from games.bits import count
 from games.compiling import kernel
 from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
+from games.hearts.hidden import is_consistent
 from games.hearts.rules import score
-from games.hearts.view import is_consistent
 from games.outcomes import OutcomeTable
 
 _HEARTS_IN_ORDER = SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]

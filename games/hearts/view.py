@@ -1,13 +1,12 @@
 """What one seat knows, rebuilt from its history alone, token by token.
 
-Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether a history could have happened is
-judged exactly at every point: each observed play restricts what the rest of that seat's hand may be, and the cards
-never seen must fit into the hands of the others within those restrictions (Hall's condition).
+Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. ``games.hearts.hidden`` judges whether a
+history could have happened.
 """
 
 import numpy as np
 
-from games.bits import count, lowest, mark
+from games.bits import count, mark
 from games.compiling import kernel
 from games.game import Next
 from games.hearts.cards import (
@@ -116,7 +115,7 @@ def _see_direction(view, token):
 
 
 @kernel
-def _sorted_card(token, before, drawable, num_missing):
+def sorted_card(token, before, drawable, num_missing):
     """Whether ``token`` is a card of ``drawable`` that comes after all of ``before`` in the order by suit and rank,
     and leaves at least ``num_missing`` later ones to be drawn."""
     if drawable & BIT[token] == 0:
@@ -127,7 +126,7 @@ def _sorted_card(token, before, drawable, num_missing):
 @kernel
 def _see_dealt(view, token):
     dealt = view["dealt"]
-    possible = _sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"])
+    possible = sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"])
     view["dealt"] = dealt | BIT[token]
     view["hand"] = view["dealt"]
     return possible
@@ -145,7 +144,7 @@ def _see_own_pass(view, token):
 def _see_received(view, token):
     received = view["received"]
     drawable = ALL_CARDS & ~view["dealt"] & ~received
-    possible = _sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"])
+    possible = sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"])
     view["received"] = received | BIT[token]
     view["hand"] |= BIT[token]
     return possible
@@ -156,22 +155,29 @@ def _see_leader(view, token):
     """From here on it is known where every card may be; unless the first lead is free, the leader holds the two of
     clubs."""
     leader = token - POSITIONS
+    possible = can_lead_first(view, leader)
     hand, passed = view["hand"], view["passed"]
     receiver, free = view["public"]["direction"], view["public"]["free_first_lead"] != 0
     for seat in range(1, 4):
-        possible = ALL_CARDS & ~hand
+        cards = ALL_CARDS & ~hand
         if seat != leader and not free:
-            possible &= ~TWO_OF_CLUBS_SET
+            cards &= ~TWO_OF_CLUBS_SET
         if seat != receiver:
-            possible &= ~passed
-        view["possible"][seat] = possible
+            cards &= ~passed
+        view["possible"][seat] = cards
     view["public"]["turn"] = leader
     view["public"]["broken"] = 1 - view["public"]["must_break_hearts"]
-    if free:
+    return possible
+
+
+@kernel
+def can_lead_first(view, leader):
+    """Whether this seat can be the leader, as far as the observer knows where the two of clubs is."""
+    if view["public"]["free_first_lead"] != 0:
         return True
-    if (leader == 0) != (hand & TWO_OF_CLUBS_SET != 0):
+    if (leader == 0) != (view["hand"] & TWO_OF_CLUBS_SET != 0):
         return False
-    return passed & TWO_OF_CLUBS_SET == 0 or leader == receiver
+    return view["passed"] & TWO_OF_CLUBS_SET == 0 or leader == view["public"]["direction"]
 
 
 @kernel
@@ -191,86 +197,6 @@ def _see_play(view, token):
     view["shown"][turn] |= card
     play_card(public, token)
     return possible
-
-
-@kernel
-def room(view, seat):
-    """Cards another seat still holds, from the first lead on."""
-    return 13 - count(view["shown"][seat])
-
-
-@kernel
-def unseen(view):
-    """``int64`` set of the cards that lie in the hands of the others, from the first lead on."""
-    shown = view["shown"]
-    return ALL_CARDS & ~(view["hand"] | shown[0] | shown[1] | shown[2] | shown[3])
-
-
-@kernel
-def is_consistent(view):
-    """Whether some deal and some legal play of the others give this history.
-
-    Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must
-    be divisible among the other seats: no set of seats may be the only home of more cards than it has room for.
-    """
-    if view["ended"] != 0 or view["refuted"] != 0:
-        return False
-    public = view["public"]
-    if public["turn"] < 0:
-        return True
-    cards = unseen(view)
-    for seats in range(8):  # a set of the others: bit 0 left, 1 across, 2 right
-        at_home, places = cards, 0
-        for seat in range(1, 4):
-            if seats >> (seat - 1) & 1 != 0:
-                places += room(view, seat)
-            else:
-                at_home &= ~view["possible"][seat]
-        if count(at_home) > places:
-            return False
-    return True
-
-
-@kernel
-def possible_tokens(view, scratch):
-    """``int64`` set of the tokens after which the history is still consistent, bit ``t`` for token ``t``; ``scratch``
-    is a view to try them in."""
-    following, length = next_of(view), view["length"]
-    if following == _END or not is_consistent(view):
-        return np.int64(0)
-    if following == _ACTION:  # what a seat may do by the rules it can always have done
-        return own_legal(view)
-    if length == 0:
-        tokens = np.int64(0b1111 if view["public"]["pass_cards"] != 0 else 0b0001)
-        return tokens << _DIRECTION_TOKEN
-    if length < PASSED_AT:
-        return _sorted_cards(view["dealt"], ALL_CARDS & ~view["dealt"], PASSED_AT - 1 - length)
-    if length < first_place(view["public"]) - 1:
-        drawable = ALL_CARDS & ~view["dealt"] & ~view["received"]
-        return _sorted_cards(view["received"], drawable, RECEIVED_AT + 2 - length)
-    turn = view["public"]["turn"]
-    untried = np.int64(0b1111) << _POSITION_TOKEN if turn < 0 else unseen(view) & view["possible"][turn]
-    tokens = np.int64(0)
-    while untried != 0:
-        token = np.int64(lowest(untried))
-        scratch[0] = view
-        advance(scratch[0], token)
-        if is_consistent(scratch[0]):
-            tokens |= np.int64(1) << token
-        untried &= untried - 1
-    return tokens
-
-
-@kernel
-def _sorted_cards(before, drawable, num_missing):
-    """Set of the cards that ``_sorted_card`` lets come next."""
-    cards, left = np.int64(0), drawable
-    while left != 0:
-        card = lowest(left)
-        if _sorted_card(card, before, drawable, num_missing):
-            cards |= BIT[card]
-        left &= left - 1
-    return cards
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------
@@ -304,20 +230,6 @@ def next_batch(views, following):
     """Write ``next_of`` every row into ``int8[B]``."""
     for i in range(len(views)):
         following[i] = next_of(views[i])
-
-
-@kernel
-def consistent_batch(views, verdicts):
-    """Write ``is_consistent`` of every row into ``bool[B]``."""
-    for i in range(len(views)):
-        verdicts[i] = is_consistent(views[i])
-
-
-@kernel
-def possible_batch(views, scratch, possible):
-    """Mark the tokens that leave a history consistent in ``bool[B, V]``, given all False; ``scratch`` is a view."""
-    for i in range(len(views)):
-        mark(possible_tokens(views[i], scratch), possible[i])
 
 
 @kernel

@@ -6,7 +6,7 @@ read off the tokens seen so far.
 
 from games.bits import mark
 from games.compiling import kernel
-from games.features import filled
+from games.features import FeatureSet
 from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
 from games.skat.hidden import homes
 from games.skat.rules import PLAY
@@ -126,21 +126,23 @@ def _voids(views, numbers):
 
 
 FEATURES = {
-    "hand": filled(_hand, (NUM_CARDS,), "the cards I hold"),
-    "laid": filled(_laid, (NUM_CARDS,), "the cards I have discarded"),
-    "open": filled(_open, (NUM_CARDS,), "the cards of a soloist who plays open, as far as it still holds them"),
-    "gone": filled(_gone, (NUM_CARDS,), "the cards played so far"),
-    "contract": filled(
-        _contract,
-        (NUM_BIDS + 13,),
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
+    "laid": FeatureSet("the cards I have discarded", (NUM_CARDS,), _laid),
+    "open": FeatureSet("the cards of a soloist who plays open, as far as it still holds them", (NUM_CARDS,), _open),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
+    "contract": FeatureSet(
         "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
+        (NUM_BIDS + 13,),
+        _contract,
     ),
-    "trumps": filled(_trumps, (NUM_CARDS,), "the trumps of the game"),
-    "trick": filled(_trick, (NUM_CARDS + 8,), "the cards of this trick; who is winning it; the suit led, or trump"),
-    "points": filled(
-        _points,
-        (2, 121),
+    "trumps": FeatureSet("the trumps of the game", (NUM_CARDS,), _trumps),
+    "trick": FeatureSet("the cards of this trick; who is winning it; the suit led, or trump", (NUM_CARDS + 8,), _trick),
+    "points": FeatureSet(
         "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
+        (2, 121),
+        _points,
     ),
-    "voids": filled(_voids, (2, 5), "of each other seat: suits, trump the last, of which it can hold no unseen card"),
+    "voids": FeatureSet(
+        "of each other seat: suits, trump the last, of which it can hold no unseen card", (2, 5), _voids
+    ),
 }

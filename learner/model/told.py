@@ -60,8 +60,13 @@ class Rules:
 
     def encode(self, views: np.ndarray) -> np.ndarray:
         """``uint8[N, F]``: all features, one set behind the other."""
-        parts = [feature.encode(views).reshape(len(views), feature.size) for feature in self.features]
-        return np.concatenate(parts, axis=1)
+        count, first = len(views), 0
+        numbers = np.zeros((count, sum(feature.size for feature in self.features)), np.uint8)
+        for feature in self.features:
+            behind = first + feature.size
+            feature.fill(views, numbers[:, first:behind].reshape(count, *feature.shape))  # a view, as one axis is split
+            first = behind
+        return numbers
 
     def choices(self, features: torch.Tensor, rows: np.ndarray) -> torch.Tensor | None:
         """``uint8[A, C, G]``: those of ``features`` (``[..., F]``) that are about actions, of ``rows`` (``int64[A]``,
@@ -75,9 +80,9 @@ class Rules:
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a
         history that could not have happened."""
-        possible, wrong = self.game.view_possible(views), ~self.game.consistent(views)
-        possible[(self.game.next(views) == Next.END) & ~wrong, self.game.vocabulary.eos] = True
-        possible[wrong] = True
+        possible = self.game.view_possible(views)
+        possible[self.game.next(views) == Next.END, self.game.vocabulary.eos] = True
+        possible[~self.game.consistent(views)] = True
         return possible
 
     def outcomes_to_come(self, views: np.ndarray) -> np.ndarray:

@@ -45,10 +45,10 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
         features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
         choices = rules.choices(features, prefixes)
     if rules.tokens:
-        possible = torch.from_numpy(rules.tokens_to_come(every)[_behind(prefixes, width)])
+        possible = torch.from_numpy(rules.tokens_to_come(every).take(_behind(prefixes, width), axis=0))
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
-        outcomes = torch.from_numpy(rules.outcomes_to_come(every[_behind(chosen, width)]))
+        outcomes = torch.from_numpy(rules.outcomes_to_come(every.take(_behind(chosen, width))))
     return Told(types, features, possible, outcomes, choices)
 
 

@@ -29,8 +29,9 @@ import numpy as np
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.hidden import room, unseen
 from games.hearts.rules import card_points
-from games.hearts.view import own_legal, room, unseen
+from games.hearts.view import own_legal
 from search.config import HeartsComplexConfig
 from search.players.hearts_rules import somebody_shoots
 from search.players.hearts_scripted import HeartsScripted

@@ -14,8 +14,9 @@ import numpy as np
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.hidden import unseen
 from games.hearts.rules import card_points
-from games.hearts.view import own_legal, unseen
+from games.hearts.view import own_legal
 from search.players.hearts_scripted import HeartsScripted
 from search.players.player import Turns
 

@@ -27,10 +27,10 @@ from learner.training.train import train
 from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
 
 
-def _choices(views: np.ndarray) -> np.ndarray:
+def _choices(views: np.ndarray, numbers: np.ndarray) -> None:
     """``uint8[B, 52, 2]``: of every card whether it is held, and whether it is legal now."""
-    held = HeartsGame.features["hand"].encode(views)
-    return np.stack([held, held & GAME.view_legal(views)[:, :52]], axis=-1)
+    numbers[..., 0] = HeartsGame.features["hand"].encode(views)
+    numbers[..., 1] = numbers[..., 0] & GAME.view_legal(views)[:, :52]
 
 
 class Hearts(HeartsGame):
@@ -214,6 +214,21 @@ def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
     torch.testing.assert_close(added[1, 3], added[1, 9])
     assert abs(added[0, 7]) > 1e-3 and not added[0, :7].any() and not added[:, 10:].any()
     torch.testing.assert_close(net.next_token_logits(hidden, told=Told(choices=choices)).detach(), told)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_cannot_come_is_minus_infinity_and_its_logits_learn_nothing(dtype: torch.dtype) -> None:
+    net, hidden = tiny_net(GAME, seed=3), torch.randn(9, 16)
+    possible, targets = torch.rand(9, GAME.vocabulary.size) < 0.3, torch.arange(9)
+    possible[targets, targets] = True
+    found = net.next_token_logits(hidden, dtype, Told(tokens=possible))
+    wanted = torch.where(possible, net.next_token_logits(hidden, dtype), -torch.inf)
+    assert found.dtype == dtype and torch.equal(found, wanted)
+    one, other = (
+        torch.autograd.grad(F.cross_entropy(logits.float(), targets), net.lm_head.weight)[0]
+        for logits in (found, wanted)
+    )
+    assert torch.equal(one, other) and one.any()
 
 
 def test_what_the_game_does_not_tell_is_named() -> None:
