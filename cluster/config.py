@@ -67,6 +67,11 @@ class ClusterConfig:
         """The mode in force: ``auto`` resolved by whether this process runs as a Ray job."""
         return ("job" if IN_JOB in os.environ else "local") if self.mode == "auto" else self.mode
 
+    @property
+    def here(self) -> bool:
+        """Whether this machine does the work, so that its memory says what fits."""
+        return self.place in ("local", "process")
+
     def __post_init__(self) -> None:
         one_of("cluster", self, MODES, "mode")
         joins = self.mode == "existing"

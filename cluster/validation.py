@@ -4,7 +4,6 @@ Configurations call them in ``__post_init__``, so that a bad value is refused be
 """
 
 import math
-import os
 from collections.abc import Collection
 
 
@@ -56,12 +55,3 @@ def one_of(group: str, config: object, choices: Collection[str], *keys: str) -> 
     """Each of these settings must be one of ``choices``."""
     for key in keys:
         require(getattr(config, key) in choices, group, config, key, f"one of {', '.join(choices)}")
-
-
-def fits_memory(what: str, needed: float, advice: str) -> None:
-    """``ValueError`` where ``what`` takes more bytes than this machine has, by an estimate; what passes may still be
-    too much beside other things."""
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        sizes = f"{needed / 2**30:,.1f} GiB, and this machine has {there / 2**30:,.1f} GiB"
-        raise ValueError(f"{what} may take {sizes}; {advice}")

@@ -36,7 +36,8 @@ def main(config: LearnConfig) -> None:
     try:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))
-        check_size(make_game(config.game.name, config.game.options), config.model, config.q_network)
+        game = make_game(config.game.name, config.game.options)
+        check_size(game, config.model, config.q_network, config.learner)
         print(config.q_network.told, file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(

@@ -13,12 +13,11 @@ from learner.q_network.network import q_architecture
 from learner.training.task import check_size
 from search.players.engines import check_cache
 from search.players.kinds import Told
-from search.players.memory import check_deals
-from search.players.registry import check_names, check_networks
+from search.players.registry import check_decisions, check_names, check_networks
 from search.players.spec import parse
 from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
-from selfplay.generator import GeneratorSettings, check_players
+from selfplay.generator import GeneratorSettings, check_memory, check_players
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
@@ -112,9 +111,8 @@ def _check_memory(config: TrainConfig, game: Game) -> list[str]:
     """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``. Q-networks keep
     nothing of a history, and are what they are whatever ``model`` says."""
     games, matches = config.selfplay.games_per_table, config.evaluation.table_size
-    most = max(config.selfplay.games_per_shard, config.selfplay.initial_games_per_shard)
-    check_deals(game, min(games, most), f"selfplay.games_per_table={games}")
-    check_size(game, config.model, config.q_network)
+    if config.cluster.here:
+        _check_here(config, game)
     if config.q_network.wanted:
         return [config.q_network.told]
     arch, seats = architecture(game, config.model), game.num_players
@@ -124,6 +122,26 @@ def _check_memory(config: TrainConfig, game: Game) -> list[str]:
         check_cache(arch, generating, games * seats, f"selfplay.games_per_table={games}"),
         check_cache(arch, evaluating, matches * seats, f"evaluation.table_size={matches}"),
     ]
+
+
+def _check_here(config: TrainConfig, game: Game) -> None:
+    """``UserError`` where this machine, which does the work, has not the memory for some of it."""
+    selfplay = config.selfplay
+    larger = max(selfplay.games_per_iteration, 0 if selfplay.initial_games_per_shard else selfplay.initial_games)
+    shards = {
+        f"selfplay.{key}={size}": min(size, games)
+        for key, size, games in (
+            ("initial_games_per_shard", selfplay.initial_games_per_shard, selfplay.initial_games),
+            ("games_per_shard", selfplay.games_per_shard, larger),
+        )
+    }
+    check_memory(generator_settings(config), selfplay.initial, game, shards, "selfplay.")
+    for match in (*config.evaluation.curve, *config.evaluation.final):
+        check_decisions(map(parse, match.players), game, config.search)
+    for key, learner in (("initial_learner", config.initial_learner), ("learner", config.learner)):
+        if learner:
+            lent = on_lent_device(learner, config.cluster.learner_gpus)
+            check_size(game, config.model, config.q_network, lent, key)
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:

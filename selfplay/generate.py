@@ -19,10 +19,9 @@ from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
 from search.players import kinds
-from search.players.memory import check_deals
 from search.players.spec import parse
 from selfplay.config import GenerateConfig
-from selfplay.generator import GeneratorSettings, check_players
+from selfplay.generator import GeneratorSettings, check_memory, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
 from selfplay.recorded import (
     SETTINGS_FILE,
@@ -56,9 +55,10 @@ def main(config: GenerateConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         told = kinds.find(parse(config.newest_player).kind).told
-        at_once = min(config.games_per_table, config.games_per_shard, config.games)
-        check_deals(game, at_once, f"games_per_table={config.games_per_table}")
         memory = check_players(settings, config.initial, game, told, config.checkpoints)
+        if config.cluster.here:
+            key = f"games_per_shard={config.games_per_shard}"
+            check_memory(settings, config.initial, game, {key: min(config.games_per_shard, config.games)})
     storage.check_writable(config.out)
     _check_out(config)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]

@@ -3,7 +3,7 @@
 Letters: ``G`` games of a table, ``P`` seats, ``N`` kept sequences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +22,10 @@ from search.config import SearchConfig
 from search.players import kinds
 from search.players.engines import Engines, check_cache
 from search.players.kinds import Told
+from search.players.memory import check_deals, check_shard
 from search.players.player import Player
 from search.players.registry import (
+    check_decisions,
     check_names,
     check_networks,
     further_networks,
@@ -111,6 +113,11 @@ def check_players(
                 f"told {told}; name another"
             )
     if settings.branches:
+        if settings.branches > game.max_length:
+            raise ValueError(
+                f"branches={settings.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
+                "give at most so many"
+            )
         name = kinds.playout_player(settings.branch_player, game)
         check_names([name], game, search=settings.search)
         if needs_model(parse(name), settings.search):
@@ -125,6 +132,24 @@ def check_players(
     for arch in check_networks(brought, game, settings.search):
         said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
     return said
+
+
+def check_memory(
+    settings: GeneratorSettings, initial: InitialConfig, game: Game, shards: Mapping[str, int], group: str = ""
+) -> None:
+    """``UserError`` where this machine has not the memory for a decision of whoever plays, for a table or for a shard.
+
+    Args:
+        shards: setting with its value -> deals of a shard that it asks for.
+        group: that ``settings`` are of, with a dot behind it.
+    """
+    branch = [kinds.playout_player(settings.branch_player, game)] if settings.branches else []
+    names = [*initial.players, settings.newest_player, settings.earlier_player, *branch]
+    check_decisions(map(parse, names), game, settings.search)
+    at_once = min(settings.games_per_table, max(shards.values()))
+    check_deals(game, at_once, f"{group}games_per_table={settings.games_per_table}")
+    for key, games in shards.items():
+        check_shard(game, games, settings.branches, key)
 
 
 class Generator:

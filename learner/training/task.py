@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import torch
 
 from cluster.errors import UserError, needing_memory
-from cluster.validation import fits_memory
+from cluster.memory import fits_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
 from games.game import Game
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.model.architecture import architecture
-from learner.model.network import PolicyValueNet
+from learner.model.network import PolicyValueNet, device_of
 from learner.q_network.network import QNet, q_architecture
 from learner.q_network.train import train_q_network
 from learner.training.parallel import Group
@@ -78,14 +78,23 @@ class Learner:
         self._progress = metrics
 
 
-def check_size(game: Game, model: ModelConfig, q_network: QNetworkConfig) -> None:
-    """``ValueError`` for a network that this machine cannot train: weights, gradients and two moments, 16 bytes each
-    number, without activations."""
+def check_size(
+    game: Game, model: ModelConfig, q_network: QNetworkConfig, learner: LearnerConfig, key: str = "learner"
+) -> None:
+    """``UserError`` for a network that this machine cannot train: weights, gradients and two moments, 16 bytes each
+    number; or for a batch of which it cannot hold a part that is always there. ``key``: the group of ``learner``."""
     with torch.device("meta"):
         net = QNet(q_architecture(game, q_network)) if q_network.wanted else PolicyValueNet(architecture(game, model))
     numbers = sum(weights.numel() for weights in net.parameters())
     group = "q_network.width" if q_network.wanted else "model.n_layer, n_embd or n_inner"
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {group}")
+    row = 8 * (1 if q_network.wanted else game.max_length)  # its number, or where each of its tokens lies
+    if device_of(learner.device, "learner.device").type == "cpu":  # what the backward pass needs of every layer
+        if isinstance(net, QNet):
+            row += 2 * net.arch.width * (len(net.plain) + len(net.around))
+        else:  # in bfloat16; float32 takes twice as much
+            row += 2 * game.max_length * net.arch.n_layer * (10 * net.arch.n_embd + 2 * net.arch.n_inner)
+    fits_memory(f"{key}.batch_size={learner.batch_size}: one batch", row * learner.batch_size, "lower it")
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")

@@ -5,7 +5,7 @@ Rough and from above: trees are full, and every world has one. Where a time limi
 
 import numpy as np
 
-from cluster.validation import fits_memory
+from cluster.memory import fits_memory
 from games.game import Game
 from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig
 
@@ -32,7 +32,18 @@ def tree_bytes(game: Game, config: GoMctsConfig | IsMctsConfig) -> int:
 
 
 def check_deals(game: Game, count: int, key: str) -> None:
-    """``ValueError`` where the states of ``count`` deals are more than this machine holds at once; ``key`` names the
+    """``UserError`` where the states of ``count`` deals are more than this machine holds at once; ``key`` names the
     setting that asks for so many, with its value."""
-    needed = count * game.deal(np.zeros(1, np.uint64)).nbytes
-    fits_memory(f"{key}: {count:,} deals side by side", needed, "lower it")
+    fits_memory(f"{key}: {count:,} deals side by side", count * _state_bytes(game), "lower it")
+
+
+def check_shard(game: Game, games: int, branches: int, key: str) -> None:
+    """``UserError`` where a shard is more than this machine holds at once: the deals' states, their histories, and
+    with ``branches`` two rows of four numbers for each decision of each seat. ``key`` as in ``check_deals``."""
+    history = 2 * game.max_length + 2 * 4 * 8 * branches
+    needed = games * (_state_bytes(game) + game.num_players * history)
+    fits_memory(f"{key}: {games:,} deals of a shard", needed, "lower it")
+
+
+def _state_bytes(game: Game) -> int:
+    return game.deal(np.zeros(1, np.uint64)).nbytes

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cluster.validation import fits_memory
+from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
@@ -59,7 +59,11 @@ def seat_players(
     Args:
         specs: checked, every one that needs a network with its checkpoint.
         watch: what stands between a player and an engine that is told histories.
+
+    Raises:
+        UserError: this machine has not the memory for one of them.
     """
+    check_decisions(specs, game, search)
     players: list[Player] = []
     shared = _shared_utilities(specs, search)
     for spec, name in zip(specs, names, strict=True):
@@ -102,9 +106,9 @@ def check_names(
     search: SearchConfig | None = None,
 ) -> None:
     """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game`` (or
-    not with its settings), has a setting that its kind does not know or a utility that the game does not have, needs
-    more memory than there is, or brings no network where it needs one and will be given none: ``given`` says what the
-    networks are told that players without one will be given."""
+    not with its settings), has a setting that its kind does not know or a utility that the game does not have, or
+    brings no network where it needs one and will be given none: ``given`` says what the networks are told that players
+    without one will be given."""
     search = search or SearchConfig()
     for spec in map(parse, players):
         kind = kinds.find(spec.kind, game)
@@ -120,7 +124,12 @@ def check_names(
         settings = settings_of(spec, search)
         game.outcomes.utility(getattr(settings, "utility", ""))
         kind.check(game, settings)
-        needed = kind.decision_bytes(game, settings)
+
+
+def check_decisions(specs: Iterable[PlayerSpec], game: Game, search: SearchConfig) -> None:
+    """``UserError`` for a player of whom one decision takes more memory than this machine has."""
+    for spec in specs:
+        needed = kinds.find(spec.kind).decision_bytes(game, settings_of(spec, search))
         fits_memory(f"player {spec.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
 
 

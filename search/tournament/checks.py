@@ -9,7 +9,8 @@ from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.engines import check_cache
 from search.players.memory import check_deals
-from search.players.registry import check_entrants, checkpoint_record
+from search.players.registry import check_decisions, check_entrants, checkpoint_record
+from search.players.spec import parse
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Tournament
@@ -55,8 +56,10 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         record,
         config.seating,
     )
-    with blaming_input():
+    if config.cluster.here:
+        check_decisions(map(parse, config.players), game, config.search)
         check_deals(game, tournament.matches_at_once(), f"table_size={config.table_size}")
+    with blaming_input():
         histories = tournament.matches_at_once() * game.num_players
         for arch in networks:
             check_cache(arch, engine, histories, f"table_size={config.table_size}")

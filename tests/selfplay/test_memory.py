@@ -1,20 +1,26 @@
 """Work for which no machine has the memory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import Learner, TrainingTask
 from search.config import SearchConfig
+from search.tournament.checks import checked
+from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from selfplay.checks import check
 from selfplay.config import InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.learner.material import shard_of
+from tests.selfplay.material import tiny_config
 
 HEARTS = GameConfig("hearts")
 ENGINE = EngineConfig(device="cpu")
@@ -43,3 +49,25 @@ def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path) -> None
     task = TrainingTask(HEARTS, model, LearnerConfig(), (shard,), str(tmp_path / "out"), None, 1)
     with pytest.raises(UserError, match=r"^training: out of memory \(.*allocate.*\); lower learner\.batch_size, "):
         Learner().train(task)
+
+
+def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_path: Path) -> None:
+    """A small head node may command machines of any size."""
+    many, elsewhere = "pimc:worlds=100000000", ClusterConfig("existing", "10.0.0.1:6379")
+    refused = rf"^player '{many}': one decision may take .* GiB, and this machine has .*; ask for fewer worlds"
+    run = tiny_config(str(tmp_path / "run"))
+    run.selfplay.initial = InitialConfig({many: 1.0})
+    run.learner.batch_size = run.selfplay.games_per_shard = TOO_MANY
+    tournament = TournamentConfig(HEARTS, [many, "random"], deals=TOO_MANY, table_size=TOO_MANY)
+    for command in (
+        lambda where: check(replace(run, cluster=where)),
+        lambda where: checked(replace(tournament, cluster=where)),
+    ):
+        command(elsewhere)
+        with pytest.raises(UserError, match=refused):
+            command(ClusterConfig("local"))
+    plan = ShardPlan(0, 0, 1, Seating.INITIAL, run.selfplay.initial, (), 1)
+    with pytest.raises(UserError, match=refused):
+        Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, 8)).generate(plan, str(tmp_path / "shard"))
+    with pytest.raises(UserError, match=refused):
+        Evaluator().play(DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", 0, 1, 1))

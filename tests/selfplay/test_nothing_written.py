@@ -14,7 +14,7 @@ HEARTS = ("game=hearts", "engine.device=cpu")
 RUN = ("experiment=hearts_demo", "run.dir=OUT")
 PLAYERS = "players=[hearts_rules,random]"
 PIMC = "players=[pimc,random]"
-WEIGHED = "alphahearts:candidates=10000000000:beliefs=B@NETWORK"
+WEIGHED = "pimc:candidates=10000000000@NETWORK"
 
 REFUSED = [
     ("selfplay", (*RUN, "cluster=process"), "cluster.mode=process"),
@@ -46,7 +46,7 @@ REFUSED = [
     ),
     ("search.rating", (*HEARTS, "players=['is_mcts:runs=100000000000',random]", "out=OUT"), "is_mcts:runs=1"),
     ("search.values", (*HEARTS, "checkpoint=NETWORK", "player='go_mcts:num_runs=100000000000'"), "go_mcts:num_runs=1"),
-    ("search.tournament", ("game=hearts_no_pass", f"players=['{WEIGHED}',random]", "out=OUT/x.json"), WEIGHED),
+    ("search.tournament", (*HEARTS, f"players=['{WEIGHED}',random]", "out=OUT/x.json"), WEIGHED),
     ("selfplay", (*RUN, "evaluation.final=[{players: ['pimc:worlds=100000000', random]}]"), "pimc:worlds=100000000"),
     ("selfplay.generate", ("out=OUT", "initial.players={pimc\\:worlds\\=100000000: 1}"), "pimc:worlds=100000000"),
     (
@@ -58,6 +58,13 @@ REFUSED = [
     ("search.values", (*HEARTS, "checkpoint=NETWORK", "worlds=1000000", f"table_size={10**9}"), "table_size=1"),
     ("selfplay.generate", ("out=OUT", *(f"games{key}={10**9}" for key in ("", "_per_shard", "_per_table"))), "table=1"),
     ("selfplay", (*RUN, *(f"selfplay.games_per_{key}={10**9}" for key in ("shard", "table"))), "games_per_table=1"),
+    ("selfplay", (*RUN, f"selfplay.games_per_shard={10**9}", f"selfplay.initial_games={10**9}"), "games_per_shard=1"),
+    ("selfplay.generate", ("out=OUT", f"games={10**9}", f"games_per_shard={10**9}"), "games_per_shard=1"),
+    ("selfplay", (*RUN, f"selfplay.branches={10**9}"), f"branches={10**9}: no sequence of hearts has more than 75"),
+    ("selfplay.generate", ("out=OUT", f"branches={10**9}"), f"branches={10**9}: no sequence of hearts has more than"),
+    ("selfplay", (*RUN, f"learner.batch_size={10**9}"), f"learner.batch_size={10**9}: one batch may take "),
+    ("selfplay", (*RUN, f"initial_learner.batch_size={10**9}"), f"initial_learner.batch_size={10**9}: one batch"),
+    ("selfplay", ("experiment=alphahearts", "run.dir=OUT", f"learner.batch_size={10**9}"), "learner.batch_size=1"),
     ("selfplay", (*RUN, "model.n_embd=1000000"), "n_embd"),
     ("selfplay", ("experiment=alphahearts", "run.dir=OUT", "q_network.width=1000000"), "q_network.width"),
     ("selfplay.curves", ("EMPTY", "--out", "OUT/x.png"), "EMPTY"),
