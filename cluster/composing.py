@@ -6,6 +6,7 @@ the presets'. ``+key={...}`` on the command line still adds.
 **Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -39,11 +40,17 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
     """In the place of Hydra's method: all presets together."""
     composed = _merge_presets(loader, defaults, repo)
     presets = [loader._load_single_config(default, repo).config for default in defaults]
-    for key in _mappings():
-        given = [mapping for preset in presets if (mapping := selected(preset, key)) is not None]
-        if given:
-            OmegaConf.update(composed, key, given[-1], merge=False)
+    replaced = _mappings()
+    for preset in presets:
+        _replace(composed, preset, replaced)
     return composed
+
+
+def _replace(composed: DictConfig, given: Any, keys: Iterable[str]) -> None:
+    """Put the mappings that are given, alone or in the groups around them, in the place of those there are."""
+    for key in keys:
+        if (mapping := selected(given, key)) is not None:
+            OmegaConf.update(composed, key, mapping, merge=False, force_add=True)
 
 
 def _overridden(overrides: list[Override], composed: DictConfig) -> None:
@@ -52,14 +59,15 @@ def _overridden(overrides: list[Override], composed: DictConfig) -> None:
     for override in overrides:
         key, value = override.key_or_group, override.value()
         parent, last = _parent(override, composed), key.rpartition(".")[2]
-        if not isinstance(value, dict) or override.is_add():
-            _apply_overrides([override], composed)
-        elif key in replaced:
-            OmegaConf.update(composed, key, value, merge=False, force_add=True)
-        elif isinstance(parent, DictConfig) and last in parent and parent[last] is None:
+        group = isinstance(value, dict) and not override.is_add()
+        if group and isinstance(parent, DictConfig) and last in parent and parent[last] is None:
             parent.merge_with({last: value})
-        else:
-            _apply_overrides([override], composed)
+            continue
+        if group:
+            given = OmegaConf.create()
+            OmegaConf.update(given, key, value)
+            _replace(composed, given, replaced)
+        _apply_overrides([override], composed)
 
 
 def _parent(override: Override, composed: DictConfig) -> Any:

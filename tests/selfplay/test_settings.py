@@ -62,9 +62,18 @@ def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
     assert changed == GateConfig(7, 0.5, "pairs")
 
 
-def test_players_on_the_command_line_are_all_that_play() -> None:
-    given = build_command("train", "experiment=skat_paper", "selfplay.initial.players={skat_rules: 2}")
-    assert given.selfplay.initial.players == {"skat_rules": 2.0}
+@pytest.mark.parametrize(
+    "given",
+    [
+        "selfplay.initial.players={skat_rules: 2}",
+        "selfplay.initial={players: {skat_rules: 2}}",
+        "selfplay={initial: {players: {skat_rules: 2}}}",
+    ],
+)
+def test_players_on_the_command_line_are_all_that_play(given: str) -> None:
+    selfplay = build_command("train", "experiment=skat_paper", given).selfplay
+    assert selfplay.initial.players == {"skat_rules": 2.0}
+    assert selfplay.iterations == 20  # a group that is given in part keeps its other keys
 
 
 def test_a_player_of_weight_0_is_left_out() -> None:
