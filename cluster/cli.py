@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
+from importlib.resources import files
 from typing import Generic, TypeVar
 
 import hydra
@@ -59,6 +60,8 @@ _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
 """Hydra's words for a name that a group does not have, and for a group that no name was given for."""
+_NO_NAME = re.compile(r"null|true|false|[-+.\d]+", re.IGNORECASE)
+"""Values that are no names."""
 _FIRST_CHOICE = "hearts_demo"
 """The choice to begin with, where a group has it."""
 
@@ -116,6 +119,7 @@ def run(
         def whole() -> None:
             if sweep and output == "":
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
+            _check_choices(sys.argv[1:], config_module)
             command.through(with_hydra(command.job))
             if output:
                 command.attempt(partial(after_sweep, output.removesuffix(output_ending), command.outputs))
@@ -238,6 +242,16 @@ def _offer_games(arguments: list[str]) -> None:
     names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}
     for name in names:
         ConfigStore.instance().store(group="game", name=name, node={"name": name, "options": {}}, provider="kibitz")
+
+
+def _check_choices(arguments: list[str], config_module: str) -> None:
+    """``UserError`` for a group that is given something else than a preset's name; Hydra's words do not name it."""
+    presets = files(config_module)
+    for argument in arguments:
+        group, _, value = argument.partition("=")
+        if _NO_NAME.fullmatch(value) and re.fullmatch(r"[\w/]+", group) and (presets / group).is_dir():
+            names = sorted(file.name.removesuffix(".yaml") for file in (presets / group).iterdir())
+            raise UserError(f"{argument}: {group} takes the name of a preset; there are {', '.join(names)}")
 
 
 def build(composed: DictConfig, schema: type[T]) -> T:

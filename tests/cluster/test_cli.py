@@ -137,7 +137,11 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
         (["count=many", "run.dir=x"], ["count", "many", "Integer"]),
         (["optim=sgd", "run.dir=x"], ["optim=sgd: no such choice; there are adam, broken, linked, stray"]),
         (["optim=broken", "run.dir=x"], ["optim/broken.yaml"]),
-        (["optim=3", "run.dir=x"], ["string"]),
+        (
+            ["optim=3", "run.dir=x"],
+            ["optim=3: optim takes the name of a preset; there are adam, broken, linked, stray"],
+        ),
+        (["optim=null", "run.dir=x"], ["optim=null: optim takes the name of a preset"]),
         ([], ["run.dir", "must be given"]),
         (["experiment=smal", "run.dir=x"], ["experiment=smal: no such choice; there are further, none, own, small"]),
         (["optim.lr=-1", "run.dir=x"], ["optim.lr=-1.0 must be above 0"]),
