@@ -144,13 +144,13 @@ def test_the_command_writes_what_the_network_says(
     assert "first decisions in hearts: 30 deals" in again and "openings.json: asked before" in again
     assert (tmp_path / "new/openings.json").stat().st_mtime_ns == stamp and (tmp_path / "new/openings.png").exists()
     assert call(monkeypatch, "search.openings", *given, "deals=31") == 2
-    assert "openings.json: holds openings with deals=30, and deals=31 is asked for" in capsys.readouterr().err
+    assert "openings.json: holds openings with deals=30, and this one has deals=31; remove " in capsys.readouterr().err
     assert call(monkeypatch, "search.openings", *given, "engine.precision=bf16") == 2
     assert "openings.json: holds openings with engine.precision=fp32" in capsys.readouterr().err
     assert json.loads((tmp_path / "new/openings.json").read_text()) == record
     (tmp_path / "new/openings.json").write_text("{}")
     assert call(monkeypatch, "search.openings", *given) == 2
-    assert "openings.json: holds no openings ('settings')" in capsys.readouterr().err
+    assert "openings.json: holds no openings ('format')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
