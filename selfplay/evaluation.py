@@ -68,14 +68,16 @@ class Evaluation:
 
     def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play ``gate(iteration)`` if it is missing."""
-        gate = self._gate
-        if not gate or not iteration or self.gate(iteration):
+        gate, path = self._gate, self._run.gate(iteration)
+        if not gate or not iteration:
+            return
+        if self.gate(iteration):
+            remove_parts(path)  # left by a command that was killed between keeping the result and this, as below
             return
         best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
         match = MatchConfig([f"{player}@{network}" for network in networks], gate.deals, gate.seating)
         self._run.write_state(iteration, "gate")
-        path = self._run.gate(iteration)
         (result,) = self._play([match], iteration, path, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
         ahead = result.advantage
         metrics.log(iteration, {"gate/points_ahead": ahead})
@@ -88,25 +90,25 @@ class Evaluation:
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``curve(iteration)``."""
+        path = self._run.tournament(iteration)
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
-            path = self._run.tournament(iteration)
             self._run.write_state(iteration, "evaluate")
             for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
                 metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
                 self._keep(path, result)
-            remove_parts(path)
+        remove_parts(path)
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play what is missing of ``final()``."""
+        path, seed = self._final_path, self._final_seed
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
-            path, seed = self._final_path, self._final_seed
             self._run.write_state(self._last, "tournament")
             for result in self._play(missing, self._best, path, "tournament: ", evaluate, metrics, "/final", seed):
                 metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
                 self._keep(path, result)
-            remove_parts(path)
+        remove_parts(path)
 
     @property
     def _last(self) -> int:

@@ -21,9 +21,10 @@ from games.rng import derive
 from games.shards import read_shards
 from learner.training.data import load_data
 from learner.training.task import TrainingTask
+from search.kept import parts_of
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
-from selfplay.config import MatchConfig, TrainConfig
+from selfplay.config import GateConfig, MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.recorded import first_difference
 from selfplay.report.contents import read_run
@@ -343,6 +344,20 @@ def test_a_tournament_in_whose_middle_the_command_was_killed_goes_on(again: Trai
     undisturbed = Evaluation(config, RunDirectory(config.run.dir)).final()[0]
     assert resumed and undisturbed and resumed.decisions == undisturbed.decisions
     assert replace(resumed, seconds_per_turn={}) == replace(undisturbed, seconds_per_turn={})
+
+
+def test_parts_that_a_killed_command_left_beside_their_result_are_removed_by_the_next(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(1))
+    run(config)
+    directory = RunDirectory(config.run.dir)
+    files = [directory.result("tournament.json"), directory.tournament(0), directory.gate(1)]
+    for file in files:
+        assert Path(file).is_file()
+        (Path(parts_of(file)) / "0").mkdir(parents=True)
+        (Path(parts_of(file)) / "0/0.0.safetensors").touch()
+    assert run(config).evaluated == []
+    assert not [file for file in files if Path(parts_of(file)).exists()]
 
 
 def test_the_parts_of_a_tournament_that_is_not_wanted_any_more_are_not_taken_for_anothers(again: TrainConfig) -> None:
