@@ -2,8 +2,10 @@
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +14,10 @@ _OWNER = ".owner"
 """File in a directory that is locked while the command lives to which it belongs."""
 _KEPT = ".kept"
 """The same file in one that stays."""
+_OURS = re.compile(r"kibitz-(\w+-)?[a-z0-9_]{8}")
+"""Names of such directories, as ``tempfile`` ends them."""
+_BEGINNING_SECONDS = 3600.0
+"""An older one without a lock is of a command that was killed between making it and locking it."""
 
 
 @contextmanager
@@ -50,3 +56,9 @@ def _remove_abandoned(parent: Path) -> None:
                 with file.open() as owner:
                     fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(file.parent, ignore_errors=True)
+    for directory in parent.glob("kibitz-*"):
+        with suppress(OSError):  # another user's, not empty, or gone meanwhile
+            old = time.time() - directory.stat().st_mtime > _BEGINNING_SECONDS
+            if old and _OURS.fullmatch(directory.name):
+                (directory / f"{_OWNER}.tmp").unlink(missing_ok=True)
+                directory.rmdir()
