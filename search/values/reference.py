@@ -54,15 +54,19 @@ def playout_utilities(
         name = f"{PLAYOUTS}{ended:010d}"
         part = kept.found.get(name, {}).get("utilities")
         if part is None:
-            numbers = np.arange(ended, min(ended + size, total))
-            part = _played(game, decisions, player, utility, worlds, seed, numbers, table_size, on_progress)
+            tables = list[np.ndarray]()
+            for first in range(ended, end := min(ended + size, total), table_size):
+                numbers = np.arange(first, min(first + table_size, end))
+                tables.append(_table(game, decisions, player, utility, worlds, seed, numbers))
+                on_progress(len(numbers))
+            part = np.concatenate(tables)
             kept.keep(name, {"utilities": part})
         parts.append(part)
         ended += len(part)
     return np.concatenate(parts).reshape(-1, worlds)
 
 
-def _played(
+def _table(
     game: Game,
     decisions: Decisions,
     player: Player | None,
@@ -70,22 +74,14 @@ def _played(
     worlds: int,
     seed: int,
     numbers: np.ndarray,
-    table_size: int,
-    on_progress: Callable[[int], None],
 ) -> np.ndarray:
-    """``float32[N]``: what the playouts ``numbers`` (``int64[N]``) end with."""
+    """``float32[N]``: what the playouts ``numbers`` (``int64[N]``) end with, all side by side."""
     rows, actions = np.nonzero(decisions.legal)
-    found = np.empty(len(numbers), np.float32)
+    candidate = numbers // worlds
+    row = rows[candidate]
+    world = row * worlds + numbers % worlds
     world_seeds, playout_seeds = (np.uint64(derive(seed, "values", name)) for name in ("worlds", "playouts"))
-    for first in range(0, len(found), table_size):
-        number = numbers[first : first + table_size]
-        candidate = number // worlds
-        row = rows[candidate]
-        world = row * worlds + number % worlds
-        views = game.views(decisions.tokens[row], decisions.lengths[row])
-        states, seats = game.determinize(views, mix(world_seeds, world))
-        game.play(states, actions[candidate])
-        play_out(game, player, states, mix(playout_seeds, world))
-        found[first : first + table_size] = utility[game.outcome(states)[np.arange(len(number)), seats]]
-        on_progress(len(number))
-    return found
+    states, seats = game.determinize(game.views(decisions.tokens[row], decisions.lengths[row]), mix(world_seeds, world))
+    game.play(states, actions[candidate])
+    play_out(game, player, states, mix(playout_seeds, world))
+    return utility[game.outcome(states)[np.arange(len(numbers)), seats]].astype(np.float32)
