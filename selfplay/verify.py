@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
-from cluster.files.digests import check_digests
+from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
@@ -30,6 +30,7 @@ from games.game import Game
 from games.registry import recorded_game
 from games.rng import derive
 from games.shards import ShardError, find_shards, read_shard, shard_info
+from learner.model.checkpoint import WEIGHTS_FILE
 from learner.q_network.checkpoint import load_network
 from learner.training.resume import partial_path
 from selfplay.config import GenerateConfig, TrainConfig
@@ -177,8 +178,8 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
             directory = fetched / "checkpoint"
             storage.fetch(path, directory)
         try:
-            check_digests(directory)
-            load_network(directory, game)
+            check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
+            load_network(directory, game)  # checks the weights too
             state = json.loads((directory / "training/state.json").read_text())
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error

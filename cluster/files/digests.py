@@ -25,19 +25,26 @@ def write_digests(directory: Path) -> None:
     (directory / DIGESTS_FILE).write_text(json.dumps(digests, indent=2) + "\n")
 
 
+def read_digests(directory: Path) -> dict[str, str]:
+    """File -> digest as it was published, unchecked; empty where the directory came without."""
+    record = directory / DIGESTS_FILE
+    if not record.is_file():
+        return {}
+    try:
+        return dict(json.loads(record.read_text()))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
+
+
 def check_digests(directory: Path, names: Sequence[str] | None = None) -> dict[str, str]:
     """Check files (``names``; all that have a digest) of a directory and return their digests; none where the
     directory came without, which is taken as it is.
 
     Raises ``UserError`` naming a file that is missing or was changed since it was published.
     """
-    record = directory / DIGESTS_FILE
-    if not record.is_file():
+    digests = read_digests(directory)
+    if not digests:
         return {}
-    try:
-        digests: dict[str, str] = dict(json.loads(record.read_text()))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
     checked = digests if names is None else {name: digests.get(name, "") for name in names}
     for name, digest in checked.items():
         file = directory / name

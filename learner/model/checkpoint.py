@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save
 from torch import nn
 
 from cluster.files import storage
-from cluster.files.digests import check_digests, digest_of, write_digests
+from cluster.files.digests import check_digests, digest_of, read_digests, write_digests
 from games.game import Game
 from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture
@@ -188,17 +188,17 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
-def checkpoint_id(checkpoint: str | Path) -> str:
+def checkpoint_id(checkpoint: str | Path, loaded_later: bool = False) -> str:
     """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` where it is missing
-    or damaged."""
+    or damaged; that of weights which are ``loaded_later`` is not looked for here, as loading finds it."""
     weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
         raise ValueError(
             f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
             f"{weights.parent} or remove it"
         )
-    checked = check_digests(weights.parent, [WEIGHTS_FILE])
-    return checked.get(WEIGHTS_FILE) or digest_of(weights)
+    digests = read_digests(weights.parent) if loaded_later else check_digests(weights.parent, [WEIGHTS_FILE])
+    return digests.get(WEIGHTS_FILE) or digest_of(weights)
 
 
 def check_record(file: str, config: Mapping[str, Any], game: Game, more: Mapping[str, Any]) -> None:

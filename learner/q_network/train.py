@@ -139,7 +139,7 @@ def _settings(
         **{f"q_network.{key}": value for key, value in (asdict(arch) | asdict(q_config)).items()},
         **{f"learner.{key}": getattr(learner, key) for key in learner_keys},
         "seed": seed,
-        "init_from": checkpoint_id(init_from) if init_from else None,
+        "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
         "data": digest,
     }
 

@@ -37,7 +37,7 @@ def training_settings(
         **{f"model.{key}": value for key, value in arch.record().items()},
         **learner,
         "seed": seed,
-        "init_from": checkpoint_id(init_from) if init_from else None,
+        "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
         "data": digest,
     }
 

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from cluster.errors import UserError
-from cluster.files import storage
+from cluster.files import digests, storage
 from cluster.files.digests import write_digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.architecture import architecture
-from learner.model.checkpoint import checkpoint_id, load_weights, save_weights
+from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, save_weights
 from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.told import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
@@ -195,6 +195,21 @@ def test_training_starts_from_given_weights(shards, tmp_path):
     torch.testing.assert_close(second, first, rtol=0, atol=1e-25)  # a step of 1e-30 moves what is 0
     with pytest.raises(ValueError, match=r"first: has n_layer=1, but model.n_layer=2"):
         train(GAME, replace(MODEL, n_layer=2), LEARNER, shards, tmp_path / "third", init_from=tmp_path / "first")
+    assert not (tmp_path / "third").exists() and not storage.exists(partial_path(tmp_path / "third"))
+
+
+def test_given_weights_are_hashed_once_and_damage_is_found(shards, tmp_path, monkeypatch):
+    first, last = tmp_path / "first", replace(LEARNER, max_steps=1)
+    train(GAME, MODEL, last, shards, first)
+    hashed, digest_of = [], digests.digest_of
+    monkeypatch.setattr(digests, "digest_of", lambda file: hashed.append(file) or digest_of(file))
+    train(GAME, MODEL, last, shards, tmp_path / "second", init_from=first)
+    assert hashed.count(first / WEIGHTS_FILE) == 1
+    data = bytearray((first / WEIGHTS_FILE).read_bytes())
+    data[-100] ^= 1
+    (first / WEIGHTS_FILE).write_bytes(data)
+    with pytest.raises(UserError, match=rf"{WEIGHTS_FILE}: is damaged"):
+        train(GAME, MODEL, last, shards, tmp_path / "third", init_from=first)
     assert not (tmp_path / "third").exists() and not storage.exists(partial_path(tmp_path / "third"))
 
 
@@ -388,7 +403,7 @@ def test_a_resumed_training_hashes_weights_and_moments_once(shards, tmp_path, mo
     monkeypatch.setattr(hashlib, "file_digest", counting)
     with pytest.raises(KilledError):
         train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(5))
-    assert len(files) == 3 and [hashed[path] for path in files] == [1, 1, 1]
+    assert len(files) == 3 and [hashed[path] for path in files] == [1, 1, 0]  # it does not start from those again
 
 
 def test_settings_are_recorded_under_their_command_line_names(shards, tmp_path):

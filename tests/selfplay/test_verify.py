@@ -4,11 +4,13 @@ import json
 import random
 import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cluster.files import digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
@@ -69,6 +71,20 @@ def made(root: Path) -> dict[str, object]:
         for path in root.glob("**/tournament.json")
     }
     return {**files, **results}
+
+
+def test_large_files_of_a_checkpoint_are_hashed_once(
+    finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed, digest_of = Counter[str](), digests.digest_of
+
+    def counted(file: Path) -> str:
+        hashed[file.name] += 1
+        return digest_of(file)
+
+    monkeypatch.setattr(digests, "digest_of", counted)
+    assert verified(capsys, finished)[0] == 0
+    assert hashed[WEIGHTS_FILE] == hashed["optimizer.safetensors"] == len(list(finished.glob("iterations/*")))
 
 
 def test_nothing_is_wrong_with_a_run_that_was_left_alone(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
