@@ -1,24 +1,43 @@
 """Which actors the cluster has found room for."""
 
+from collections.abc import Callable
+
 import ray
 from ray._private.state import actors as actor_table
 from ray.actor import ActorHandle
-from ray.exceptions import RaySystemError
+from ray.exceptions import RayError, RaySystemError
+
+_ANSWER_SECONDS = 10.0
+"""Longest wait for an answer from inside the cluster."""
 
 
 def has_process(actor: ActorHandle) -> bool:
     """Whether the cluster has found room for an actor that has not started yet: its constructor is under way."""
-    try:
-        return bool(actor_table(actor._actor_id.hex()).get("Pid"))
-    except RaySystemError:  # a driver outside the cluster (ray://) cannot know
-        return False
+    return _answer(_has_process, actor._actor_id.hex())
 
 
 def all_have_processes(kind: type) -> bool:
     """Whether it has found room for all actors of this class that this command or its actors have asked for."""
-    job = ray.JobID(bytes.fromhex(ray.get_runtime_context().get_job_id()))
+    return _answer(_all_have_processes, ray.get_runtime_context().get_job_id(), kind.__name__)
+
+
+def _has_process(actor_id: str) -> bool:
+    return bool(actor_table(actor_id).get("Pid"))
+
+
+def _all_have_processes(job_id: str, kind: str) -> bool:
+    job = ray.JobID(bytes.fromhex(job_id))
+    waiting = actor_table(job_id=job, actor_state_name="PENDING_CREATION")
+    return all(actor["Pid"] for actor in waiting.values() if actor["ActorClassName"] == kind)
+
+
+def _answer(question: Callable[..., bool], *about: str) -> bool:
+    """The answer; no, where nobody knows. A driver outside the cluster (``ray://``) has a task inside it ask."""
     try:
-        waiting = actor_table(job_id=job, actor_state_name="PENDING_CREATION")
+        return question(*about)
     except RaySystemError:
+        asked = ray.remote(num_cpus=0)(question).remote(*about)
+    try:
+        return bool(ray.get(asked, timeout=_ANSWER_SECONDS))
+    except RayError:
         return False
-    return all(actor["Pid"] for actor in waiting.values() if actor["ActorClassName"] == kind.__name__)

@@ -16,6 +16,8 @@ from tests.cluster.hosts import QUICK
 from tests.selfplay.commands import ROOT
 
 STORE = 100 * 2**20
+OUTSIDE = 23987
+"""Port for drivers outside the cluster."""
 PATIENCE = 90
 """Seconds within which a command has gone on; one that hangs does so for ever."""
 
@@ -76,9 +78,8 @@ def cluster() -> Iterator[Cluster]:
         patched.setenv("RAY_AUTH_MODE", "disabled")  # Ray in this process has read the variable, and found none
         patched.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # loopback only
         sizes: dict[str, Any] = {"object_store_memory": STORE, "include_dashboard": False}
-        started = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 0, "_system_config": QUICK, **sizes}
-        )
+        head = {"num_cpus": 1, "num_gpus": 0, "_system_config": QUICK, "ray_client_server_port": OUTSIDE, **sizes}
+        started = Cluster(initialize_head=True, head_node_args=head)
         yield started
         started.shutdown()
 
@@ -152,3 +153,33 @@ def test_a_gpu_that_torch_cannot_see_is_refused_and_one_in_use_is_waited_for_and
     assert refused.startswith("refused: Ray lends a GPU to who asks for one, but torch finds no CUDA device there")
     assert went_on == "went on in time: True"
     assert "no GPU is free within 1 s; this command waits for others to end" in done.stderr
+
+
+FROM_OUTSIDE = """
+import socket, sys, time
+import ray
+from cluster.actors.connection import connect
+from cluster.actors.room import all_have_processes, has_process
+from cluster.config import ClusterConfig
+
+class Starting:
+    def __init__(self):
+        time.sleep(1000)
+
+host, _, port = sys.argv[1].removeprefix("ray://").partition(":")
+while socket.socket().connect_ex((host, int(port))):
+    time.sleep(0.1)
+with connect(ClusterConfig("existing", sys.argv[1])):
+    actors = [ray.remote(Starting).options(num_cpus=1).remote() for _ in range(2)]
+    while not any(map(has_process, actors)):
+        time.sleep(0.1)
+    assert not all(map(has_process, actors)) and not all_have_processes(Starting)
+    print("knows")
+"""
+
+
+@pytest.mark.chaos  # a busy machine may take longer to start the server for it than Ray waits
+def test_a_driver_outside_the_cluster_knows_which_actors_have_room(cluster: Cluster, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FROM_OUTSIDE, f"ray://127.0.0.1:{OUTSIDE}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == "knows\n", done.stdout + done.stderr
