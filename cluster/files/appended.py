@@ -17,7 +17,7 @@ class AppendedText:
         self._path = path
         self._lines: list[str] | None = None
         """Of a file behind a URI."""
-        before = storage.read_text(path) if storage.exists(path) else ""
+        before = storage.read_text(path, "replace") if storage.exists(path) else ""
         if storage.is_remote(path):
             self._lines = before.splitlines()
             return

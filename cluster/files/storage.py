@@ -133,9 +133,10 @@ def read_bytes(path: str | Path) -> bytes:
         return bytes(stream.read())
 
 
-def read_text(path: str | Path) -> str:
-    """A whole text file. Raises ``FileNotFoundError`` if it is missing."""
-    return read_bytes(path).decode()
+def read_text(path: str | Path, errors: str = "strict") -> str:
+    """A whole text file. Raises ``FileNotFoundError`` if it is missing, and ``UnicodeDecodeError`` where it is damaged,
+    unless ``errors`` says otherwise, as in ``bytes.decode``."""
+    return read_bytes(path).decode(errors=errors)
 
 
 def read_json(path: str | Path) -> Any:

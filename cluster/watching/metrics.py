@@ -155,7 +155,7 @@ def _earlier(path: str) -> tuple[dict[str, int], dict[str, int]]:
     are not whole are passed over."""
     totals = {name: 0 for name in METRICS if name.endswith("_total")}
     steps: dict[str, int] = {}
-    for line in storage.read_text(path).splitlines() if storage.exists(path) else []:
+    for line in storage.read_text(path, "replace").splitlines() if storage.exists(path) else []:
         try:
             entry = json.loads(line)
             step, values = int(entry["step"]), dict(entry["values"])

@@ -111,7 +111,7 @@ class Timeline:
 def _events(path: str) -> list[str]:
     """The events of a timeline, one JSON object each; those that are not whole left out."""
     found = []
-    for line in storage.read_text(path).splitlines() if storage.exists(path) else []:
+    for line in storage.read_text(path, "replace").splitlines() if storage.exists(path) else []:
         event = line.removesuffix(",")
         try:
             if isinstance(json.loads(event), dict):

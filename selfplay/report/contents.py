@@ -148,7 +148,7 @@ def _commands(path: str) -> list[Mapping[str, Any]]:
 
 def _log(path: str) -> tuple[list[Logged], int]:
     """The lines that can be read, and how many cannot; the last one may be half written, and then is not counted."""
-    found, unreadable, text = [], 0, storage.read_text(path)
+    found, unreadable, text = [], 0, storage.read_text(path, "replace")
     for line in text.splitlines(keepends=True):
         try:
             entry = json.loads(line)

@@ -53,16 +53,16 @@ def test_a_sink_that_fails_is_told_once_and_the_others_go_on(tmp_path: Path, cap
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
 
 
-def test_totals_go_on_where_an_earlier_command_stopped_though_its_last_line_was_cut(tmp_path: Path) -> None:
+def test_totals_go_on_though_lines_of_an_earlier_command_were_cut_or_damaged(tmp_path: Path) -> None:
     with MetricsLogger(tmp_path, "hearts") as metrics:
         assert metrics.totals == {"games_total": 0, "decisions_total": 0, "lost_items_total": 0}
         metrics.log(10, {"games_total": 10, "decisions_total": 300})
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 20, "values": {"games_to')
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"step": 15, "values": {"games\xa0total": 15}}\n{"step": 20, "values": {"games_to')
     with MetricsLogger(tmp_path, "hearts") as metrics:
         assert metrics.totals == {"games_total": 10, "decisions_total": 300, "lost_items_total": 0}
         metrics.log(30, {"games_total": 30})
-    assert json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])["step"] == 30
+    assert json.loads((tmp_path / "metrics.jsonl").read_bytes().splitlines()[-1])["step"] == 30
 
 
 def test_a_step_that_the_run_has_logged_is_not_logged_again(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_outside_of_a_recording_nothing_happens(tmp_path: Path) -> None:
 def test_each_command_is_a_process_though_the_one_before_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "timeline.json"
     Timeline(str(path)).begin("learner-0", "killed in the middle")
-    path.write_bytes(path.read_bytes()[:-9])  # and its last event was cut
+    path.write_bytes(path.read_bytes()[:-9] + b"\xa0")  # and its last event was cut, and is no UTF-8
     second = Timeline(str(path))
     second.begin("learner-0", "goes on")
     second.close()

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import product
@@ -32,24 +31,22 @@ from search.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_po
 from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
+from tests.selfplay.commands import here
 
 Sweep = Callable[..., subprocess.CompletedProcess]
 
-ROOT = Path(__file__).parents[2]
 GRID = ("search.argmax_val.threshold=0.02,0.1", "search.argmax_val.policy_weight=0,0.5")
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
-    """Runs the command with a small network."""
+    """Runs the command with a small network, in this process."""
     network, game = tmp_path_factory.mktemp("networks") / "tiny", HeartsGame()
     save_weights(network, tiny_net(game), game)
 
     def run(out: Path, *arguments: str) -> subprocess.CompletedProcess:
         fixed = [f"checkpoint={network}", "players=[argmax_val,hearts_rules]", "deals=5", "deals_per_task=3"]
-        line = [sys.executable, "-m", "search.tournament", "--multirun", *fixed, f"out={out}", *arguments]
-        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=240, env=environment)
+        return here("search.tournament", "--multirun", *fixed, f"out={out}", *arguments)
 
     return run
 
@@ -149,6 +146,7 @@ def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_playe
     sweep: Sweep, place: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_plugin.py").write_text(BREAKING)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     players = "players=['broken_plugin:BREAKING',random],[hearts_rules,random]"
     done = sweep(tmp_path / "out", players, "seed=1,2", *place)
@@ -186,8 +184,7 @@ def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch:
 
 
 def test_a_sweep_needs_a_directory_for_its_results() -> None:
-    line = [sys.executable, "-m", "search.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2"]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = here("search.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2")
     assert done.returncode == 2 and done.stderr == "error: out must be given with --multirun, for example out=DIR\n"
 
 

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -174,3 +176,10 @@ def call(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> int:
         runpy.run_module(module, run_name="__main__")
     assert isinstance(ended.value.code, int)
     return ended.value.code
+
+
+def here(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Exit code and outputs of ``python -m MODULE ARGUMENTS``, run in this process."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = call(patch, module, *arguments)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())

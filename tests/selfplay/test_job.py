@@ -48,7 +48,7 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
         f"run.dir={tmp_path}/run",
     )
     code = submitted(head, *arguments)
-    assert code == 0, capfd.readouterr()
+    assert code == 0, "".join(capfd.readouterr())  # in full, as a tuple would not be
     run = tmp_path / "run"
     assert json.loads((run / "state.json").read_text()) == {"iteration": 1, "stage": "finished"}
     for iteration, shards in ((0, 2), (1, 1)):

@@ -176,7 +176,7 @@ def test_an_unfinished_iteration_shows_what_has_been_logged_and_the_network_befo
 
 
 def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
-    (run / "metrics.jsonl").write_text("{}\n" + (run / "metrics.jsonl").read_text())
+    (run / "metrics.jsonl").write_bytes(b"\xa0{}\n" + (run / "metrics.jsonl").read_bytes())
     (run / "results/tournament.json").write_text("[{")
     (run / "iterations/001/tournament.json").write_text('[{"format": 2}]')
     (run / "iterations/001/successes.json").write_text('{"successes": {"mission 1": 3}}')
