@@ -188,7 +188,7 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
 
 
 def _read_lines(path: str) -> None:
-    for number, line in enumerate(storage.read_text(path).splitlines(), 1):
+    for number, line in enumerate(storage.read_bytes(path).splitlines(), 1):
         try:
             json.loads(line)
         except ValueError as error:

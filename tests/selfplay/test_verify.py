@@ -180,9 +180,10 @@ def test_successes_by_kind_of_deal_that_are_damaged_are_counted_again(
     assert run(crew).generated == [] and file.read_bytes() == before
 
 
-def test_damaged_settings_and_logs_are_named(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with (copy / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 1, "ti\n')
+@pytest.mark.parametrize("bad", [b'{"step": 1, "ti\n', b'{"step": 1, "va\xecues": {}}\n'])
+def test_damaged_settings_and_logs_are_named(bad: bytes, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (copy / "metrics.jsonl").open("ab") as file:
+        file.write(bad)
     code, (line, *_) = verified(capsys, copy)
     assert code == 1 and re.search(r"metrics\.jsonl: line \d+ is not JSON .*; remove that line$", line)
     for content in ("run: [", "run: {dir: x}\nnobody: 1", ""):
