@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from cluster.files import storage
@@ -111,8 +110,7 @@ def find_shards(directory: PathOrUri) -> list[str]:
     Raises ``ShardError`` where there is no such directory or no shard in it.
     """
     text = os.fspath(directory)
-    filesystem, inner = storage.resolve(text)
-    if filesystem.get_file_info(inner).type != pafs.FileType.Directory:
+    if not storage.is_directory(text):
         raise ShardError(f"{text}: no such directory")
     names = [name for name in storage.list_names(text) if name.endswith(".parquet") and name[0] not in "._"]
     if not names:

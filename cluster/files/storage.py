@@ -113,6 +113,13 @@ def exists(path: str | Path) -> bool:
         return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
 
 
+def is_directory(path: str | Path) -> bool:
+    """Whether a directory is there."""
+    filesystem, name = resolve(path)
+    with _named(path, "cannot be looked up"):
+        return bool(filesystem.get_file_info(name).type == pyarrow.fs.FileType.Directory)
+
+
 def list_names(directory: str | Path) -> list[str]:
     """Names of the files and directories in ``directory``, sorted, temporary ones left out; empty if it is missing."""
     return sorted(name for name in times(directory) if not name.endswith(".tmp"))

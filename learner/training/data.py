@@ -127,11 +127,10 @@ def data_digest(shards: Sequence[str]) -> str:
     ``ValueError`` naming a shard that is not there."""
     digest = hashlib.blake2b(digest_size=8)
     for shard in shards:
-        filesystem, path = storage.resolve(shard)
-        if not filesystem.get_file_info(path).is_file:
-            raise ValueError(f"{shard}: no such file")
-        with filesystem.open_input_file(path) as file:
-            digest.update(file.read_buffer())
+        try:
+            digest.update(storage.read_bytes(shard))
+        except FileNotFoundError as error:
+            raise ValueError(f"{shard}: no such file") from error
     return digest.hexdigest()
 
 

@@ -11,6 +11,8 @@ import pytest
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.files.digests import DIGESTS_FILE, write_digests
+from games.shards import find_shards
+from learner.training.data import data_digest
 from tests.storage.server import BUCKET, S3Server, environment_of
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +122,7 @@ def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(
     path = f"s3://{BUCKET}/run"
     storage.write_json_atomic(f"{path}/state.json", 1)
     server.ask_for_credentials(after=0)
-    for use in (storage.check_writable, storage.read_json, storage.list_names):
+    for use in (storage.check_writable, storage.read_json, storage.list_names, find_shards, lambda x: data_digest([x])):
         with pytest.raises(UserError, match=f"^{path}.*ACCESS_DENIED|^{path}.*INVALID_ACCESS_KEY_ID"):
             use(f"{path}/state.json")
     server.stop()
