@@ -81,7 +81,7 @@ class Rules:
         """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a
         history that could not have happened."""
         possible = self.game.view_possible(views)
-        possible[self.game.next(views) == Next.END, self.game.vocabulary.eos] = True
+        possible[:, self.game.vocabulary.eos] |= self.game.next(views) == Next.END
         possible[~self.game.consistent(views)] = True
         return possible
 
