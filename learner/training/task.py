@@ -14,7 +14,7 @@ from games.game import Game
 from games.registry import make_game
 from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.model.architecture import architecture
-from learner.model.network import PolicyValueNet, device_of
+from learner.model.network import PolicyValueNet
 from learner.q_network.network import QNet, q_architecture
 from learner.q_network.train import train_q_network
 from learner.training.parallel import Group
@@ -89,7 +89,8 @@ def check_size(
     group = "q_network.width" if q_network.wanted else "model.n_layer, n_embd or n_inner"
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {group}")
     row = 8 * (1 if q_network.wanted else game.max_length)  # its number, or where each of its tokens lies
-    if device_of(learner.device, "learner.device").type == "cpu":  # what the backward pass needs of every layer
+    on_cpu = learner.device == "cpu" or (learner.device == "auto" and not torch.cuda.is_available())
+    if on_cpu:  # what the backward pass needs of every layer
         if isinstance(net, QNet):
             row += 2 * net.arch.width * (len(net.plain) + len(net.around))
         else:  # in bfloat16; float32 takes twice as much

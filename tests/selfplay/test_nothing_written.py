@@ -62,7 +62,7 @@ REFUSED = [
     ("selfplay.generate", ("out=OUT", f"games={10**9}", f"games_per_shard={10**9}"), "games_per_shard=1"),
     ("selfplay", (*RUN, f"selfplay.branches={10**9}"), f"branches={10**9}: no sequence of hearts has more than 75"),
     ("selfplay.generate", ("out=OUT", f"branches={10**9}"), f"branches={10**9}: no sequence of hearts has more than"),
-    ("selfplay", (*RUN, f"learner.batch_size={10**9}"), f"learner.batch_size={10**9}: one batch may take "),
+    ("selfplay", (*RUN, f"learner.batch_size={10**9}"), f"error: learner.batch_size={10**9}: one batch may take "),
     ("selfplay", (*RUN, f"initial_learner.batch_size={10**9}"), f"initial_learner.batch_size={10**9}: one batch"),
     ("selfplay", ("experiment=alphahearts", "run.dir=OUT", f"learner.batch_size={10**9}"), "learner.batch_size=1"),
     ("selfplay", (*RUN, "model.n_embd=1000000"), "n_embd"),
