@@ -4,6 +4,7 @@ OmegaConf would merge what is given into what there was. Here it takes its place
 out again.
 """
 
+import functools
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -11,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from cluster.fields import keys
 
 
+@functools.cache
 def mappings(schema: type) -> frozenset[str]:
     """The keys of a schema that are mappings."""
     return frozenset(key.name for key in keys(schema) if key.type.startswith("dict["))
