@@ -33,7 +33,8 @@ def _mappings() -> frozenset[str]:
     """Those of the schemas that Hydra knows; in other processes of a sweep it knows them too."""
     stored = ConfigStore.instance().repo
     nodes = [one.node for name, one in stored.items() if name.endswith(f"{_SCHEMA}.yaml")]
-    return frozenset[str]().union(*(mappings(schema) for node in nodes if (schema := OmegaConf.get_type(node))))
+    schemas: list[Any] = [schema for node in nodes if (schema := OmegaConf.get_type(node))]
+    return frozenset[str]().union(*map(mappings, schemas))
 
 
 def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictConfig:

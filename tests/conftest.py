@@ -13,6 +13,9 @@ from xdist.scheduler import LoadScopeScheduling
 # tests start several at once.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# More threads than one for the products of tiny networks take longer, all the more so with several tests at once.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Ray exports metrics once in ten seconds, and forgets gauges after twice that; tests would wait for it.
 os.environ.setdefault("RAY_metrics_report_interval_ms", "1000")
 

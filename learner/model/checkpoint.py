@@ -232,10 +232,12 @@ def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
 
 def _check_shapes(file: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
     missing, foreign = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
+    mend = f"restore {file.parent} or remove it"
     if missing or foreign:
-        raise ValueError(f"{file}: does not fit its config.json; missing {missing[:3]}, not expected {foreign[:3]}")
+        raise ValueError(
+            f"{file}: does not fit its config.json; missing {missing[:3]}, not expected {foreign[:3]}; {mend}"
+        )
     for name, tensor in expected.items():
         if tensors[name].shape != tensor.shape:
-            raise ValueError(
-                f"{file}: {name} has shape {tuple(tensors[name].shape)}, config.json asks for {tuple(tensor.shape)}"
-            )
+            shapes = f"{name} has shape {tuple(tensors[name].shape)}, config.json asks for {tuple(tensor.shape)}"
+            raise ValueError(f"{file}: {shapes}; {mend}")

@@ -58,7 +58,7 @@ from learner.training.resume import (
     save_finished,
     save_partial,
 )
-from learner.training.start import HOLDING_OUT
+from learner.training.start import HOLDING_OUT, check_unread
 from learner.training.train import learning_rate
 
 Progress = Callable[[dict[str, float]], None]
@@ -111,6 +111,8 @@ def train_q_network(
         if finished := read_finished(out, settings):
             return finished.metrics
         partial = find_partial(out)
+        if partial:
+            check_unread(init_from)
         state = read_state(partial, settings) if partial else TrainingState(settings)
         net = _first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:

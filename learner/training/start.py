@@ -42,6 +42,12 @@ def training_settings(
     }
 
 
+def check_unread(init_from: str | Path | None) -> None:
+    """Of a training that resumes, and does not load again what it began with: that it is still what it was."""
+    if init_from:
+        checkpoint_id(init_from)
+
+
 def check_dropout(partial: str, arch: Architecture, before: int, now: int) -> None:
     """``UserError`` where dropout was drawn by another number of learners; nothing else depends on it."""
     if before != now and (arch.embd_pdrop or arch.resid_pdrop):
