@@ -19,16 +19,23 @@ def machine_bytes(groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("
         mount: where they are.
     """
     sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for line in groups.read_text().splitlines() if groups.exists() else []:
+    for line in _read(groups).splitlines():
         _, controllers, group = line.split(":", 2)
         for controller in _LIMITS.keys() & set(controllers.split(",")):
             folder, name = _LIMITS[controller]
             # A container sees its own group as the root of the mount, whatever the group is called outside.
             for place in (Path(group), *Path(group).parents):
-                limit = mount / folder / place.relative_to("/") / name
-                text = limit.read_text().strip() if limit.exists() else ""
+                text = _read(mount / folder / place.relative_to("/") / name).strip()
                 sizes += [int(text)] if text.isdigit() else []
     return min(sizes)
+
+
+def _read(file: Path) -> str:
+    """What a file says; nothing where it is not there or may not be read."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
 
 
 def fits_memory(what: str, needed: float, advice: str) -> None:

@@ -19,8 +19,8 @@ def mappings(schema: type) -> frozenset[str]:
 
 
 def selected(config: Any, key: str) -> Any:
-    """The value of a key; None where there is none."""
-    return OmegaConf.select(config, key, throw_on_missing=False)
+    """The value of a key; None where there is none, or where it is an interpolation that leads nowhere."""
+    return OmegaConf.select(config, key, throw_on_missing=False, throw_on_resolution_failure=False)
 
 
 def over_defaults(schema: type, values: Any) -> DictConfig:

@@ -7,7 +7,8 @@ instead of compiling again.
 
 numba compiles kernels, and the numbers that they import, into the kernels that use them, but looks only at the caller's
 own file to tell whether its machine code is still good: after a change of the rules, players would go on with the old
-ones. So machine code lies in a directory named after everything it was made of.
+ones. So machine code lies in a directory named after everything it was made of, wherever that stands: another clone
+and a job, which has a copy of the code, find it there too.
 """
 
 import functools
@@ -23,6 +24,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.caching import UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 _SAY_SECONDS = 2.0
@@ -74,6 +76,16 @@ compiling = Compiling()
 event.register("numba:compile", compiling)
 
 
+class ByContent(UserProvidedCacheLocator):  # type: ignore[misc]
+    """Has numba look in ``numba.config.CACHE_DIR`` alone, which says what a kernel was made of, whatever directory its
+    source stands in."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Name below the directory."""
+        return Path(py_file).parent.name
+
+
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 
@@ -85,9 +97,12 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
     if function is None:
         return functools.partial(kernel, fastmath=fastmath, parallel=parallel)
     fingerprint = _fingerprint(function)
+    locators = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_directory() / "numba" / fingerprint)  # type: ignore[attr-defined]
+        numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ByContent.__name__}"  # type: ignore[attr-defined]
     compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)(function)
+    numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever
     _fingerprints[compiled] = fingerprint
     return compiled
 

@@ -37,7 +37,7 @@ def main(config: LearnConfig) -> None:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))
         game = make_game(config.game.name, config.game.options)
-        check_size(game, config.model, config.q_network, config.learner)
+        check_size(game, config.model, config.q_network)
         print(config.q_network.told, file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(

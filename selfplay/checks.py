@@ -138,10 +138,7 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     check_memory(generator_settings(config), selfplay.initial, game, shards, "selfplay.")
     for match in (*config.evaluation.curve, *config.evaluation.final):
         check_decisions(map(parse, match.players), game, config.search)
-    for key, learner in (("learner", config.learner), ("initial_learner", config.initial_learner)):
-        if learner:
-            lent = on_lent_device(learner, config.cluster.learner_gpus)
-            check_size(game, config.model, config.q_network, lent, key)
+    check_size(game, config.model, config.q_network)
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:

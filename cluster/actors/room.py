@@ -1,13 +1,15 @@
 """Which actors the cluster has found room for."""
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import ray
 from ray._private.state import actors as actor_table
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RaySystemError
 
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 3.0
 """Longest wait for an answer from inside the cluster."""
 
 
@@ -36,8 +38,15 @@ def _answer(question: Callable[..., bool], *about: str) -> bool:
     try:
         return question(*about)
     except RaySystemError:
-        asked = ray.remote(num_cpus=0)(question).remote(*about)
+        asked = _inside(question).remote(*about)
     try:
         return bool(ray.get(asked, timeout=_ANSWER_SECONDS))
     except RayError:
+        ray.cancel(asked)
         return False
+
+
+@functools.cache
+def _inside(question: Callable[..., bool]) -> Any:
+    """A question as a task of the cluster, defined there once."""
+    return ray.remote(num_cpus=0)(question)

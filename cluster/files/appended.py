@@ -9,7 +9,7 @@ class AppendedText:
     """A file that lines are added to, those that it held before included.
 
     On a local disk a line is in the file once it has been added. Behind a URI, where files cannot grow, lines are kept
-    in memory and the file is written anew at every call of ``flush``.
+    in memory and the file is written anew at every call of ``flush``, damaged bytes as they were.
     """
 
     def __init__(self, path: str) -> None:
@@ -17,7 +17,7 @@ class AppendedText:
         self._path = path
         self._lines: list[str] | None = None
         """Of a file behind a URI."""
-        before = storage.read_text(path, "replace") if storage.exists(path) else ""
+        before = storage.read_text(path, "surrogateescape") if storage.exists(path) else ""
         if storage.is_remote(path):
             self._lines = before.splitlines()
             return
@@ -37,4 +37,5 @@ class AppendedText:
     def flush(self) -> None:
         """Make everything added so far visible to readers."""
         if self._lines:
-            storage.write_bytes_atomic(self._path, "".join(f"{line}\n" for line in self._lines).encode())
+            text = "".join(f"{line}\n" for line in self._lines)
+            storage.write_bytes_atomic(self._path, text.encode(errors="surrogateescape"))

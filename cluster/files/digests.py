@@ -42,9 +42,9 @@ def check_digests(directory: Path, names: Sequence[str] | None = None) -> dict[s
 
     Raises ``UserError`` naming a file that is missing or was changed since it was published.
     """
-    digests = read_digests(directory)
-    if not digests:
+    if not (directory / DIGESTS_FILE).is_file():
         return {}
+    digests = read_digests(directory)
     checked = digests if names is None else {name: digests.get(name, "") for name in names}
     for name, digest in checked.items():
         file = directory / name

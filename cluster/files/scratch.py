@@ -58,7 +58,8 @@ def _remove_abandoned(parent: Path) -> None:
                     shutil.rmtree(file.parent, ignore_errors=True)
     for directory in parent.glob("kibitz-*"):
         with suppress(OSError):  # another user's, not empty, or gone meanwhile
-            old = time.time() - directory.stat().st_mtime > _BEGINNING_SECONDS
-            if old and _OURS.fullmatch(directory.name):
+            found = directory.stat()
+            old = time.time() - found.st_mtime > _BEGINNING_SECONDS
+            if old and found.st_uid == os.getuid() and _OURS.fullmatch(directory.name):
                 (directory / f"{_OWNER}.tmp").unlink(missing_ok=True)
                 directory.rmdir()

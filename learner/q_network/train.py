@@ -58,7 +58,7 @@ from learner.training.resume import (
     save_finished,
     save_partial,
 )
-from learner.training.start import HOLDING_OUT, check_unread
+from learner.training.start import HOLDING_OUT, check_initial
 from learner.training.train import learning_rate
 
 Progress = Callable[[dict[str, float]], None]
@@ -112,7 +112,7 @@ def train_q_network(
             return finished.metrics
         partial = find_partial(out)
         if partial:
-            check_unread(init_from)
+            check_initial(init_from)
         state = read_state(partial, settings) if partial else TrainingState(settings)
         net = _first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:

@@ -42,7 +42,7 @@ def training_settings(
     }
 
 
-def check_unread(init_from: str | Path | None) -> None:
+def check_initial(init_from: str | Path | None) -> None:
     """Of a training that resumes, and does not load again what it began with: that it is still what it was."""
     if init_from:
         checkpoint_id(init_from)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from cluster.errors import UserError, needing_memory
+from cluster.errors import UserError, blaming_input, needing_memory
 from cluster.memory import fits_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
@@ -78,24 +78,14 @@ class Learner:
         self._progress = metrics
 
 
-def check_size(
-    game: Game, model: ModelConfig, q_network: QNetworkConfig, learner: LearnerConfig, key: str = "learner"
-) -> None:
+def check_size(game: Game, model: ModelConfig, q_network: QNetworkConfig) -> None:
     """``UserError`` for a network that this machine cannot train: weights, gradients and two moments, 16 bytes each
-    number; or for a batch of which it cannot hold a part that is always there. ``key``: the group of ``learner``."""
+    number. Batches are no larger than the data, so no estimate of them is made beforehand."""
     with torch.device("meta"):
         net = QNet(q_architecture(game, q_network)) if q_network.wanted else PolicyValueNet(architecture(game, model))
     numbers = sum(weights.numel() for weights in net.parameters())
     group = "q_network.width" if q_network.wanted else "model.n_layer, n_embd or n_inner"
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {group}")
-    row = 8 * (1 if q_network.wanted else game.max_length)  # its number, or where each of its tokens lies
-    on_cpu = learner.device == "cpu" or (learner.device == "auto" and not torch.cuda.is_available())
-    if on_cpu:  # what the backward pass needs of every layer
-        if isinstance(net, QNet):
-            row += 2 * net.arch.width * (len(net.plain) + len(net.around))
-        else:  # in bfloat16; float32 takes twice as much
-            row += 2 * game.max_length * net.arch.n_layer * (10 * net.arch.n_embd + 2 * net.arch.n_inner)
-    fits_memory(f"{key}.batch_size={learner.batch_size}: one batch", row * learner.batch_size, "lower it")
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")
@@ -108,6 +98,8 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     # Each batch with branches has shapes of its own, and oneDNN would keep kernels of the last 1,024 (docs/learner.md).
     os.environ.setdefault(KERNELS_KEPT, "32")
     game = make_game(task.game.name, task.game.options)
+    with blaming_input():
+        check_size(game, task.model, task.q_network)  # the driver may be another machine
     if task.q_network.wanted:
         if group:
             raise UserError(f"cluster.learners={group.size}: a Q-network is trained by one learner; give 1")

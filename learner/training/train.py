@@ -36,7 +36,7 @@ from learner.training.resume import (
     save_partial,
 )
 from learner.training.roofline import matmul_rate, training_flops
-from learner.training.start import check_dropout, check_unread, first_network, training_settings
+from learner.training.start import check_dropout, check_initial, first_network, training_settings
 
 Progress = Callable[[dict[str, float]], None]
 
@@ -102,7 +102,7 @@ def train(
     with blaming_input():
         state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
         if partial:
-            check_unread(init_from)
+            check_initial(init_from)
             check_dropout(partial_path(out), arch, state.random_state.get("learners", 1), group.size if group else 1)
         net = first_network(game, arch, partial or init_from, seed).to(device)
     if learner_config.num_threads:

@@ -40,6 +40,13 @@ def test_a_machine_without_control_groups_has_all_of_its_memory(tmp_path: Path) 
     assert machine_bytes(tmp_path / "none", tmp_path) == RAM
 
 
+def test_limits_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+    (tmp_path / "cgroup").write_text("0::/job\n")
+    (tmp_path / "job/memory.max").mkdir(parents=True)  # even root cannot read that
+    assert machine_bytes(tmp_path / "cgroup", tmp_path) == RAM
+    assert machine_bytes(tmp_path / "job", tmp_path) == RAM
+
+
 def test_what_this_machine_cannot_hold_is_refused_with_what_to_do() -> None:
     there = machine_bytes()
     fits_memory("a table", there, "lower it")

@@ -44,9 +44,9 @@ def choose(tmp_path):
     environment |= {"KIBITZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     code = "from another.player import choose; print(choose(1), sum(choose.stats.cache_hits.values()))"
 
-    def run():
+    def run(place=tmp_path):
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         result, hits = map(int, done.stdout.split())
         return result, hits == 1
@@ -70,6 +70,15 @@ def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(
     assert choose() == (1023, False)
     change("games/rng.py", "\n", "\n# another line\n")
     assert choose() == (1023, False)
+
+
+def test_a_copy_elsewhere_finds_what_was_compiled(choose, tmp_path):
+    assert choose() == (1011, False)
+    (tmp_path / "clone").mkdir()
+    for name in ("games", "stranger", "another"):
+        shutil.copytree(tmp_path / name, tmp_path / "clone" / name)
+        shutil.rmtree(tmp_path / name)
+    assert choose(tmp_path / "clone") == (1011, True)
 
 
 def test_no_kernels_call_each_other_in_a_circle() -> None:

@@ -118,6 +118,12 @@ def test_a_flipped_bit_is_noticed(checkpoint, file):
         load_weights(checkpoint, GAME)
 
 
+def test_a_record_of_digests_that_names_no_file_vouches_for_none(checkpoint):
+    (checkpoint / "digests.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"config.json: is damaged"):
+        load_weights(checkpoint, GAME)
+
+
 def test_a_checkpoint_from_elsewhere_needs_no_digests(checkpoint):
     (checkpoint / "digests.json").unlink()
     load_weights(checkpoint, GAME)

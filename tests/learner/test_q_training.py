@@ -17,6 +17,7 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.model.checkpoint import WEIGHTS_FILE
 from learner.q_network.bits import packed, unpacked
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
@@ -344,6 +345,18 @@ def test_training_starts_from_given_weights_of_the_same_shape(shards, tmp_path) 
     torch.testing.assert_close(second, first, rtol=0, atol=1e-25)
     with pytest.raises(UserError, match=r"first: has width=16, but q_network\.width=32 is asked for"):
         train_q_network(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
+
+
+def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shards, tmp_path) -> None:
+    first = tmp_path / "first"
+    train_q_network(GAME, Q, replace(LEARNER, max_steps=1), shards, first)
+    with pytest.raises(KilledError):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first, on_progress=killing_at(4))
+    weights = bytearray((first / WEIGHTS_FILE).read_bytes())
+    weights[-1] ^= 1
+    (first / WEIGHTS_FILE).write_bytes(weights)
+    with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first)
 
 
 def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -> None:

@@ -346,6 +346,12 @@ def test_a_training_task_bounds_the_kernels_that_onednn_keeps(shards, tmp_path, 
     assert os.environ[KERNELS_KEPT] == settled
 
 
+def test_the_machine_that_trains_refuses_a_network_that_it_cannot_hold(shards, tmp_path):
+    task = TrainingTask(GameConfig("hearts"), replace(MODEL, n_embd=10**6), LEARNER, tuple(shards), "out", None, 0)
+    with pytest.raises(UserError, match=r"^training a network of .* weights may take .* lower model"):
+        run_task(task, print)
+
+
 def test_a_directory_that_is_no_training_run_is_refused(shards, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(ValueError, match="was not written by the learner"):

@@ -10,6 +10,7 @@ import pytest
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.files.appended import AppendedText
 from cluster.files.digests import DIGESTS_FILE, write_digests
 from games.shards import find_shards
 from learner.training.data import data_digest
@@ -110,6 +111,15 @@ def test_a_bucket_that_is_not_there_is_one_line(server: S3Server, use: object, m
     with pytest.raises(UserError) as error:
         use(path)  # type: ignore[operator]
     assert str(error.value).startswith(path) and message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_log_keeps_its_damaged_bytes_so_that_verify_finds_them(uri: str) -> None:
+    damaged = b'{"step": 1}\n{"st\xecp": 2}\n'
+    storage.write_bytes_atomic(f"{uri}/metrics.jsonl", damaged)
+    log = AppendedText(f"{uri}/metrics.jsonl")
+    log.add('{"step": 3}')
+    log.flush()
+    assert storage.read_bytes(f"{uri}/metrics.jsonl") == damaged + b'{"step": 3}\n'
 
 
 def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(
