@@ -13,10 +13,11 @@ import torch
 from ray.cluster_utils import Cluster
 
 from tests.cluster.hosts import QUICK
+from tests.cluster.test_submit import free_ports
 from tests.selfplay.commands import ROOT
 
 STORE = 100 * 2**20
-OUTSIDE = 23987
+(OUTSIDE,) = free_ports(1)
 """Port for drivers outside the cluster."""
 PATIENCE = 90
 """Seconds within which a command has gone on; one that hangs does so for ever."""
@@ -174,12 +175,18 @@ with connect(ClusterConfig("existing", sys.argv[1])):
     while not any(map(has_process, actors)):
         time.sleep(0.1)
     assert not all(map(has_process, actors)) and not all_have_processes(Starting)
+    ray.kill(next(actor for actor in actors if not has_process(actor)))
+    while not all_have_processes(Starting):
+        time.sleep(0.1)
     print("knows")
 """
 
 
-@pytest.mark.chaos  # a busy machine may take longer to start the server for it than Ray waits
+@pytest.mark.chaos  # Ray may wait half a minute for its server of a cluster that has just begun, and then give up
 def test_a_driver_outside_the_cluster_knows_which_actors_have_room(cluster: Cluster, tmp_path: Path) -> None:
     command = [sys.executable, "-c", FROM_OUTSIDE, f"ray://127.0.0.1:{OUTSIDE}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    for _ in range(2):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+        if "Starting Ray client server failed" not in done.stderr:
+            break
     assert done.stdout == "knows\n", done.stdout + done.stderr
