@@ -49,7 +49,7 @@ START_RAY = (
     "selfplay/test_workers",
     "storage/test_command",
 )
-"""Where tests start Ray on this machine: those of ``cluster/`` one after another, and the others one after another
+"""Where tests start Ray on this machine: those of ``selfplay/`` one after another, and the others one after another
 beside them; more at once would starve each other."""
 
 
@@ -63,7 +63,7 @@ def scope_of(nodeid: str) -> str:
     file = nodeid.split("::")[0].removeprefix("tests/")
     if not file.startswith((COMPILES, *START_RAY)):
         return file
-    return "ray of cluster" if file.startswith("cluster/") else "ray"
+    return "ray of selfplay" if file.startswith("selfplay/") else "ray"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
