@@ -18,6 +18,7 @@ import ray
 from ray._private import parameter, ray_constants
 from ray._private.grpc_utils import init_grpc_channel
 from ray._private.ray_logging import stdout_deduplicator
+from ray._private.utils import write_ray_address
 from ray._private.worker import BaseContext
 from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
 from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
@@ -69,6 +70,8 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
         except Exception as error:  # Ray raises its own, the standard ones, grpc's, and Exception itself
             hint = "" if local else "; is the token that of the head, and this machine one of the cluster's?"
             raise UserError(f"cannot connect to Ray ({_address(config)}): {_reason(error)}{hint}") from error
+        if local:  # its jobs look here for their head, and else take any that runs on this machine
+            write_ray_address(context.address_info["gcs_address"], temp_dir)
         try:
             yield context
         finally:

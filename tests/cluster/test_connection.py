@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from ray._private import services
 from ray._private.worker import BaseContext
 
 from cluster.actors.connection import connect, nodes
@@ -54,6 +55,17 @@ def test_no_process_of_a_local_ray_listens_beyond_the_loopback_interface(ray_con
                 found.add(listening.get(str(descriptor.readlink()).removeprefix("socket:[").rstrip("]")))
     mapped, ipv6 = "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"
     assert "0100007F" in found and found <= {None, "0100007F", mapped, ipv6}
+
+
+def test_a_job_of_a_local_ray_finds_that_ray_and_no_other_of_the_machine(
+    ray_connection: BaseContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = ray_connection.address_info["gcs_address"]
+    temp_dir = str(Path(ray_connection.address_info["session_dir"]).parent)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for others in (["127.0.0.1:1", address], [address, "127.0.0.1:1"]):  # as Ray's processes are found, in any order
+        monkeypatch.setattr(services, "find_gcs_addresses", lambda others=others: others)
+        assert services.canonicalize_bootstrap_address_or_die("auto", temp_dir) == address
 
 
 def test_leaving_a_local_ray_leaves_nothing_behind(tmp_path: Path) -> None:
