@@ -41,7 +41,7 @@ from learner.training.task import TrainingTask
 from search.config import ArgmaxValConfig, SearchConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.parts import Tournament
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from selfplay.workers import RayWorkers
@@ -82,7 +82,9 @@ def _pinned(kind: type) -> type:
 
 def generators(checkpoint: str, out: Path, cores: Sequence[int], shards: int) -> float:
     """Shards a second."""
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), games_per_table=128)
+    settings = GeneratorSettings(
+        GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=128)
+    )
     networks = (Network("000", checkpoint),)
     plans = [
         (
@@ -160,7 +162,9 @@ def learners(shard: str, out: Path, count: int, steps: int) -> tuple[float, floa
         batch_size=64, max_steps=2 * steps, log_every_steps=steps, outcome_positions=8, num_threads=1, device="cpu"
     )
     task = TrainingTask(GameConfig("hearts"), DEMO, config, (shard,), str(out / f"learners-{count}"), None, 1)
-    unused = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), games_per_table=1)
+    unused = GeneratorSettings(
+        GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=1)
+    )
     with RayWorkers(cluster, unused) as workers:
         metrics = workers.train(task, lambda so_far: None)
     return metrics["tokens_per_second"], metrics["loss"]

@@ -26,7 +26,7 @@ from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
 from learner.training.train import train
 from search.config import SearchConfig
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 
@@ -113,7 +113,9 @@ def compared(name: str, ours: Ours, theirs: Theirs, steps: int, rounds: int) -> 
 
 def random_hands(path: Path, count: int) -> str:
     """A shard with all four seats of so many hands of random players; its path."""
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), games_per_table=512)
+    settings = GeneratorSettings(
+        GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=512)
+    )
     Generator(settings).generate(ShardPlan(0, 0, count, Seating.INITIAL, InitialConfig(), (), 1), str(path))
     return str(path)
 

@@ -44,6 +44,9 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
     replaced = _mappings()
     for preset in presets:
         _replace(composed, preset, replaced)
+    for key in replaced:  # the command line may add names of its own
+        if isinstance(mapping := selected(composed, key), DictConfig):
+            OmegaConf.set_struct(mapping, False)
     return composed
 
 

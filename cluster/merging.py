@@ -5,11 +5,15 @@ out again.
 """
 
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from cluster.fields import keys
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -32,3 +36,13 @@ def over_defaults(schema: type, values: Any) -> DictConfig:
         if (mapping := selected(given, key)) is not None:
             OmegaConf.update(merged, key, mapping, merge=False)
     return merged
+
+
+def overridden(config: T, values: Mapping[str, Any], group: str) -> T:
+    """A copy of a group of settings with other values for some keys. ``ValueError`` naming the key, as ``group.KEY``,
+    that there is none of or whose value does not fit."""
+    try:
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(config), dict(values)))  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        reason = "unknown key" if isinstance(error, KeyError | AttributeError) else str(error).splitlines()[0]
+        raise ValueError(f"{group}.{error.full_key}: {reason}; --cfg job prints the keys and their values") from None

@@ -1,7 +1,5 @@
 """What can be known of a run before any of its work: whatever would fail later fails now."""
 
-from dataclasses import asdict
-
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
@@ -28,9 +26,7 @@ def check(config: TrainConfig) -> list[str]:
     """Whatever can be known to fail later fails now. Returns lines that a user should know of."""
     check_tracker(config.tracker)
     check_actors(config.cluster.place)
-    learners = [learner for learner in (config.initial_learner, config.learner) if learner]
-    for learner in learners:
-        key = "learner" if learner is config.learner else "initial_learner"
+    for key, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
         check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
         if learner.branch_weight and not config.selfplay.branches:
             raise UserError(
@@ -47,7 +43,7 @@ def check(config: TrainConfig) -> list[str]:
         _check_rows(config, game)
         _check_q_network(config, game)
         told: Told = "states" if config.q_network.wanted else "histories"
-        players = check_players(generator_settings(config), config.selfplay.initial, game, told)
+        players = check_players(generator_settings(config), game, told)
         memory = _check_memory(config, game) + players
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
@@ -67,10 +63,7 @@ def check(config: TrainConfig) -> list[str]:
 def _first_learner(config: TrainConfig) -> list[str]:
     """How iteration 0 is trained unlike the others, as a preset may set what ``learner`` on the command line does not
     reach."""
-    if config.initial_learner is None:
-        return []
-    first, later = asdict(config.initial_learner), asdict(config.learner)
-    others = [f"{key}={value}" for key, value in first.items() if value != later[key]]
+    others = [f"{key}={value}" for key, value in config.initial_learner.items()]
     return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if others else []
 
 
@@ -81,8 +74,8 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
         return plan_shards(config.selfplay, iteration, config.run.seed, game.cooperative, str)
 
     for iteration in range(config.selfplay.iterations + 1):
-        first = config.initial_learner if iteration == 0 else None
-        key, learner = ("initial_learner", first) if first else ("learner", config.learner)
+        learner = config.learner if iteration else config.first_learner
+        key = "learner" if iteration or "min_rows" not in config.initial_learner else "initial_learner"
         if learner.min_rows == 1:  # the default: any game will do
             continue
         rows = sum(num_kept(plan, game.num_players) for plan in replayed(config.selfplay, iteration, plans))
@@ -135,7 +128,7 @@ def _check_here(config: TrainConfig, game: Game) -> None:
             ("games_per_shard", selfplay.games_per_shard, larger),
         )
     }
-    check_memory(generator_settings(config), selfplay.initial, game, shards, "selfplay.")
+    check_memory(generator_settings(config), game, shards, "selfplay.")
     for match in (*config.evaluation.curve, *config.evaluation.final):
         check_decisions(map(parse, match.players), game, config.search)
     check_size(game, config.model, config.q_network)
@@ -143,7 +136,7 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
     """Whether a learner reads the branches of iteration 0, which may be replayed later, and those of later ones."""
-    selfplay, first = config.selfplay, config.initial_learner or config.learner
+    selfplay, first = config.selfplay, config.first_learner
     later = selfplay.iterations > 0 and config.learner.branch_weight > 0
     return first.branch_weight > 0 or (later and selfplay.replay_games > 0), later
 
@@ -154,10 +147,6 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         game=config.game,
         search=config.search,
         engine=on_lent_device(config.engine, config.cluster.generator_gpus),
-        games_per_table=config.selfplay.games_per_table,
-        newest_player=config.selfplay.newest_player,
-        earlier_player=config.selfplay.earlier_player,
-        branches=config.selfplay.branches,
+        games=config.selfplay,
         branched=branched(config),
-        branch_player=config.selfplay.branch_player,
     )

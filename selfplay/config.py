@@ -1,11 +1,12 @@
 """What a self-play run is made of, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
+from cluster.merging import overridden
 from cluster.validation import at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
@@ -75,26 +76,16 @@ class GateConfig:
 
 
 @dataclass
-class SelfplayConfig:
-    """How much is played in each iteration, and against whom; the defaults are the paper's (001, section 6.1)."""
+class GamesConfig:
+    """How games are played into shards: by a run, and by ``selfplay.generate``. The players are the paper's (001,
+    section 6.1)."""
 
     initial: InitialConfig = field(default_factory=InitialConfig)
-    """Who plays iteration 0."""
-    initial_games: int = 4_000_000
-    """Deals of iteration 0."""
-    initial_games_per_shard: int = 0
-    """Deals of one of its Parquet files; 0 for ``games_per_shard``."""
-    iterations: int = 10
-    """Iterations of self-play and retraining after iteration 0."""
-    games_per_iteration: int = 500_000
-    """Deals of every later iteration."""
+    """Who plays while there is no network: iteration 0, or shards without checkpoints."""
     newest_player: str = "argmax_val"
     """The player that the newest network plays as, with settings if need be (``go_mcts:num_runs=20``)."""
     earlier_player: str = "imitation"
     """The player that the networks of the population play as in the other seats."""
-    population: bool = True
-    """From iteration 2 on earlier networks play in all seats but one, whose sequence alone is kept; false: the newest
-    network plays in every seat and all sequences are kept, as Q-networks need it."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
     for ``learner.branch_weight``, made in iterations where a learner reads them; 0 for none."""
@@ -105,6 +96,23 @@ class SelfplayConfig:
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
     """Deals a generator plays side by side; memory for keys and values grows with it."""
+
+
+@dataclass
+class SelfplayConfig(GamesConfig):
+    """How much is played in each iteration, and against whom; the defaults are the paper's (001, section 6.1)."""
+
+    initial_games: int = 4_000_000
+    """Deals of iteration 0."""
+    initial_games_per_shard: int = 0
+    """Deals of one of its Parquet files; 0 for ``games_per_shard``."""
+    iterations: int = 10
+    """Iterations of self-play and retraining after iteration 0."""
+    games_per_iteration: int = 500_000
+    """Deals of every later iteration."""
+    population: bool = True
+    """From iteration 2 on earlier networks play in all seats but one, whose sequence alone is kept; false: the newest
+    network plays in every seat and all sequences are kept, as Q-networks need it."""
     pool_size: int = 0
     """Newest earlier networks that imitations are drawn from; 0 for all of them (Skat in the paper keeps 10)."""
     replay_games: int = 0
@@ -167,8 +175,8 @@ class TrainConfig:
     game: GameConfig = MISSING
     model: ModelConfig = field(default_factory=ModelConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
-    initial_learner: LearnerConfig | None = None
-    """The learner's settings for iteration 0, where the network starts from nothing; None for the same as later."""
+    initial_learner: dict[str, Any] = field(default_factory=dict)
+    """Settings of ``learner`` that are others for iteration 0, where the network starts from nothing."""
     selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
@@ -181,6 +189,13 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         one_of("", self, TRACKERS, "tracker")
+        first, later = asdict(self.first_learner), asdict(self.learner)
+        self.initial_learner = {key: value for key, value in first.items() if value != later[key]}
+
+    @property
+    def first_learner(self) -> LearnerConfig:
+        """The learner's settings for iteration 0."""
+        return overridden(self.learner, self.initial_learner, "initial_learner")
 
 
 @dataclass
@@ -199,7 +214,7 @@ class DoctorConfig(TrainConfig):
 
 
 @dataclass
-class GenerateConfig:
+class GenerateConfig(GamesConfig):
     """Shards alone: ``python -m selfplay.generate``."""
 
     game: GameConfig = MISSING
@@ -207,26 +222,10 @@ class GenerateConfig:
     """Directory of the shards."""
     games: int = 10_000
     """Deals in all."""
-    games_per_shard: int = 10_000
-    """Deals of one Parquet file."""
-    games_per_table: int = 512
-    """Deals a generator plays side by side; memory for keys and values grows with it."""
     seed: int = 0
     """Root of every random number."""
-    initial: InitialConfig = field(default_factory=InitialConfig)
-    """Who plays without checkpoints."""
     checkpoints: list[str] = field(default_factory=list)
     """Networks that play, oldest first."""
-    newest_player: str = "argmax_val"
-    """The player that the last network plays as, with settings if need be."""
-    earlier_player: str = "imitation"
-    """The player that all networks play as in the other seats, where there are several."""
-    branches: int = 0
-    """Decisions of each kept sequence at which every legal action is played in the true deal and played out; 0 for
-    none."""
-    branch_player: str = ""
-    """Who plays out behind them, in every seat, without a network; empty for the game's scripted player, else
-    ``random``."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)

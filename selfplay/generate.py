@@ -46,19 +46,15 @@ def main(config: GenerateConfig) -> None:
         config.game,
         config.search,
         on_lent_device(config.engine, config.cluster.generator_gpus),
-        config.games_per_table,
-        config.newest_player,
-        config.earlier_player,
-        config.branches,
-        branch_player=config.branch_player,
+        config,
     )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         told = kinds.find(parse(config.newest_player).kind).told
-        memory = check_players(settings, config.initial, game, told, config.checkpoints)
+        memory = check_players(settings, game, told, config.checkpoints)
         if config.cluster.here:
             key = f"games_per_shard={config.games_per_shard}"
-            check_memory(settings, config.initial, game, {key: min(config.games_per_shard, config.games)})
+            check_memory(settings, game, {key: min(config.games_per_shard, config.games)})
     storage.check_writable(config.out)
     _check_out(config)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]

@@ -37,7 +37,7 @@ from search.players.registry import (
 from search.players.spec import PlayerSpec, parse
 from search.table import play_table
 from selfplay.branches import branch
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
 from selfplay.successes import Played, Successes, play_on, told
@@ -50,18 +50,9 @@ class GeneratorSettings:
     game: GameConfig
     search: SearchConfig
     engine: EngineConfig
-    games_per_table: int
-    """Deals played side by side."""
-    newest_player: str = "argmax_val"
-    """The player that the newest network plays as; the defaults are the paper's (001, section 6.1)."""
-    earlier_player: str = "imitation"
-    """The player that every network of the population plays as in the other seats."""
-    branches: int = 0
-    """Decisions of each kept sequence at which every legal action is played out (``selfplay.branches``)."""
+    games: GamesConfig
     branched: tuple[bool, bool] = (True, True)
     """Whether iteration 0, and later ones, have such branches at all: only where a learner reads them."""
-    branch_player: str = ""
-    """Who plays out; empty as ``search.players.kinds.playout_player`` has it."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,6 @@ class ShardReport:
 
 def check_players(
     settings: GeneratorSettings,
-    initial: InitialConfig,
     game: Game,
     told: Told = "histories",
     networks: Sequence[str] = (),
@@ -96,12 +86,13 @@ def check_players(
     Raises:
         ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
     """
+    games, initial = settings.games, settings.games.initial
     check_names(list(initial.players), game, given=(), search=settings.search)
     if initial.successes and not game.cooperative:
         raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
-    asked = {"newest_player": settings.newest_player}
+    asked = {"newest_player": games.newest_player}
     if told == "histories":
-        asked["earlier_player"] = settings.earlier_player
+        asked["earlier_player"] = games.earlier_player
     for key, name in asked.items():
         check_names([name], game, search=settings.search)
         spec = parse(name)
@@ -112,44 +103,43 @@ def check_players(
                 f"{key}={name}: it asks a network that is told {kinds.find(spec.kind).told}, and those of this run are "
                 f"told {told}; name another"
             )
-    if settings.branches:
-        if settings.branches > game.max_length:
+    if games.branches:
+        if games.branches > game.max_length:
             raise ValueError(
-                f"branches={settings.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
+                f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
                 "give at most so many"
             )
-        name = kinds.playout_player(settings.branch_player, game)
+        name = kinds.playout_player(games.branch_player, game)
         check_names([name], game, search=settings.search)
         if needs_model(parse(name), settings.search):
             raise ValueError(
                 f"branch_player={name}: deals are played out without networks; name a player that needs none"
             )
     if told == "states" and len(networks) > 1:
-        raise ValueError(f"checkpoints: {settings.newest_player} sits at every seat, so give one of {len(networks)}")
-    said, key = [], f"games_per_table={settings.games_per_table}"
-    run = parse(settings.newest_player)
+        raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
+    said, key = [], f"games_per_table={games.games_per_table}"
+    run = parse(games.newest_player)
     brought = [*map(parse, [*initial.players, *asked.values()]), *(replace(run, checkpoint=path) for path in networks)]
     for arch in check_networks(brought, game, settings.search):
-        said.append(check_cache(arch, settings.engine, settings.games_per_table * game.num_players, key))
+        said.append(check_cache(arch, settings.engine, games.games_per_table * game.num_players, key))
     return said
 
 
-def check_memory(
-    settings: GeneratorSettings, initial: InitialConfig, game: Game, shards: Mapping[str, int], group: str = ""
-) -> None:
+def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
     """``UserError`` where this machine has not the memory for a decision of whoever plays, for a table or for a shard.
 
     Args:
         shards: setting with its value -> deals of a shard that it asks for.
         group: that ``settings`` are of, with a dot behind it.
     """
-    branch = [kinds.playout_player(settings.branch_player, game)] if settings.branches else []
-    names = [*initial.players, settings.newest_player, settings.earlier_player, *branch]
+    games, initial = settings.games, settings.games.initial
+    branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
+    names = [*initial.players, games.newest_player, games.earlier_player, *branch]
     check_decisions(map(parse, names), game, settings.search)
-    at_once = min(settings.games_per_table, max(shards.values()))
-    check_deals(game, at_once, f"{group}games_per_table={settings.games_per_table}")
-    for key, games in shards.items():
-        check_shard(game, games, settings.branches, key)
+    at_once = min(games.games_per_table, max(shards.values()))
+    check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")
+    for key, deals in shards.items():
+        check_shard(game, deals, games.branches, key)
 
 
 class Generator:
@@ -159,7 +149,7 @@ class Generator:
         self._settings = settings
         self.game: Game = make_game(settings.game.name, settings.game.options)
         self._engines = Engines(self.game, settings.engine)
-        self._branch_player = kinds.playout_player(settings.branch_player, self.game)
+        self._branch_player = kinds.playout_player(settings.games.branch_player, self.game)
         self._decisions = 0
 
     @logged("{1}")
@@ -181,7 +171,7 @@ class Generator:
             games=plan.num_games,
             decisions=decisions,
             illegal_mass=meter.illegal_mass,
-            batch_fill=meter.batch_fill(self._settings.games_per_table),
+            batch_fill=meter.batch_fill(self._settings.games.games_per_table),
         )
 
     def progress(self) -> dict[str, float]:
@@ -210,7 +200,7 @@ class Generator:
             states = self.game.deal(seeds)
             self.game.playout(states, bits[:, 0])
             return Played(seeds, states, self.game.outcome(states), seating, keep, 0)
-        size, secret = self._settings.games_per_table, derive(plan.run_seed, "decisions")
+        size, secret = self._settings.games.games_per_table, derive(plan.run_seed, "decisions")
         result = play_table(self.game, players, seating, seeds, size, on_progress=self._note, secret=secret)
         return Played(seeds, result.states, result.labels, seating, keep, int(result.decisions.sum()))
 
@@ -242,13 +232,13 @@ class Generator:
         return sequences
 
     def _branched(self, plan: ShardPlan) -> bool:
-        return self._settings.branches > 0 and self._settings.branched[plan.iteration > 0]
+        return self._settings.games.branches > 0 and self._settings.branched[plan.iteration > 0]
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player
         (player,) = make_players([name], self.game, settings.search, engines=self._engines)
         seed = derive(plan.run_seed, "branches", plan.iteration, plan.shard)
-        return branch(self.game, ended, sequences, None if name == "random" else player, settings.branches, seed)
+        return branch(self.game, ended, sequences, None if name == "random" else player, settings.games.branches, seed)
 
     # ---- players and their networks
 
@@ -256,7 +246,7 @@ class Generator:
         """Everybody who plays and what the shard calls them, in the order that ``selfplay.plan.seats`` numbers them."""
         if plan.seating is Seating.INITIAL:
             return [parse(name) for name in plan.initial.players], list(plan.initial.players)
-        newest, earlier = parse(self._settings.newest_player), parse(self._settings.earlier_player)
+        newest, earlier = parse(self._settings.games.newest_player), parse(self._settings.games.earlier_player)
         seated = [(newest, plan.networks[-1])]
         if plan.seating is Seating.POPULATION:
             seated += [(earlier, network) for network in plan.networks]
@@ -270,7 +260,7 @@ class Generator:
         further = [further_networks(spec, self._settings.search) for spec in specs]
         networks += dict.fromkeys((path, path) for paths in further for path in paths)
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
-        branches = f"{self._settings.branches} decisions of each sequence, played out by {self._branch_player}"
+        branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
             **({"branches": branches} if self._branched(plan) else {}),
             "run_seed": str(plan.run_seed),

@@ -191,7 +191,7 @@ class Loop:
         config, learned_from = self._config, self._learned_from(iteration)
         for plan, path in learned_from:
             check_shard(plan, path)
-        learner = config.initial_learner if iteration == 0 and config.initial_learner else config.learner
+        learner = config.learner if iteration else config.first_learner
         return TrainingTask(
             game=config.game,
             model=config.model,

@@ -49,14 +49,19 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
 
 
 def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """What a version before recorded, as this one does: the keys of the gate were not in a group, and players had a
-    weight of 0 because presets were merged."""
+    """What a version before recorded, as this one does: the keys of the gate were not in a group, players had a weight
+    of 0 because presets were merged, and ``initial_learner`` repeated what it has in common with ``learner``."""
     settings = dict(recorded)
     if isinstance(selfplay := settings.get("selfplay"), Mapping):
         settings["selfplay"] = selfplay = _as_today(selfplay)
         gate = {key: selfplay.pop(f"gate_{key}") for key in ("deals", "margin", "seating") if f"gate_{key}" in selfplay}
         if gate.get("deals"):
             selfplay["gate"] = gate
+    learner, first = settings.get("learner"), settings.get("initial_learner", {})
+    if first is None:
+        settings["initial_learner"] = {}
+    elif isinstance(learner, Mapping) and isinstance(first, Mapping):
+        settings["initial_learner"] = {key: value for key, value in first.items() if value != learner.get(key)}
     initial = settings.get("initial")
     if isinstance(initial, Mapping) and isinstance(players := initial.get("players"), Mapping):
         settings["initial"] = {**initial, "players": {name: weight for name, weight in players.items() if weight}}

@@ -19,7 +19,7 @@ from search.config import GoMctsConfig, SearchConfig
 from search.players.registry import make_players
 from search.tournament.matches import play_deals
 from search.tournament.result import summarize
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 
@@ -48,7 +48,7 @@ def no_search_for_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
 def checkpoint(game: Game, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A network that has seen 400 random games and 200 of its predecessor's against itself."""
     root = tmp_path_factory.mktemp(game.name.replace(":", "_"))
-    generator = Generator(GeneratorSettings(GameConfig(game.name), SEARCH, ENGINE, games_per_table=50))
+    generator = Generator(GeneratorSettings(GameConfig(game.name), SEARCH, ENGINE, GamesConfig(games_per_table=50)))
     networks: tuple[Network, ...] = ()
     for iteration, (seating, games) in enumerate([(Seating.INITIAL, 400), (Seating.EVERYBODY, 200)]):
         plan = ShardPlan(iteration, 0, games, seating, InitialConfig(), networks, run_seed=1)

@@ -15,6 +15,7 @@ from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.tournament.workers import evaluators
+from selfplay.config import GamesConfig
 from selfplay.generate import GenerateConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.workers import generators, learner
@@ -37,7 +38,7 @@ def test_every_place_has_a_preset_that_gives_every_setting(name: str, mode: str)
 def test_the_presets_of_clusters_fit_two_gpus_at_once_and_one_in_turns(name: str) -> None:
     more = ["cluster.address=10.0.0.1:6379"] if name == "existing" else []
     config = build(preset(name, *more), ClusterConfig)
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), games_per_table=1)
+    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), GamesConfig(games_per_table=1))
     stages = (generators(config, settings), learner(config), evaluators(config))
     asked = [stage.request for stage in stages]
     assert (config.generators, config.evaluators) == (16, 8)

@@ -17,7 +17,7 @@ from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
 from selfplay.branches import branch, draw_places
 from selfplay.checks import branched, generator_settings
-from selfplay.config import GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
+from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players
 from selfplay.plan import Seating, ShardPlan
 from tests.selfplay.material import InProcess, run, tiny_config
@@ -144,8 +144,8 @@ def test_branches_depend_on_the_sequence_alone_and_only_kept_ones_have_some() ->
 # ---- the generator
 
 
-def settings(**changes: object) -> GeneratorSettings:
-    return replace(GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5), **changes)  # type: ignore[arg-type]
+def settings(game: GameConfig = CONFIG.game, **changes: object) -> GeneratorSettings:
+    return GeneratorSettings(game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **changes))  # type: ignore[arg-type]
 
 
 def plan(players: dict[str, float], num_games: int = 6) -> ShardPlan:
@@ -187,7 +187,7 @@ def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
 def test_players_that_cannot_play_out_are_refused(change: dict[str, object], message: str) -> None:
     given = settings(branches=1, **change)
     with pytest.raises(ValueError, match=message):
-        check_players(given, InitialConfig(), KUHN if "game" in change else HEARTS)
+        check_players(given, KUHN if "game" in change else HEARTS)
 
 
 def test_a_number_of_branches_below_none_is_refused() -> None:
@@ -214,7 +214,7 @@ def branches_of_a_run(root: Path) -> list[bool]:
 def test_iterations_whose_branches_nobody_reads_have_none_and_weights_are_the_same(tmp_path: Path) -> None:
     def config(name: str) -> TrainConfig:
         tiny = tiny_config(str(tmp_path / name))
-        tiny.initial_learner = replace(tiny.learner, branch_weight=0.5)
+        tiny.initial_learner = {"branch_weight": 0.5}
         tiny.selfplay = replace(tiny.selfplay, branches=2, iterations=2, replay_games=30)
         return tiny
 
@@ -243,6 +243,6 @@ def test_branches_are_made_where_a_learner_reads_them(
 ) -> None:
     config = tiny_config("unused")
     config.learner = replace(config.learner, branch_weight=later)
-    config.initial_learner = None if first is None else replace(config.learner, branch_weight=first)
+    config.initial_learner = {} if first is None else {"branch_weight": first}
     config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
     assert branched(config) == expected

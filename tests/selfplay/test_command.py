@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from cluster.errors import UserError
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.shards import find_shards, read_shard, shard_info
@@ -35,7 +36,7 @@ GAME = HeartsGame()
         (["evaluation.final=[{players: [pimc, random], deals: 1}]", "search.pimc.utility=fun"], "no utility 'fun'"),
         (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
         (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
-        (["selfplay.initial.players.ann=1.0"], "unknown key 'selfplay.initial.players.ann'"),
+        (["selfplay.initial.players.ann=1.0"], "no player 'ann'; there are random"),
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
         (["experiment=skat_demo", "selfplay.gate.seating=pairs"], "seating=pairs"),
         (["selfplay.gate.deals=0"], "selfplay.gate.deals=0: must be at least 1"),
@@ -114,11 +115,30 @@ def test_without_an_experiment_nothing_is_played(
 
 def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
     config: TrainConfig = build_command("train", "experiment=hearts_demo", "learner=paper", "learner.batch_size=7")
-    first = config.initial_learner
-    assert first is not None and (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
+    first = config.first_learner
+    assert (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
     assert (first.learning_rate, first.warmup_steps) == (2e-3, 100)
     assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
+    assert config.initial_learner == {"learning_rate": 2e-3, "warmup_steps": 100}
     assert check(config)[-1] == "iteration 0 trains with initial_learner: learning_rate=0.002, warmup_steps=100"
+    same: TrainConfig = build_command("train", "experiment=hearts_demo", "initial_learner.learning_rate=1e-3")
+    assert same.initial_learner == {"warmup_steps": 100}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("initial_learner.learning_rat=1", "initial_learner.learning_rat: unknown key; --cfg job prints the keys"),
+        (
+            "initial_learner.max_steps=few",
+            "initial_learner.max_steps: Value 'few' of type 'str' could not be",
+        ),
+        ("initial_learner={max_steps: -1}", "learner.max_steps=-1: must be at least 0"),
+    ],
+)
+def test_settings_for_iteration_0_that_make_no_sense_are_named(given: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        build_command("train", "experiment=hearts_demo", given)
 
 
 def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path: Path) -> None:
@@ -270,7 +290,7 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     assert (learner.learning_rate, learner.schedule, learner.num_epochs) == (1e-4, "linear", 3)
     assert learner.weight_decay == 0.0  # the paper names none
     assert (learner.observation_weight, learner.outcome_weight) == (0.9, 0.1)
-    assert config.initial_learner == learner and learner.outcome_positions == 0
+    assert config.first_learner == learner and learner.outcome_positions == 0
     # Section 9.3.
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)
@@ -285,7 +305,7 @@ def test_skat_paper_has_the_numbers_of_the_paper() -> None:
     assert selfplay.initial.players == {"random": 1.0, "skat_rules": 1.0} and selfplay.initial.keep == []
     assert (selfplay.initial_games, selfplay.iterations, selfplay.games_per_iteration) == (4_000_000, 20, 500_000)
     assert selfplay.pool_size == 10
-    assert (config.model, config.learner, config.initial_learner) == (hearts.model, hearts.learner, config.learner)
+    assert (config.model, config.learner, config.first_learner) == (hearts.model, hearts.learner, config.learner)
     # Section 9.3.
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 5, 0.3)
     assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.05, 0.01, 0.05)

@@ -19,7 +19,7 @@ from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
 from learner.q_network.network import QNet, q_architecture
 from learner.q_network.network import initialise as initialise_q
-from selfplay.config import InitialConfig, TrainConfig
+from selfplay.config import GamesConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, check_players
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from tests.selfplay.material import tiny_config
@@ -39,7 +39,9 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Network, ...]:
 
 
 def generator(games_per_table: int = 5) -> Generator:
-    return Generator(GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, games_per_table))
+    return Generator(
+        GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=games_per_table))
+    )
 
 
 def plan(seating: Seating, networks: tuple[Network, ...] = (), **changes: object) -> ShardPlan:
@@ -121,7 +123,9 @@ def test_every_imitation_of_the_population_plays_by_its_own_network(tmp_path: Pa
         save_weights(tmp_path / str(seed), net, game)
         networks.append(Network(f"{seed:03d}", str(tmp_path / str(seed))))
     work = plan(Seating.POPULATION, tuple(networks), num_games=30)
-    settings = GeneratorSettings(GameConfig("hearts", options), CONFIG.search, CONFIG.engine, 30)
+    settings = GeneratorSettings(
+        GameConfig("hearts", options), CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=30)
+    )
     Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
     rows = read_shard(tmp_path / "shard.parquet", game)
 
@@ -167,11 +171,9 @@ def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, ne
         CONFIG.game,
         CONFIG.search,
         CONFIG.engine,
-        5,
-        newest_player="imitation:temperature=2",
-        earlier_player="argmax_val",
+        GamesConfig(games_per_table=5, newest_player="imitation:temperature=2", earlier_player="argmax_val"),
     )
-    check_players(settings, InitialConfig(), GAME)
+    check_players(settings, GAME)
     Generator(settings).generate(plan(Seating.POPULATION, networks, num_games=4), str(tmp_path / "shard.parquet"))
     rows = read_shard(tmp_path / "shard.parquet", GAME)
     assert set(rows.player) == {"imitation:temperature=2@002"}
@@ -183,17 +185,19 @@ def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, ne
     initialise_q(net, 1)
     save_weights(q, net, GAME)
     name = f"q_values:worlds=2:candidates=4:beliefs={beliefs}"
-    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5, newest_player=name)
-    (memory,) = check_players(settings, InitialConfig(), GAME, "states")
+    settings = GeneratorSettings(
+        CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player=name)
+    )
+    (memory,) = check_players(settings, GAME, "states")
     assert "keys and values" in memory
     initial = plan(Seating.INITIAL, initial=InitialConfig(players={f"{name}@{q}": 1.0}), num_games=1)
     for work, called in ((initial, f"{name}@{q}"), (plan(Seating.EVERYBODY, (Network("000", q),), num_games=1), "000")):
         Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
         provenance = shard_info(tmp_path / "shard.parquet").provenance
         assert provenance["checkpoints"] == f"{called}:{checkpoint_id(q)} {beliefs}:{checkpoint_id(beliefs)}"
-    gone = replace(settings, newest_player="q_values:candidates=10:beliefs=/nowhere/at/all")
+    gone = replace(settings, games=GamesConfig(newest_player="q_values:candidates=10:beliefs=/nowhere/at/all"))
     with pytest.raises(ValueError, match="/nowhere/at/all: no such directory"):
-        check_players(gone, InitialConfig(), GAME, "states")
+        check_players(gone, GAME, "states")
 
 
 @pytest.mark.parametrize(
@@ -206,18 +210,20 @@ def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, ne
     ],
 )
 def test_players_that_cannot_play_a_network_are_refused(change: dict[str, str], message: str) -> None:
-    settings = replace(GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5), **change)
+    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **change))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=message):
-        check_players(settings, InitialConfig(), GAME)
+        check_players(settings, GAME)
 
 
 def test_networks_of_whole_deals_play_in_every_seat_so_nobody_is_an_earlier_player() -> None:
-    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, 5, newest_player="q_values")
-    check_players(settings, InitialConfig(), GAME, "states")
+    settings = GeneratorSettings(
+        CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player="q_values")
+    )
+    check_players(settings, GAME, "states")
     with pytest.raises(ValueError, match="newest_player=argmax_val: it asks a network that is told histories"):
-        check_players(replace(settings, newest_player="argmax_val"), InitialConfig(), GAME, "states")
+        check_players(replace(settings, games=GamesConfig()), GAME, "states")
     with pytest.raises(ValueError, match="checkpoints: q_values sits at every seat, so give one of 2"):
-        check_players(settings, InitialConfig(), GAME, "states", ["a", "b"])
+        check_players(settings, GAME, "states", ["a", "b"])
 
 
 def test_engines_stay_between_shards_until_their_networks_no_longer_play(
@@ -236,7 +242,7 @@ def test_engines_stay_between_shards_until_their_networks_no_longer_play(
 
 def test_after_an_exception_a_generator_goes_on_with_new_engines(tmp_path: Path, networks: tuple[Network, ...]) -> None:
     tight = replace(CONFIG.engine, cache_mb=1)  # 8,192 tokens, far less than 64 games come to
-    worker = Generator(GeneratorSettings(CONFIG.game, CONFIG.search, tight, games_per_table=64))
+    worker = Generator(GeneratorSettings(CONFIG.game, CONFIG.search, tight, GamesConfig(games_per_table=64)))
     with pytest.raises(ValueError, match="cache_mb"):
         worker.generate(plan(Seating.EVERYBODY, networks[:1], num_games=64), str(tmp_path / "much.parquet"))
     assert not (tmp_path / "much.parquet").exists()

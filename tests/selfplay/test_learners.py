@@ -16,13 +16,16 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.task import TrainingTask
 from search.config import SearchConfig
+from selfplay.config import GamesConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.workers import RayWorkers
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
 
 CLUSTER = ClusterConfig(num_cpus=2, num_gpus=0, learners=2)
-GENERATOR = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 8)
+GENERATOR = GeneratorSettings(
+    GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=8)
+)
 
 
 def task(directory: Path, out: str) -> TrainingTask:

@@ -16,7 +16,7 @@ from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from selfplay.checks import check
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.learner.material import shard_of
@@ -28,7 +28,7 @@ TOO_MANY = 10**13
 
 
 def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
-    generator = Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, 8))
+    generator = Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, GamesConfig(games_per_table=8)))
     plan = ShardPlan(0, 0, TOO_MANY, Seating.INITIAL, InitialConfig(), (), 1)
     with pytest.raises(
         UserError, match=r"^playing games: out of memory \(Unable to allocate .* TiB.*\); lower games_per"
@@ -69,6 +69,8 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
             command(ClusterConfig("local"))
     plan = ShardPlan(0, 0, 1, Seating.INITIAL, run.selfplay.initial, (), 1)
     with pytest.raises(UserError, match=refused):
-        Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, 8)).generate(plan, str(tmp_path / "shard"))
+        Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, GamesConfig(games_per_table=8))).generate(
+            plan, str(tmp_path / "shard")
+        )
     with pytest.raises(UserError, match=refused):
         Evaluator().play(DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", 0, 1, 1))

@@ -115,8 +115,22 @@ def test_a_run_of_the_version_before_resumes_is_reported_and_verified(tmp_path: 
 
 def test_settings_that_came_later_are_completed_in_groups_that_may_be_null(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path))
-    config.initial_learner, config.selfplay.gate = config.learner, GateConfig(2)
+    config.selfplay.gate = GateConfig(2)
     settings = plain(config)
-    del settings["initial_learner"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
+    del settings["learner"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
     (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
     RunDirectory(config.run.dir).check(config)
+
+
+@pytest.mark.parametrize("first", [None, {}, {"max_steps": 7}])
+def test_a_record_that_repeats_the_learner_for_iteration_0_is_read_as_what_differs(
+    tmp_path: Path, first: dict[str, int] | None
+) -> None:
+    config = tiny_config(str(tmp_path))
+    settings = plain(config)
+    settings["initial_learner"] = None if first is None else settings["learner"] | first
+    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
+    config.initial_learner = dict(first or {})
+    RunDirectory(config.run.dir).check(config)
+    with pytest.raises(UserError, match=r"started with initial_learner\.max_steps=(None|7), the command says 9"):
+        RunDirectory(config.run.dir).check(replace(config, initial_learner={"max_steps": 9}))

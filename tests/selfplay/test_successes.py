@@ -13,7 +13,7 @@ from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from selfplay import successes
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings, check_players
 from selfplay.successes import Played, Successes, counted, play_on, succeeded, told
 
@@ -124,6 +124,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         InitialConfig(successes=3)
     with pytest.raises(ValueError, match=r"selfplay\.initial\.successes=-1"):
         InitialConfig(successes=-1)
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), 8)
+    games = GamesConfig(InitialConfig(successes=3, more_games=9))
+    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), games)
     with pytest.raises(ValueError, match=r"initial\.successes=3: hearts is no cooperative game; give 0"):
-        check_players(settings, InitialConfig(successes=3, more_games=9), make_game("hearts"))
+        check_players(settings, make_game("hearts"))

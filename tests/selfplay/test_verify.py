@@ -15,7 +15,7 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
 from learner.model.checkpoint import WEIGHTS_FILE
-from selfplay.config import GateConfig, GenerateConfig, InitialConfig, MatchConfig, TrainConfig
+from selfplay.config import GamesConfig, GateConfig, GenerateConfig, InitialConfig, MatchConfig, TrainConfig
 from selfplay.generate import planned
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.recorded import record_settings
@@ -195,7 +195,7 @@ def test_damaged_settings_and_logs_are_named(bad: bytes, copy: Path, capsys: pyt
 def test_shards_of_the_generator_are_checked_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = GenerateConfig(game=tiny_config("").game, out=str(tmp_path), games=20, games_per_shard=8, seed=4)
     record_settings(f"{tmp_path}/config.yaml", config)
-    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, 8))
+    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, GamesConfig(games_per_table=8)))
     for plan in planned(config):
         generator.generate(plan, f"{tmp_path}/{plan.name}")
     assert verified(capsys, tmp_path) == (0, [f"{tmp_path}: 3 files checked, 0 damaged"])

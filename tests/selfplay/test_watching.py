@@ -13,7 +13,7 @@ from cluster.watching import timeline
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from selfplay.config import InitialConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from selfplay.workers import RayWorkers
@@ -21,7 +21,9 @@ from tests.cluster.test_timeline import checked
 
 
 def test_each_actor_has_a_log_and_each_shard_a_slice_of_the_timeline(tmp_path: Path) -> None:
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 8)
+    settings = GeneratorSettings(
+        GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=8)
+    )
     plans = [ShardPlan(0, shard, 8, Seating.INITIAL, InitialConfig(), (), 1) for shard in range(3)]
     items = [(plan, f"{tmp_path}/{plan.name}") for plan in plans]
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, generators=1)  # a second might start too late to get anything
