@@ -42,8 +42,8 @@ def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
 def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
     """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
 
-    How often it covers the true mean is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10 deals
-    of Hearts; a studentised one is infinite where most deals tie.
+    How often it covers the true mean is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10
+    deals of Hearts; a studentised one is infinite where most deals tie.
 
     Args:
         values: ``float[D, C]``.
