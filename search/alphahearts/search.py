@@ -24,13 +24,14 @@ network serves all of them. Where a seat has one legal action nobody is asked. L
 that leave a choice, ``V`` tokens, ``K`` outcome labels.
 """
 
-import time
+from collections.abc import Callable
 
 import numpy as np
 
 from games.game import Game
 from learner.state_model import StateModel
 from search.alphahearts.tree import GuidedForest, choose, survey
+from search.uct.search import grow
 
 
 def alphahearts(
@@ -55,21 +56,15 @@ def alphahearts(
         puct: select by softmax(q) too (``GuidedForest``); beyond the paper.
         seconds: no further iterations begin after so much wall time; 0 for no limit. Every search gets equally many.
     """
-    forest, began = GuidedForest(seeds, game.vocabulary.size, puct), time.monotonic()
-    depth = min(iterations, game.num_players * game.max_length)
-    roots = np.zeros(len(states), np.int32)
-    forest.expand(roots, game.to_move(states), game.legal(states))
-    forest.tell(*Rollout(game, model, states, seeds).judged(roots))
-    for _ in range(iterations):
-        leaves, actions, lengths, draws = forest.descend(exploration, depth)
-        reached = game.after(states, actions, lengths)
-        rollout = Rollout(game, model, reached, draws)
-        forest.expand(leaves, game.to_move(reached), rollout.legal)
-        forest.tell(*rollout.judged(leaves))
-        rollout.finish()
-        forest.backup(leaves, utility[game.outcome(reached)])
-        if seconds and time.monotonic() - began > seconds:
-            break
+    forest = GuidedForest(seeds, game.vocabulary.size, puct)
+
+    def begin(leaves: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> Callable[[], None]:
+        rollout = Rollout(game, model, states, seeds)
+        forest.expand(leaves, game.to_move(states), rollout.legal)
+        forest.set_q(*rollout.open_decisions(leaves))
+        return rollout.finish
+
+    grow(forest, game, states, seeds, utility, iterations, exploration, seconds, begin)
     return forest
 
 
@@ -86,7 +81,7 @@ class Rollout:
         self._counters = np.array(seeds, np.uint64)
         self._look()
 
-    def judged(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def open_decisions(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows that leave a choice ``int64[M]``, their leaves, and q of their actions ``float32[M, V]``, -inf for
         illegal ones."""
         return self._free, leaves[self._free], np.where(self.legal[self._free], self._q, np.float32(-np.inf))

@@ -24,7 +24,7 @@ class GuidedForest(Forest):
         self.q = np.zeros(self.untried.shape, np.float32)
         self._puct = puct
 
-    def tell(self, trees: np.ndarray, leaves: np.ndarray, q: np.ndarray) -> None:
+    def set_q(self, trees: np.ndarray, leaves: np.ndarray, q: np.ndarray) -> None:
         """Tell leaves of some trees (``int[M]`` both) what their actions are worth: ``float32[M, V]``, -inf for illegal
         ones. Nodes with one legal action need not be told."""
         self.q[trees, leaves] = q

@@ -5,6 +5,8 @@ world, plays the rest at random and counts the result for every seat. Letters: `
 """
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -31,18 +33,44 @@ def uct(
         exploration: C, in the units of ``utility``.
         seconds: no further runs begin after so much wall time; 0 for no limit. Every world gets equally many.
     """
-    forest, began = Forest(seeds, game.vocabulary.size), time.monotonic()
+    forest = Forest(seeds, game.vocabulary.size)
+
+    def begin(leaves: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> Callable[[], None]:
+        forest.expand(leaves, game.to_move(states), game.legal(states))
+        return partial(game.playout, states, seeds)
+
+    grow(forest, game, states, seeds, utility, runs, exploration, seconds, begin)
+    return forest
+
+
+def grow(
+    forest: Forest,
+    game: Game,
+    states: np.ndarray,
+    seeds: np.ndarray,
+    utility: np.ndarray,
+    runs: int,
+    exploration: float,
+    seconds: float,
+    begin: Callable[[np.ndarray, np.ndarray, np.ndarray], Callable[[], None]],
+) -> None:
+    """Grow a forest by runs with max^n backups; the arguments are those of ``uct``.
+
+    Args:
+        begin: begins a rollout: (leaves ``int32[B]``, their states ``[B]``, ``uint64[B]`` seeds) expands the leaves and
+            returns what plays these states on, in place, until all are over.
+    """
+    began = time.monotonic()
     depth = min(runs, game.num_players * game.max_length)
-    forest.expand(np.zeros(len(states), np.int32), game.to_move(states), game.legal(states))
+    begin(np.zeros(len(states), np.int32), states, seeds)
     for _ in range(runs):
         leaves, actions, lengths, draws = forest.descend(exploration, depth)
         reached = game.after(states, actions, lengths)
-        forest.expand(leaves, game.to_move(reached), game.legal(reached))
-        game.playout(reached, draws)
+        finish = begin(leaves, reached, draws)
+        finish()
         forest.backup(leaves, utility[game.outcome(reached)])
         if seconds and time.monotonic() - began > seconds:
             break
-    return forest
 
 
 def unit_utility(game: Game, name: str = "") -> np.ndarray:
