@@ -1,6 +1,6 @@
 """The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
 
-docs/cluster.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
+docs/operations.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 """
 
 from datetime import UTC, datetime
