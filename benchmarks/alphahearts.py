@@ -27,12 +27,12 @@ from learner.model.checkpoint import save_weights
 from learner.q_network.engine import QEngine
 from learner.q_network.network import QNet, initialise, q_architecture, state_features
 from learner.state_model import StateModel
+from search.alphahearts.config import AlphaHeartsConfig
 from search.alphahearts.plain import PlainAlphaHearts
-from search.config import AlphaHeartsConfig
-from search.players.alphahearts import AlphaHearts
+from search.alphahearts.player import AlphaHearts
 from search.players.player import Turns
 from search.players.random_player import choose_uniformly
-from search.table import turns_at
+from search.players.table import turns_at
 from search.uct.search import unit_utility
 
 GAME = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)

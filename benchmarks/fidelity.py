@@ -26,10 +26,11 @@ from benchmarks.report import machine
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, ModelConfig
 from learner.inference.engine import QueryEngine
-from search.config import ArgmaxValConfig, GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
 
 GAME = HeartsGame()

@@ -14,7 +14,7 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.go_mcts.player import GoMcts
-from search.players.registry import make_players
+from search.roster.registry import make_players
 
 
 def main() -> None:

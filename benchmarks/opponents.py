@@ -18,7 +18,7 @@ from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
 from search.players.player import Player, Turns
-from search.players.registry import make_players
+from search.roster.registry import make_players
 
 
 def is_mcts_case(decisions: int) -> Case:

@@ -38,7 +38,8 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
 from learner.training.task import TrainingTask
-from search.config import ArgmaxValConfig, SearchConfig
+from search.config import SearchConfig
+from search.players.config import ArgmaxValConfig
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.parts import Tournament
 from selfplay.config import GamesConfig, InitialConfig

@@ -26,7 +26,7 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.players.player import Turns

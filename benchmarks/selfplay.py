@@ -18,10 +18,10 @@ from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
-from search.config import ArgmaxValConfig
 from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
-from search.table import play_table
+from search.players.table import play_table
 
 GAME = HeartsGame()
 CONFIG = ArgmaxValConfig()

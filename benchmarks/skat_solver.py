@@ -21,11 +21,11 @@ from games.skat.cards import GRAND, NULL
 from games.skat.game import SkatGame
 from games.skat.rules import OVER, PLAY
 from games.skat.state import STATE, act, legal, result_of
-from search.config import SkatRulesConfig
 from search.players.player import Turns
 from search.players.random_player import choose_uniformly
-from search.players.skat_rules.player import SkatRules
-from search.skat_solver.solve import Solver
+from search.scripted.skat.config import SkatRulesConfig
+from search.scripted.skat.rules.player import SkatRules
+from search.scripted.skat.solver.solve import Solver
 
 GAME = SkatGame()
 

@@ -24,7 +24,7 @@ from benchmarks.training import DEMO, GAME, Ours, random_hands
 from benchmarks.trunks import compare, engine_of, searches, self_play
 from learner.config import EngineConfig, ModelConfig
 from learner.observation_model import Answer, ObservationModel
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 
 ENGINE = EngineConfig(device="cpu", precision="auto")
 STEPS, ROUNDS = 20, 7

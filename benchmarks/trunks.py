@@ -23,11 +23,12 @@ from learner.config import EngineConfig, ModelConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from learner.observation_model import ObservationModel
-from search.config import ArgmaxValConfig, GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
-from search.table import play_table
+from search.players.table import play_table
 
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)

@@ -27,7 +27,7 @@ from games.registry import make_game
 from games.rng import derive_many
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
-from search.table import answers, turns_at
+from search.players.table import answers, turns_at
 
 OURS, OPENSPIEL, REJECTION, SHUFFLES = 500, 20, 5, 1000
 """Worlds of every position at a time, on each side; shuffles for a world at most."""

@@ -1,4 +1,4 @@
-"""Games and players of other packages: entry points, and ``module:attribute`` wherever a user may write a name.
+"""What other packages bring: entry points, and ``module:attribute`` wherever a user may write a name.
 
 A package offers them in its ``pyproject.toml``::
 
@@ -8,8 +8,11 @@ A package offers them in its ``pyproject.toml``::
     [project.entry-points."kibitz.players"]
     nim_rules = "my_package.nim:RULES"
 
+    [project.entry-points."kibitz.support"]
+    nim = "my_package.nim:SUPPORT"  # what there is for the game beyond its rules: search.players.support
+
 ``module:attribute`` runs code, so it is for command lines and configurations alone. What a file names goes through
-``games.registry.recorded_game`` and ``search.players.registry.check_recorded`` first.
+``games.registry.recorded_game`` and ``search.roster.registry.check_recorded`` first.
 """
 
 import pkgutil
@@ -18,7 +21,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-GAMES, PLAYERS = "kibitz.games", "kibitz.players"
+GAMES, PLAYERS, SUPPORT = "kibitz.games", "kibitz.players", "kibitz.support"
 """Groups of entry points."""
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from cluster.fields import keys
 from cluster.reader import end_with_reader
 from games import docs, plugins, registry
-from search.players import kinds
 from search.players.kinds import PlayerKind
+from search.roster import kinds
 
 PAGE = Path(__file__).parent.parent / "docs" / "players.md"
 

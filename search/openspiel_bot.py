@@ -18,7 +18,7 @@ import pyspiel
 from games.game import Game
 from games.openspiel_counterpart import counterpart
 from search.players.player import Player
-from search.table import answers, turns_at
+from search.players.table import answers, turns_at
 
 
 class KibitzBot(pyspiel.Bot):

@@ -17,9 +17,9 @@ from games.branches import Branches
 from games.game import Game
 from games.rng import derive, derive_many, mix
 from games.shards import Sequences
-from search.choices import choice_places
+from search.players.choices import choice_places
 from search.players.player import Player
-from search.playouts import play_out
+from search.players.playouts import play_out
 
 
 @dataclass(frozen=True)

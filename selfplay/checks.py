@@ -9,10 +9,10 @@ from learner.devices import check_devices, on_lent_device
 from learner.model.architecture import architecture
 from learner.q_network.network import q_architecture
 from learner.training.task import check_size
-from search.players.engines import check_cache
 from search.players.kinds import Told
-from search.players.registry import check_decisions, check_names, check_networks
-from search.players.spec import parse
+from search.roster.engines import check_cache
+from search.roster.registry import check_decisions, check_names, check_networks
+from search.roster.spec import parse
 from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings, check_memory, check_players

@@ -20,8 +20,8 @@ from cluster.watching.timeline import span
 from games.rng import derive
 from learner.devices import on_lent_device
 from search.kept import Kept, key_of, parts_of, remove_parts
-from search.players.registry import checkpoint_record
-from search.players.spec import labels
+from search.roster.registry import checkpoint_record
+from search.roster.spec import labels
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.result import TournamentResult, from_record, lead

@@ -18,8 +18,8 @@ from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
-from search.players import kinds
-from search.players.spec import parse
+from search.roster import kinds
+from search.roster.spec import parse
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings, check_memory, check_players
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split

@@ -19,12 +19,13 @@ from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from search.players import kinds
-from search.players.engines import Engines, check_cache
 from search.players.kinds import Told
 from search.players.memory import check_deals, check_shard
 from search.players.player import Player
-from search.players.registry import (
+from search.players.table import play_table
+from search.roster import kinds
+from search.roster.engines import Engines, check_cache
+from search.roster.registry import (
     check_decisions,
     check_names,
     check_networks,
@@ -34,8 +35,7 @@ from search.players.registry import (
     own_checkpoints,
     seat_players,
 )
-from search.players.spec import PlayerSpec, parse
-from search.table import play_table
+from search.roster.spec import PlayerSpec, parse
 from selfplay.branches import branch
 from selfplay.config import GamesConfig
 from selfplay.meter import Meter, MeteredModel

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,9 @@ ONLY_IN = {
         "search.rating.*",
         "search.tournament.*",
         "search.values.*",
-        "search.players.engines",
+        "search.roster.engines",
         "search.players.memory",
-        "search.players.registry",
+        "search.roster.registry",
         "search.docs",
         *COMMANDS,
     ),
@@ -82,8 +83,8 @@ ONLY_IN = {
     ),
     "transformers": ("learner.model.pretrained",),
     "safetensors": ("learner.*", "search.kept"),
-    "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.players.openspiel", "benchmarks.*"),
-    "open_spiel": ("search.players.openspiel", "benchmarks.*"),
+    "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.openspiel.player", "benchmarks.*"),
+    "open_spiel": ("search.openspiel.player", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
     "gymnasium": ("games.pettingzoo_env",),
     "pyarrow": ("games.shards", "games.show", "cluster.files.storage", "benchmarks.*"),
@@ -91,8 +92,8 @@ ONLY_IN = {
         "learner.*",
         "selfplay.*",
         "benchmarks.*",
-        "search.players.engines",
-        "search.players.registry",
+        "search.roster.engines",
+        "search.roster.registry",
         "search.tournament.checks",
         "search.tournament.evaluator",
         *COMMANDS,
@@ -179,6 +180,54 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, "allows pickle"
 
 
+SEARCH = (
+    ("search.players", "search.pictures"),
+    ("search.uct", "search.go_mcts"),
+    ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel"),
+    ("search.scripted",),
+    ("search.config",),
+    ("search.roster", "search.kept"),
+    ("search.tournament",),
+    ("search.openings", "search.openspiel_bot", "search.play", "search.rating", "search.values"),
+    ("search.docs",),
+)
+"""The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, and those
+that play. What stands on one floor does not import each other."""
+
+
+def floor_of(module: str) -> tuple[int, str]:
+    """Number of the floor and name of the room that a module of ``search`` belongs to."""
+    for number, rooms in enumerate(SEARCH):
+        for room in rooms:
+            if module == room or module.startswith(f"{room}."):
+                return number, room
+    raise AssertionError(f"{module}: which floor of search is it on?")
+
+
+def test_no_import_of_search_goes_up_and_none_across() -> None:
+    for module in modules():
+        if module.startswith("search."):
+            floor, room = floor_of(module)
+            for item in imports(ast.parse(source_of(module)), module):
+                if item.module.startswith("search."):
+                    below, other = floor_of(item.module)
+                    assert other == room or below < floor, f"{module}:{item.line} imports {item.module}"
+
+
+def test_no_two_modules_import_each_other_not_even_around_corners() -> None:
+    known = set(modules())
+    below = {
+        module: {
+            found
+            for item in imports(ast.parse(source_of(module)), module)
+            for found in (item.module, item.module.rpartition(".")[0])
+            if found in known and found != module
+        }
+        for module in known
+    }
+    assert len(list(TopologicalSorter(below).static_order())) == len(known)  # CycleError names a circle
+
+
 def modules() -> list[str]:
     """Every module of the packages, by its dotted name."""
     paths = [path for package in BELOW for path in sorted((ROOT / package).rglob("*.py"))]
@@ -234,8 +283,8 @@ def test_shards_use_the_one_module_of_storage_and_nothing_that_needs_ray_or_torc
         ("search.go_mcts", "from torch import nn"),
         ("search.go_mcts", "from learner.inference.engine import QueryEngine"),
         ("search.go_mcts", "from cluster import cli"),
-        ("search.table", "from games.hearts.rules import _deal"),
-        ("search.table", "from games._private import deal"),
+        ("search.players.table", "from games.hearts.rules import _deal"),
+        ("search.players.table", "from games._private import deal"),
         ("cluster.actors.pool", "from games import rng"),
         ("learner.inference.engine", "from transformers import GPT2Model"),
         ("learner.inference.engine", "from learner.inference.cpu.trunk import CpuTrunk"),
@@ -257,7 +306,7 @@ def test_a_broken_rule_is_found(importer: str, source: str) -> None:
     [
         ("games.hearts.state", "from .rules import _deal\nfrom games.rng import mix"),
         ("cluster.actors.stages", "import ray\nfrom cluster.actors.pool import ActorPool"),
-        ("selfplay.loop", "from cluster.actors.pool import ActorPool\nfrom search.table import Table"),
+        ("selfplay.loop", "from cluster.actors.pool import ActorPool\nfrom search.players.table import Table"),
         ("selfplay.__main__", "from cluster import cli"),
         ("games.shards", "import pyarrow.parquet as pq"),
     ],

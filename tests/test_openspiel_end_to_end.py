@@ -15,8 +15,9 @@ from games.registry import make_game
 from games.shards import read_shards
 from learner.config import EngineConfig, LearnerConfig, ModelConfig
 from learner.training.train import train
-from search.config import GoMctsConfig, SearchConfig
-from search.players.registry import make_players
+from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
+from search.roster.registry import make_players
 from search.tournament.matches import play_deals
 from search.tournament.result import summarize
 from selfplay.config import GamesConfig, InitialConfig

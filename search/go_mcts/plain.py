@@ -15,7 +15,7 @@ import numpy as np
 
 from games.game import Game, Next
 from games.rng import mix
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.sampling import sample_rows
 from search.players.policy import legal_policy, possible_only
 

@@ -4,11 +4,13 @@ import numpy as np
 
 from games.game import Game
 from learner.observation_model import ObservationModel
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
 from search.go_mcts.subtree import Subtrees
+from search.players.kinds import PlayerKind
+from search.players.memory import tree_bytes
 from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 
@@ -63,3 +65,13 @@ class GoMcts(ModelPlayer):
             return Search, self.config.lanes
         width = self.config.speculative or max(1, min(_MOST_SPECULATIVE, _ROWS // searches))
         return (SpeculativeSearch if width > 1 else Search), width
+
+
+KIND = PlayerKind(
+    name="go_mcts",
+    summary="GO-MCTS: a search of observation histories, which the network continues (paper 001, Algorithm 3).",
+    settings=GoMctsConfig,
+    needs_model=True,
+    decision_bytes=lambda game, settings: tree_bytes(settings.num_runs, settings.seconds),
+    factory=lambda game, model, settings: GoMcts(model, settings),
+)

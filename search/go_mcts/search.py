@@ -21,7 +21,7 @@ import numpy as np
 
 from games.game import Game, Next
 from learner.observation_model import EMPTY, Answer, ObservationModel
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.sampling import sample_rows
 from search.go_mcts.simulations import Roots, Simulations
 from search.go_mcts.tree import NONE, Forest, find_children

@@ -11,7 +11,7 @@ import numpy as np
 from games.game import Game, Next
 from games.rng import mix
 from learner.observation_model import EMPTY, ObservationModel
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.tree import NONE, Nodes, last_with_handle
 
 

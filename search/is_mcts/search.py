@@ -20,7 +20,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
-from search.config import IsMctsConfig
+from search.is_mcts.config import IsMctsConfig
 from search.is_mcts.tree import (
     Walk,
     back_up,

@@ -14,7 +14,7 @@ from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values
 from search.openings.pictures import charts
 from search.openings.report import OpeningsResult, from_record, render
-from search.players.engines import Engines
+from search.roster.engines import Engines
 from search.tournament.stored import check_out
 
 

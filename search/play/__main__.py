@@ -20,11 +20,11 @@ from search.play.config import SHIPPED, PlayConfig
 from search.play.hints import Hints
 from search.play.layouts import layout_of
 from search.play.session import Session, check_seats
-from search.players import kinds
-from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import check_names, further_networks, needs_model, seat_players
-from search.players.spec import PlayerSpec, parse
+from search.roster import kinds
+from search.roster.engines import Engines
+from search.roster.registry import check_names, further_networks, needs_model, seat_players
+from search.roster.spec import PlayerSpec, parse
 
 COLUMNS, LINES = 80, 24
 """What the screen needs."""

@@ -22,10 +22,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer
 
+from search.pictures.scene import Layout, Pause
 from search.play.hand import HAND_WIDTH, Hand, draw_hand
 from search.play.hints import Hints, Visits
 from search.play.panel import draw_expectation, draw_note, draw_scores
-from search.play.scene import Layout, Pause
 from search.play.selection import KEYS, Selection, clipped, legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView, TableView

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from rich.text import Text
 
-from search.play.canvas import Canvas, shortened
-from search.play.cards import CARD_WIDTH, card_style, draw_card
-from search.play.scene import Choice
+from search.pictures.canvas import Canvas, shortened
+from search.pictures.cards import CARD_WIDTH, card_style, draw_card
+from search.pictures.scene import Choice
 from search.play.selection import KEYS, legal_tokens
 
 HAND_WIDTH, HAND_HEIGHT = 80, 5

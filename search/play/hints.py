@@ -10,7 +10,7 @@ import numpy as np
 from games.game import Game, Next
 from games.rng import derive
 from learner.observation_model import EMPTY, ObservationModel
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.player import Turns
 from search.players.policy import legal_policy

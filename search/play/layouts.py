@@ -1,31 +1,23 @@
-"""How games are laid out: those of ``LAYOUTS`` with pictures, any other in words."""
+"""How games are laid out: with pictures where there are some (``search.players.support``), any other in words."""
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pkgutil import resolve_name
 
 import numpy as np
 from rich.text import Text
 
 from games.game import Game, Next
-from search.play.canvas import shortened
-from search.play.crew import CrewLayout
-from search.play.hearts import HeartsLayout
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene, final_points
-from search.play.skat import SkatLayout
-
-LAYOUTS: Mapping[str, Callable[[Any, Sequence[str]], Layout]] = {
-    "crew": CrewLayout,
-    "hearts": HeartsLayout,
-    "skat": SkatLayout,
-}
-"""Name of a game -> its layout with pictures, made of the game and of who sits where."""
+from search.pictures.canvas import shortened
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Layout, Scene, final_points
+from search.roster.kinds import support_of
 
 
 def layout_of(game: Game, players: Sequence[str], own: str = "") -> Layout:
     """How ``game`` is shown; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at its
     own."""
-    return LAYOUTS.get(game.name, PlainLayout)(game, (own, *players))
+    named = support_of(game).layout
+    return (resolve_name(named) if named else PlainLayout)(game, (own, *players))
 
 
 class PlainLayout:

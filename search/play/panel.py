@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from rich.text import Text
 
-from search.play.canvas import Canvas
+from search.pictures.canvas import Canvas
+from search.pictures.scene import TABLE_HEIGHT
 from search.play.hints import Expectation, Visits
-from search.play.scene import TABLE_HEIGHT
 
 PANEL_WIDTH = 30
 

@@ -12,16 +12,17 @@ from pathlib import Path
 from cluster.reader import end_with_reader
 from games.registry import make_game
 from learner.config import EngineConfig
-from search.config import GoMctsConfig, SearchConfig
+from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
+from search.pictures.scene import Pause
 from search.play.app import Pace, Phase, PlayApp
 from search.play.hints import Hints
 from search.play.layouts import layout_of
-from search.play.scene import Pause
 from search.play.selection import legal_tokens
 from search.play.session import Session
-from search.players import kinds
-from search.players.engines import Engines
-from search.players.registry import make_players
+from search.roster import kinds
+from search.roster.engines import Engines
+from search.roster.registry import make_players
 
 MOMENTS = {"hearts": (63, "hearts broken"), "skat": (2, "of 10")}
 """Game -> seed of the hand, and how the title ends at a decision worth looking at."""

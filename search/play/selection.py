@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from search.play.scene import Choice
+from search.pictures.scene import Choice
 
 KEYS = "1234567890abc"
 """The key of each legal choice, in order; further ones are reached with the arrows."""

@@ -1,9 +1,7 @@
 """Hands of one game with a person at one seat: what is dealt, who decides, what it comes to. No screen.
 
-Players are asked as at a table (``search.table``). Of the true states nothing leaves this module but whose turn it is,
-and histories: the person's own as it grows, everybody's when a hand is over and is to be kept.
-
-Letters: ``H`` finished hands, ``P`` seats, ``T`` tokens of a history.
+Players are asked as at a table (``search.players.table``). Of the true states nothing leaves this module but whose turn
+it is, and histories: the person's own as it grows, everybody's when a hand is over and is to be kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from games.game import Game
 from games.rng import derive
 from games.shards import Sequences, write_shard
 from search.players.player import Player
-from search.table import answers, turns_at
+from search.players.table import answers, turns_at
 
 HUMAN = "human"
 """What shards call the person."""

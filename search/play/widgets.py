@@ -7,9 +7,9 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH
 from search.play.hand import HAND_HEIGHT, HAND_WIDTH, Hand
 from search.play.panel import PANEL_WIDTH
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH
 
 
 class HandView(Static):

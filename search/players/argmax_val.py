@@ -6,7 +6,8 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel, by_token
-from search.config import ArgmaxValConfig
+from search.players.config import ArgmaxValConfig
+from search.players.kinds import PlayerKind
 from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 from search.players.policy import admitted, legal_policy
@@ -51,3 +52,12 @@ def argmax_val(
     likely = admitted(policy, legal & (policy >= threshold))
     scores = action_values + policy_weight * np.log(np.maximum(policy, np.finfo(np.float32).tiny))
     return np.asarray(np.where(likely, scores, -np.inf).argmax(axis=1))
+
+
+KIND = PlayerKind(
+    name="argmax_val",
+    summary="ArgmaxVal*: the action of the highest value among the likely ones (paper 001, equations 2 and 3).",
+    settings=ArgmaxValConfig,
+    needs_model=True,
+    factory=lambda game, model, settings: ArgmaxVal(model, settings),
+)

@@ -6,7 +6,8 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel
-from search.config import ImitationConfig
+from search.players.config import ImitationConfig
+from search.players.kinds import PlayerKind
 from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 from search.players.policy import legal_policy
@@ -41,3 +42,12 @@ def sample(policy: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     cumulative = np.cumsum(policy, axis=1, dtype=np.float64)
     # Scaled by the row's own total, a draw below 1 lands on a token of positive probability despite rounding.
     return np.asarray((cumulative <= (draw * cumulative[:, -1])[:, None]).sum(axis=1))
+
+
+KIND = PlayerKind(
+    name="imitation",
+    summary="Samples the network's policy over the legal actions (paper 001, section 6.1).",
+    settings=ImitationConfig,
+    needs_model=True,
+    factory=lambda game, model, settings: Imitation(model, settings),
+)

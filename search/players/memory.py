@@ -7,28 +7,28 @@ import numpy as np
 
 from cluster.memory import fits_memory
 from games.game import Game
-from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig
 
 _WORLD, _NODE = 256, 32
 """Bytes of a state, and of a node of a tree beside what it has for each token."""
 
 
-def worlds_bytes(game: Game, config: PimcConfig | AlphaHeartsConfig | QValuesConfig) -> int:
-    """Of players that judge sampled worlds, all those of a decision side by side."""
-    tokens, nodes, by_token = game.vocabulary.size, 1, 1
-    if isinstance(config, PimcConfig) and config.evaluator == "uct" and not config.seconds:
-        nodes += config.runs
-    if isinstance(config, AlphaHeartsConfig):
-        nodes, by_token = 1 + (0 if config.seconds else config.iterations), 5  # a node has q of each action too
+def worlds_bytes(game: Game, worlds: int, candidates: int, nodes: int = 1, by_token: int = 1) -> int:
+    """Of players that judge sampled worlds, all those of a decision side by side.
+
+    Args:
+        candidates: deals that the worlds are drawn from.
+        nodes: of each world's tree, the root among them.
+        by_token: bytes that a node has for each token.
+    """
+    tokens = game.vocabulary.size
     world = _WORLD + 8 * tokens + nodes * (_NODE + by_token * tokens)
     histories = game.num_players * game.max_length * 2
-    return (1 if config.cheat else config.worlds) * world + config.candidates * (_WORLD + histories)
+    return worlds * world + candidates * (_WORLD + histories)
 
 
-def tree_bytes(game: Game, config: GoMctsConfig | IsMctsConfig) -> int:
-    """Of searches of one tree."""
-    runs = config.num_runs if isinstance(config, GoMctsConfig) else config.runs
-    return 0 if config.seconds else runs * _NODE
+def tree_bytes(runs: int, seconds: float) -> int:
+    """Of a search of one tree."""
+    return 0 if seconds else runs * _NODE
 
 
 def check_deals(game: Game, count: int, key: str) -> None:

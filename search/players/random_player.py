@@ -5,6 +5,7 @@ import numpy as np
 from games.compiling import kernel
 from games.game import Game
 from games.rng import below
+from search.players.kinds import PlayerKind
 from search.players.player import Turns
 
 
@@ -45,3 +46,10 @@ def _choose_uniformly(legal, seeds, chosen):
                     chosen[row] = token
                     break
                 left -= 1
+
+
+KIND = PlayerKind(
+    name="random",
+    summary="Chooses uniformly among its legal actions.",
+    factory=lambda game, model, settings: RandomPlayer(),
+)

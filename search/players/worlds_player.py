@@ -11,7 +11,7 @@ from games.game import Game
 from games.rng import mix
 from learner.observation_model import ObservationModel
 from search.players.player import Turns
-from search.worlds import weighted_worlds
+from search.players.worlds import weighted_worlds
 
 _DEAL, _SEARCH = 1, 2
 """Salts of a world's seed."""
@@ -47,8 +47,8 @@ class WorldsPlayer:
             cheat: whether all of them are the true deal.
             seconds: wall time for each decision, in which its worlds are drawn and weighed too; 0 for no limit.
             side_by_side: most worlds judged at once, if one decision has not more; more would only take memory.
-            candidates: deals that the worlds of a decision are drawn from by their weights (``search.worlds``); 0 for
-                worlds that are all equally likely.
+            candidates: deals that the worlds of a decision are drawn from by their weights
+                (``search.players.worlds``); 0 for worlds that are all equally likely.
             beliefs: what weighs them, where there are candidates.
         """
         assert beliefs is not None or candidates == 0

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from cluster.errors import blaming_input
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
-from search.players.engines import check_cache
 from search.players.memory import check_deals
-from search.players.registry import check_decisions, check_entrants, checkpoint_record
-from search.players.spec import parse
+from search.roster.engines import check_cache
+from search.roster.registry import check_decisions, check_entrants, checkpoint_record
+from search.roster.spec import parse
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Tournament

@@ -13,9 +13,9 @@ from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from search.players.engines import Engines
-from search.players.registry import make_players, own_checkpoints
-from search.players.spec import parse
+from search.roster.engines import Engines
+from search.roster.registry import make_players, own_checkpoints
+from search.roster.spec import parse
 from search.tournament.matches import Matches, play_deals
 from search.tournament.seatings import ALL
 
@@ -37,7 +37,7 @@ class DealsTask:
 
     settings: EvaluatorSettings
     players: tuple[str, ...]
-    """Names of the entrants, as ``search.players.registry`` reads them."""
+    """Names of the entrants, as ``search.roster.registry`` reads them."""
     checkpoint: str
     """Directory, path or URI, of the network of entrants that name none; empty if nobody needs one."""
     first: int

@@ -15,7 +15,7 @@ import numpy as np
 from games.game import Game
 from games.rng import derive, derive_many
 from search.players.player import Player
-from search.table import play_table
+from search.players.table import play_table
 from search.tournament.seatings import ALL, seatings
 
 

@@ -12,7 +12,7 @@ from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
 from search.kept import Kept
-from search.players.spec import labels
+from search.roster.spec import labels
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import Matches, from_arrays, merge, to_arrays
 from search.tournament.result import TournamentResult, summarize
@@ -28,7 +28,7 @@ class Tournament:
 
     settings: EvaluatorSettings
     players: tuple[str, ...]
-    """Entrants, A first, as ``search.players.registry`` reads them."""
+    """Entrants, A first, as ``search.roster.registry`` reads them."""
     checkpoint: str
     """Directory of the network of entrants that name none; empty if nobody needs one."""
     deals: int

@@ -7,7 +7,7 @@ from typing import Any
 from cluster.errors import UserError
 from cluster.files import storage
 from search.kept import Kept, check_same, parts_of, remove_parts
-from search.players.spec import labels
+from search.roster.spec import labels
 from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
 

@@ -13,15 +13,15 @@ from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
-from search.config import ArgmaxValConfig
 from search.kept import Kept, parts_of
-from search.players import kinds
-from search.players.engines import Engines
+from search.players.config import ArgmaxValConfig
 from search.players.memory import check_deals
 from search.players.player import Player
-from search.players.registry import checkpoint_record, make_players
-from search.players.registry import settings_of as player_settings
-from search.players.spec import parse
+from search.roster import kinds
+from search.roster.engines import Engines
+from search.roster.registry import checkpoint_record, make_players
+from search.roster.registry import settings_of as player_settings
+from search.roster.spec import parse
 from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, draw_decisions

@@ -9,9 +9,9 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, derive_many
-from search.choices import choice_places
+from search.players.choices import choice_places
 from search.players.player import Player
-from search.table import play_table
+from search.players.table import play_table
 
 THIRDS = ("early", "middle", "late")
 _MAX_ROUNDS = 20

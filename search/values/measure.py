@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from learner.observation_model import EMPTY, ObservationModel, by_token
-from search.config import ArgmaxValConfig
 from search.players.argmax_val import argmax_val
+from search.players.config import ArgmaxValConfig
 from search.players.histories import tokens_since
 from search.players.policy import legal_policy
 from search.tournament.statistics import MIN_DEALS

@@ -17,7 +17,7 @@ from games.game import Game
 from games.rng import derive, mix
 from search.kept import Kept
 from search.players.player import Player
-from search.playouts import play_out
+from search.players.playouts import play_out
 from search.values.decisions import Decisions
 
 PLAYOUTS = "playouts-"

@@ -13,13 +13,13 @@ from games.registry import recorded_game
 from games.rng import derive, derive_many
 from learner.config import EngineConfig
 from search.config import SearchConfig
+from search.pictures.scene import Layout, Scene
 from search.play.hints import Expectation, Hints, Visits
 from search.play.layouts import layout_of
-from search.play.scene import Layout, Scene
-from search.players.engines import Engines
 from search.players.player import Player
-from search.players.registry import check_recorded, make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.engines import Engines
+from search.roster.registry import check_recorded, make_players
 from selfplay.recorded import SETTINGS_FILE, typed
 from selfplay.report.contents import Run
 from selfplay.run_directory import RunDirectory

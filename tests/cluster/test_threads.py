@@ -34,7 +34,7 @@ def test_the_users_own_settings_win(given, settled, monkeypatch):
 def test_importing_packages_changes_no_variable_and_the_learners_command_loads_torch_later():
     code = (
         "import os, sys, learner.__main__; assert 'torch' not in sys.modules; "
-        "import learner.inference.engine, search.players.engines, selfplay.workers; "
+        "import learner.inference.engine, search.roster.engines, selfplay.workers; "
         f"assert not set({VARIABLES}) & set(os.environ)"
     )
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}

@@ -10,8 +10,8 @@ from games.registry import make_game
 from games.rng import derive, keyed_hash
 from search.config import SearchConfig
 from search.players.player import Turns
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import make_players
 
 pytest.importorskip("pettingzoo", reason="pip install kibitz[pettingzoo]")
 

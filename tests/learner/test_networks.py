@@ -8,7 +8,7 @@ from games.registry import make_game
 from learner.config import EngineConfig
 from learner.model.checkpoint import NETWORKS, find, load_weights
 from search.config import SearchConfig
-from search.players.registry import make_players
+from search.roster.registry import make_players
 from search.tournament.tournament import run_tournament
 
 NAMES = sorted(path.parent.name for path in NETWORKS.glob("*/config.json"))

@@ -10,7 +10,7 @@ import pytest
 
 from games.registry import make_game
 from games.shards import read_shard
-from search.players import kinds
+from search.roster import kinds
 from tests.search import toy
 
 ROOT = Path(__file__).parents[2]
@@ -145,8 +145,8 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     said = checked(environment, "-m", "cluster.console", "docs")
     assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
     offered = (
-        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, crew_rules, argmax_val, imitation, go_mcts,"
-        " pimc, alphahearts, q_values, is_mcts, xskat, openspiel, highest"
+        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, argmax_val, imitation,"
+        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, highest"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said

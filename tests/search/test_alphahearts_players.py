@@ -15,14 +15,15 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.skat.game import SkatGame
 from learner.config import EngineConfig
+from search.alphahearts import player as alphahearts
+from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
+from search.alphahearts.player import AlphaHearts, QValues
 from search.alphahearts.tree import GuidedForest
-from search.config import AlphaHeartsConfig, QValuesConfig, SearchConfig
-from search.players import alphahearts
-from search.players.alphahearts import AlphaHearts, QValues
-from search.players.engines import Engines
+from search.config import SearchConfig
 from search.players.player import Turns
-from search.players.registry import check_entrants, check_names, make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.engines import Engines
+from search.roster.registry import check_entrants, check_names, make_players
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
 

@@ -20,13 +20,16 @@ from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.network import initialise as initialise_transformer
 from learner.q_network.network import QNet, initialise, q_architecture
-from search.config import AlphaHeartsConfig, PimcConfig, QValuesConfig, SearchConfig
-from search.players.alphahearts import AlphaHearts, QValues
-from search.players.engines import Engines
-from search.players.pimc import Pimc
-from search.players.registry import check_entrants, check_names, checkpoint_record, make_players, own_checkpoints
-from search.players.spec import parse
+from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
+from search.alphahearts.player import AlphaHearts, QValues
+from search.config import SearchConfig
+from search.pimc.config import PimcConfig
+from search.pimc.player import Pimc
+from search.players.support import Support
 from search.players.worlds_player import WorldsPlayer
+from search.roster.engines import Engines
+from search.roster.registry import check_entrants, check_names, checkpoint_record, make_players, own_checkpoints
+from search.roster.spec import parse
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
@@ -39,7 +42,7 @@ from tests.search.test_pimc import turns_of
 
 CPU = EngineConfig(device="cpu", precision="fp32")
 PLAYERS: dict[str, Callable[[Game, FunctionModel, int], WorldsPlayer]] = {
-    "pimc": lambda game, beliefs, count: Pimc(beliefs, PimcConfig(worlds=4, candidates=count, runs=10)),
+    "pimc": lambda game, beliefs, count: Pimc(beliefs, PimcConfig(worlds=4, candidates=count, runs=10), Support()),
     "alphahearts": lambda game, beliefs, count: AlphaHearts(
         LinearStates(game), AlphaHeartsConfig(worlds=4, iterations=4, candidates=count, beliefs="DIR"), beliefs
     ),

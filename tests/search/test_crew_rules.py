@@ -6,10 +6,10 @@ import pytest
 from games.crew.cards import VOCABULARY
 from games.crew.game import CrewGame
 from games.rng import derive_many
-from search.players.crew_rules.player import CrewRules
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from search.table import play_table
+from search.players.table import play_table
+from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given, hush
 from tests.search.toy import ToyGame
 

@@ -1,7 +1,7 @@
 """The page of the players says what the code says."""
 
 from search.docs import PAGE, page
-from search.players.kinds import BUILT_IN
+from search.roster.kinds import BUILT_IN
 
 
 def test_the_committed_page_is_what_the_code_gives() -> None:

@@ -6,8 +6,8 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from search.config import SearchConfig
 from search.players.player import Turns
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import make_players
 
 GAME = HeartsGame()
 

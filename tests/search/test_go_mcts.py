@@ -10,7 +10,7 @@ import pytest
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import History, PlainGoMcts
 from search.go_mcts.player import GoMcts
 from search.go_mcts.tree import Forest

@@ -5,7 +5,7 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.go_mcts.tree import NOBODY
 from tests.search.models import FunctionModel, hash_model

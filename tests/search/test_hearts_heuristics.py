@@ -9,12 +9,13 @@ from games.hearts.cards import ALL_CARDS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
 from games.hearts.state import deal_hands
 from games.rng import derive_many
-from search.config import HeartsComplexConfig, SearchConfig
-from search.players.hearts_complex import HeartsComplex
-from search.players.hearts_simple import HeartsSimple
+from search.config import SearchConfig
 from search.players.player import Player, Turns
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import make_players
+from search.scripted.hearts.complex import HeartsComplex
+from search.scripted.hearts.config import HeartsComplexConfig
+from search.scripted.hearts.simple import HeartsSimple
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 

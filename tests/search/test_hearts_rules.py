@@ -6,10 +6,10 @@ import pytest
 from games.hearts.cards import VOCABULARY
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from search.table import play_table
+from search.players.table import play_table
+from search.scripted.hearts.rules import HeartsRules
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 

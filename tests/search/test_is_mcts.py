@@ -12,13 +12,13 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from search.config import IsMctsConfig
+from search.is_mcts.config import IsMctsConfig
+from search.is_mcts.player import IsMctsPlayer
 from search.is_mcts.search import IsMcts
 from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes, note_all
-from search.players.is_mcts import IsMctsPlayer
 from search.players.random_player import RandomPlayer
-from search.players.registry import check_names
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import check_names
 from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, ToyWorlds, movers, tricks
 
 

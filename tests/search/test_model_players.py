@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from games.rng import derive_many
-from search.config import ArgmaxValConfig, ImitationConfig
 from search.players.argmax_val import ArgmaxVal, argmax_val
+from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation, sample
 from search.players.player import Turns
-from search.table import play_table
+from search.players.table import play_table
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import EOS, LEADS, ToyGame
 

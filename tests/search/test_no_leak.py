@@ -13,13 +13,17 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import AlphaHeartsConfig, GoMctsConfig, IsMctsConfig, PimcConfig, QValuesConfig, SearchConfig
-from search.players.alphahearts import AlphaHearts, QValues
-from search.players.engines import Engines
+from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
+from search.alphahearts.player import AlphaHearts, QValues
+from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
+from search.is_mcts.config import IsMctsConfig
+from search.pimc.config import PimcConfig
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.engines import Engines
+from search.roster.registry import make_players
 from tests.search.state_models import LinearStates
 
 NAMES = (

@@ -21,8 +21,8 @@ from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
-from search.players.registry import make_players
-from search.table import answers, play_table, turns_at
+from search.players.table import answers, play_table, turns_at
+from search.roster.registry import make_players
 from search.tournament.tournament import run_tournament
 
 HEARTS = make_game("hearts")
@@ -163,8 +163,8 @@ DECIDE = """
 import numpy as np
 from games.registry import make_game
 from search.config import SearchConfig
-from search.players.registry import make_players
-from search.table import play_table
+from search.roster.registry import make_players
+from search.players.table import play_table
 game = make_game("hearts")
 players = make_players(["openspiel:simulations=4"], game, SearchConfig())
 result = play_table(game, players, np.zeros((2, 4), int), np.arange(2, dtype=np.uint64), {table_size}, secret=1)

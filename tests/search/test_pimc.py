@@ -14,16 +14,19 @@ from games.registry import make_game
 from games.rng import derive_many
 from games.skat.cards import FIRST_BID, PASS
 from games.skat.game import SkatGame
-from search.config import PimcConfig, SearchConfig, SkatRulesConfig
-from search.players import kinds, pimc
-from search.players.pimc import Pimc
+from search.config import SearchConfig
+from search.pimc import player as pimc
+from search.pimc.config import PimcConfig
+from search.pimc.player import Pimc
 from search.players.player import Turns
+from search.players.playouts import play_out
 from search.players.random_player import RandomPlayer
-from search.players.registry import make_players
-from search.players.skat_rules.player import SkatRules
-from search.playouts import play_out
-from search.skat_solver.solve import Solver
-from search.table import play_table, turns_at
+from search.players.table import play_table, turns_at
+from search.roster import kinds
+from search.roster.registry import make_players
+from search.scripted.skat.config import SkatRulesConfig
+from search.scripted.skat.rules.player import SkatRules
+from search.scripted.skat.solver.solve import Solver
 from search.tournament.tournament import run_tournament
 from tests.search.models import FunctionModel, History, hash_model
 from tests.search.toy import ToyGame
@@ -33,7 +36,7 @@ SMALL = PimcConfig(worlds=3, runs=20)
 
 
 def player_of(game: Game, config: PimcConfig = SMALL, model: FunctionModel | None = None) -> Pimc:
-    player = Pimc(model, config)
+    player = Pimc(model, config, kinds.support_of(game))
     player.start(game, 8)
     return player
 
@@ -52,7 +55,7 @@ def turns_of(game: Game, count: int, plies: int) -> Turns:
 
 def told(game: Game, config: PimcConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, answer: Callable) -> np.ndarray:
     """What the player does where ``answer(worlds)`` is what the evaluator says."""
-    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda game, model, worlds, *rest: answer(worlds)})
+    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda pimc, worlds, *rest: answer(worlds)})
     return player_of(game, config).act(turns)
 
 
@@ -106,7 +109,7 @@ def test_tournaments_mark_the_cheating_twin() -> None:
 @pytest.mark.parametrize("cheat", [False, True])
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
-    player = Pimc(None, replace(SMALL, cheat=cheat))
+    player = Pimc(None, replace(SMALL, cheat=cheat), kinds.support_of(game))
     seeds = derive_many(1, 4)
     result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
     assert (result.labels >= 0).all() and result.decisions[0] > 4
@@ -192,7 +195,9 @@ def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
 @pytest.mark.parametrize(("game", "evaluator"), [(SkatGame(), "solver"), (CrewGame(), "playouts")])
 def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> None:
     config, seats = PimcConfig(worlds=2, evaluator=evaluator), game.num_players
-    result = play_table(game, [Pimc(None, config)], np.zeros((2, seats), int), derive_many(9, 2), secret=1)
+    result = play_table(
+        game, [Pimc(None, config, kinds.support_of(game))], np.zeros((2, seats), int), derive_many(9, 2), secret=1
+    )
     assert (result.labels >= 0).all()
 
 
@@ -276,14 +281,14 @@ def test_it_is_far_ahead_of_random_play() -> None:
     ("name", "complaint"),
     [
         ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
-        ("pimc:evaluator=solver", "pimc:evaluator=solver plays skat only, not toy; choose uct or playouts"),
+        ("pimc:evaluator=solver", "pimc:evaluator=solver: for toy it must be one of uct, playouts, network, value"),
         ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0.0 with pimc.evaluator=playouts; it is of"),
         ("pimc:evaluator=network:runs=500", "pimc.runs=500: must be 2000 with pimc.evaluator=network; it is of uct"),
         ("pimc:evaluator=solver:exploration=1", "pimc.exploration=1.0: must be 0.4 with pimc.evaluator=solver"),
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
-        ("pimc:evaluator=oracle", "pimc.evaluator=oracle: must be one of uct, playouts, network, value, solver"),
+        ("pimc:evaluator=oracle", "pimc:evaluator=oracle: for toy it must be one of uct, playouts, network, value"),
         ("pimc:candidates=49", "pimc.candidates=49: must be 0, or at least pimc.worlds=50 with pimc.cheat=false"),
         ("pimc:candidates=50:cheat=true", "pimc.candidates=50: must be 0, or at least pimc.worlds=50 with"),
         ("pimc@DIR", "player 'pimc@DIR': pimc uses no network, so leave out @DIR"),

@@ -14,12 +14,12 @@ from scipy.special import expit
 
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
-from search.players.registry import make_players
 from search.rating.bradley_terry import ELO, bootstrap, strengths
 from search.rating.pictures import heat_map, leads, strength
 from search.rating.ratings import rate
 from search.rating.report import render
 from search.rating.round_robin import pairs
+from search.roster.registry import make_players
 from search.tournament import pictures
 from search.tournament.report import wide_console
 from search.tournament.result import TournamentResult, lead

@@ -8,12 +8,15 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import ArgmaxValConfig, GoMctsConfig, ImitationConfig, PimcConfig, SearchConfig
-from search.players import kinds
-from search.players.engines import Engines, check_cache
-from search.players.registry import check_names, checkpoint_record, make_players, own_checkpoints
-from search.players.spec import parse
-from search.table import play_table
+from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
+from search.pimc.config import PimcConfig
+from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.table import play_table
+from search.roster import kinds
+from search.roster.engines import Engines, check_cache
+from search.roster.registry import check_names, checkpoint_record, make_players, own_checkpoints
+from search.roster.spec import parse
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 

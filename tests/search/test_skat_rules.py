@@ -12,14 +12,14 @@ from games.skat.cards import EOS, NULL, PASS, VOCABULARY, card_id
 from games.skat.game import SkatGame
 from games.skat.rules import template
 from games.skat.state import STATE, deal_hands
-from search.config import SkatRulesConfig
 from search.players.exploring import Exploring
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
-from search.players.skat_rules.declaring import takes_all
-from search.players.skat_rules.null import danger
-from search.players.skat_rules.player import SkatRules
-from search.table import play_table
+from search.players.table import play_table
+from search.scripted.skat.config import SkatRulesConfig
+from search.scripted.skat.rules.declaring import takes_all
+from search.scripted.skat.rules.null import danger
+from search.scripted.skat.rules.player import SkatRules
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 

@@ -16,8 +16,8 @@ from games.skat.rules import OVER, PLAY, template
 from games.skat.state import STATE, act, legal, result_of
 from games.skat.values import BIDS
 from search.players.random_player import choose_uniformly
-from search.skat_solver.minimax import GENERATIONS
-from search.skat_solver.solve import Solver
+from search.scripted.skat.solver.minimax import GENERATIONS
+from search.scripted.skat.solver.solve import Solver
 
 GAME = SkatGame()
 CONTRACTS = {

@@ -3,9 +3,9 @@
 import pytest
 
 from games.hearts.game import HeartsGame
-from search.config import GoMctsConfig
-from search.players.registry import check_names
-from search.players.spec import labels, parse
+from search.go_mcts.config import GoMctsConfig
+from search.roster.registry import check_names
+from search.roster.spec import labels, parse
 
 
 def test_a_name_is_taken_apart():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
-from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
+from search.scripted.hearts.rules import HeartsRules
 from search.tournament.matches import play_deals
 from search.tournament.seatings import seatings
 from search.tournament.statistics import mean_interval, wilcoxon_p

@@ -9,12 +9,12 @@ from numba.core.event import trigger_event
 
 from games.game import Next
 from games.rng import derive_many, keyed_hash
-from search.config import ArgmaxValConfig, ImitationConfig
 from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
-from search.table import play_table
+from search.players.table import play_table
 from tests.search.models import FunctionModel, hash_model
 from tests.search.toy import ToyGame
 

@@ -14,7 +14,7 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
-from search.players.registry import make_players
+from search.roster.registry import make_players
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import interval, render, signed

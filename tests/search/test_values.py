@@ -14,15 +14,15 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from learner.model.checkpoint import save_weights
-from search.choices import choice_places
-from search.config import ArgmaxValConfig
 from search.kept import Kept
+from search.players.choices import choice_places
+from search.players.config import ArgmaxValConfig
 from search.players.exploring import Exploring
-from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
+from search.players.playouts import play_out
 from search.players.random_player import RandomPlayer
-from search.playouts import play_out
-from search.table import play_table
+from search.players.table import play_table
+from search.scripted.hearts.rules import HeartsRules
 from search.tournament.statistics import mean_interval
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, draw_decisions, places_of_third

@@ -12,7 +12,7 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from search.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
+from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.toy import CARDS, FOLLOWS, LEADS, PLAYS, ToyWorlds, movers, other_hands
 

@@ -6,8 +6,8 @@ import pytest
 from games.registry import make_game
 from games.skat.xskat import program
 from search.config import SearchConfig
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import make_players
 from tests.games.skat.test_xskat import needs_display
 
 SEATINGS = [[0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]

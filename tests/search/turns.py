@@ -4,7 +4,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive_many
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.player import Turns
 from tests.search.models import FunctionModel

@@ -13,8 +13,8 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from games.shards import Sequences, read_shard, shard_info
-from search.players.hearts_rules import HeartsRules
 from search.players.player import Turns
+from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
 from selfplay.checks import branched, generator_settings
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig

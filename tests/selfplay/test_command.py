@@ -14,7 +14,7 @@ from games.shards import find_shards, read_shard, shard_info
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.players.registry import check_names
+from search.roster.registry import check_names
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone

@@ -225,7 +225,7 @@ def test_a_run_of_a_game_of_ones_own_is_played_resumed_and_read_again(
 
 def test_the_deals_of_a_page_are_played_once_the_user_names_game_and_player(tmp_path: Path) -> None:
     config = toy_config(str(tmp_path / "run"))
-    config.selfplay.newest_player = "search.players.kinds:ARGMAX"
+    config.selfplay.newest_player = "search.roster.kinds:ARGMAX"
     RunDirectory(config.run.dir).begin(config)
     save_weights(tmp_path / "run/iterations/000/checkpoint", tiny_net(ToyGame()), ToyGame())
     page = Path(write_page(config.run.dir)).read_text()

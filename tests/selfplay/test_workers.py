@@ -7,7 +7,7 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from search.players.registry import make_players
+from search.roster.registry import make_players
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import merge, play_deals
 from search.tournament.workers import tournament_workers

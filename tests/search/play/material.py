@@ -11,7 +11,7 @@ from search.play.app import Pace, Phase, PlayApp
 from search.play.hints import Hints
 from search.play.layouts import layout_of
 from search.play.session import Session
-from search.players.registry import make_players
+from search.roster.registry import make_players
 
 
 def session_of(game_name: str = "hearts", player: str = "random", seat: int = 0, seed: int = 1) -> Session:

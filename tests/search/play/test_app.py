@@ -14,15 +14,16 @@ from learner.config import EngineConfig, ModelConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.config import GoMctsConfig, SearchConfig
+from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
 from search.play.app import Pace, Phase, PlayApp
 from search.play.hints import Hints
 from search.play.layouts import layout_of
 from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView
-from search.players.engines import Engines
-from search.players.registry import make_players
+from search.roster.engines import Engines
+from search.roster.registry import make_players
 from tests.search.play.material import app_of, drive, play_hand, press, screen, session_of, settled
 
 

@@ -6,11 +6,11 @@ import pytest
 from games.crew.table import card_text, table_of
 from games.registry import make_game
 from games.rng import derive_many
-from search.play.cards import standing
+from search.pictures.cards import standing
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH
 from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
 from search.play.layouts import layout_of
 from search.play.panel import draw_scores
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH
 from search.play.selection import legal_tokens
 from tests.search.play.material import size
 

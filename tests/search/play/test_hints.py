@@ -7,7 +7,7 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from search.config import GoMctsConfig
+from search.go_mcts.config import GoMctsConfig
 from search.play.hints import Hints
 from tests.search.models import FunctionModel, hash_model
 

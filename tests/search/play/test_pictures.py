@@ -7,13 +7,13 @@ from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
 from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
-from search.play.hearts import HeartsLayout
 from search.play.hints import ActionHint, Expectation, Visits
 from search.play.layouts import PlainLayout, layout_of
 from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
 from search.play.selection import KEYS, legal_tokens
+from search.scripted.hearts.layout import HeartsLayout
 from tests.search.play.material import size
 
 GAME = HeartsGame()

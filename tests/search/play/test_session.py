@@ -12,13 +12,14 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive, keyed_hash
 from games.shards import read_shard, shard_info
-from search.config import ArgmaxValConfig, SearchConfig
+from search.config import SearchConfig
 from search.play.session import Session
 from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
-from search.players.registry import make_players
-from search.table import play_table
+from search.players.table import play_table
+from search.roster.registry import make_players
 from tests.search.models import FunctionModel, hash_model
 from tests.search.play.material import session_of
 

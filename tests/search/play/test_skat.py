@@ -7,15 +7,15 @@ from textual.pilot import Pilot
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
+from search.pictures.cards import standing
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
 from search.play.app import Phase
-from search.play.cards import standing
 from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
 from search.play.layouts import layout_of
-from search.play.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
 from search.play.selection import legal_tokens
 from search.play.session import Session
-from search.play.skat import SkatLayout
 from search.players.player import Turns
+from search.scripted.skat.layout import SkatLayout
 from tests.search.play.material import app_of, drive, play_hand, press, screen, size
 
 GAME = make_game("skat")

@@ -1,0 +1,23 @@
+"""Settings of OpenSpiel's bots."""
+
+from dataclasses import dataclass
+
+from cluster.validation import at_least, one_of
+
+
+@dataclass
+class OpenSpielConfig:
+    """A bot of OpenSpiel's."""
+
+    bot: str = "is_mcts"
+    """``is_mcts``: Information Set MCTS with random rollouts; ``xinxin``: the Hearts program, where pyspiel was built
+    with it."""
+    simulations: int = 500
+    """Simulations of a decision; for xinxin, in each of its 20 worlds."""
+    exploration: float = 0.4
+    """C of UCT; for ``is_mcts`` in units of the largest return."""
+
+    def __post_init__(self) -> None:
+        one_of("openspiel", self, ("is_mcts", "xinxin"), "bot")
+        at_least("openspiel", self, 1, "simulations")
+        at_least("openspiel", self, 0, "exploration")

@@ -1,0 +1,49 @@
+"""Settings of PIMC."""
+
+from dataclasses import dataclass
+
+from cluster.validation import at_least, require
+from search.players.config import check_candidates
+
+
+@dataclass
+class PimcConfig:
+    """PIMC (paper 001, Algorithm 2; the defaults are section 6.1's of the player it is compared with in Hearts)."""
+
+    worlds: int = 50
+    """Sampled deals that agree with what the seat has seen, n of Algorithm 2."""
+    candidates: int = 0
+    """Deals that the worlds are drawn from in proportion to how likely a network finds the others' actions in them; 0
+    for worlds that are all equally likely, without a network."""
+    evaluator: str = "uct"
+    """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
+    cards; ``playouts``, a playout by the game's scripted player after each action; ``network``, one by a network's
+    policy, each seat seeing its own cards; ``value``, the same until the seat is to act again, and then the network's
+    V(h); ``solver``, which Skat has alone, whether each card wins against the best play of all, and scripted playouts
+    before the first card."""
+    runs: int = 2000
+    """Runs of UCT in every world."""
+    exploration: float = 0.4
+    """C of UCT, where the utility goes from 0 for the worst outcome to 1 for the best."""
+    seconds: float = 0.0
+    """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
+    counts. 0 for no limit. Results then depend on the machine."""
+    cheat: bool = False
+    """Whether all worlds are the true deal: no player, but the ceiling for one. The ``solver`` values it alike in every
+    world, so one is enough."""
+    utility: str = ""
+    """Name of the outcome utility v(o) that every seat maximises; empty for the game's default."""
+
+    def __post_init__(self) -> None:
+        at_least("pimc", self, 1, "worlds", "runs")
+        at_least("pimc", self, 0, "exploration", "seconds")
+        for key in ("runs", "exploration", "seconds"):
+            default = getattr(PimcConfig, key)
+            counts = self.evaluator == "uct" or getattr(self, key) == default
+            require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
+        check_candidates("pimc", self)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether these settings ask a network."""
+        return self.candidates > 0 or self.evaluator in ("network", "value")

@@ -1,0 +1,140 @@
+"""PIMC: sampled worlds, each judged as if everybody saw all cards (paper 001, Algorithm 2).
+
+Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``Z`` legal actions of all worlds, ``V`` tokens.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from games.game import Game
+from learner.observation_model import EMPTY, ObservationModel
+from search.pimc.config import PimcConfig
+from search.players.config import ImitationConfig
+from search.players.histories import tokens_since
+from search.players.imitation import Imitation
+from search.players.kinds import PlayerKind
+from search.players.memory import worlds_bytes
+from search.players.player import Player
+from search.players.playouts import play_out
+from search.players.support import Support
+from search.players.worlds_player import WorldsPlayer
+from search.uct.search import uct, unit_utility
+
+Model = ObservationModel | None
+Evaluator = Callable[["Pimc", np.ndarray, np.ndarray, float], np.ndarray]
+"""(player, worlds ``[B]``, seeds ``uint64[B]``, wall seconds or 0 for no limit) -> ``float64[B, V]``: PerfectInfoVal(s,
+a), the value of each action for the seat to act, -inf where it is illegal or not considered. A row depends on its world
+and its seed alone."""
+
+_TREES, _PLAYOUTS = 128, 1024
+"""Most deals searched, and most played out, side by side; more would only take memory."""
+
+
+def _uct(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    config, utility = pimc.config, unit_utility(pimc.game, pimc.config.utility)
+    return uct(pimc.game, worlds, seeds, utility, config.runs, config.exploration, seconds).root_values()
+
+
+def played_out(
+    game: Game,
+    player: Player,
+    worlds: np.ndarray,
+    seeds: np.ndarray,
+    considered: np.ndarray,
+    config: PimcConfig,
+    at_once: int = _PLAYOUTS,
+    judge: Model = None,
+) -> np.ndarray:
+    """The utility of each action ``considered`` (``bool[B, V]``) when ``player`` plays on in every seat, ``at_once``
+    deals side by side; all actions of a world have the same random numbers. With a ``judge`` the others play on until
+    the seat that took the action is to act again, and its V(h) there takes the place of the rest."""
+    rows, actions = np.nonzero(considered)
+    seats, utility = game.to_move(worlds)[rows], game.outcomes.utility(config.utility)
+    states = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
+    values = np.full(considered.shape, -np.inf)
+    for part in (slice(first, first + at_once) for first in range(0, len(rows), at_once)):
+        played, own = states[part], seats[part]
+        play_out(game, player, played, seeds[rows[part]], None if judge is None else own)
+        over = game.to_move(played) < 0
+        worth = np.empty(len(played))
+        worth[over] = utility[game.outcome(played[over])[np.arange(over.sum()), own[over]]]
+        if judge is not None and not over.all():
+            worth[~over] = _judged(game, judge, played[~over], own[~over])
+        values[rows[part], actions[part]] = worth
+    return values
+
+
+def _judged(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """``float32[N]``: V(h), equation 1, of what one seat per state has seen."""
+    tokens, lengths = game.histories(states, seats)
+    nothing, asked = np.full(len(states), EMPTY), np.ones(len(states), bool)
+    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(states), int), lengths), values=asked)
+    model.release(answer.handles)
+    return answer.value
+
+
+def _playouts(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    return played_out(pimc.game, pimc.scripted, worlds, seeds, pimc.game.legal(worlds), pimc.config)
+
+
+def _network(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    game, model, config = pimc.game, pimc.model, pimc.config
+    assert model is not None
+    at_once = max(1, model.slots_left // (game.num_players * game.max_length))
+    player, judge = Imitation(model, ImitationConfig()), model if config.evaluator == "value" else None
+    return played_out(game, player, worlds, seeds, game.legal(worlds), config, at_once, judge)
+
+
+EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "network": _network, "value": _network}
+"""By the setting ``evaluator``; a game may bring more (``search.players.support``)."""
+
+
+def check_pimc(game: Game, config: PimcConfig, support: Support) -> None:
+    """``ValueError`` for an evaluator that this game has not, or a game that cannot sample deals where the true one is
+    not looked at."""
+    known = (*EVALUATORS, *support.evaluators)
+    if config.evaluator not in known:
+        raise ValueError(f"pimc:evaluator={config.evaluator}: for {game.name} it must be one of {', '.join(known)}")
+    if not (config.cheat or game.can_determinize):
+        raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
+
+
+class Pimc(WorldsPlayer):
+    """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals."""
+
+    name = "pimc"
+
+    def __init__(self, model: Model, config: PimcConfig, support: Support) -> None:
+        """``model`` where the settings ask one."""
+        assert model is not None or not config.needs_model
+        super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, model)
+        self.config, self.model, self._support = config, model, support
+        name = config.evaluator
+        self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluator(name)
+
+    def start(self, game: Game, num_games: int) -> None:
+        """Remember the game."""
+        super().start(game, num_games)
+        self.game, self.scripted = game, self._support.scripted(game)
+
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: see ``Evaluator``."""
+        return self._evaluator(self, worlds, seeds, seconds)
+
+
+def _decision_bytes(game: Game, config: PimcConfig) -> int:
+    nodes = 1 + (config.runs if config.evaluator == "uct" and not config.seconds else 0)
+    return worlds_bytes(game, 1 if config.cheat else config.worlds, config.candidates, nodes)
+
+
+KIND = PlayerKind(
+    name="pimc",
+    summary="PIMC: sampled deals, each judged as if everybody saw all cards (paper 001, Algorithm 2).",
+    settings=PimcConfig,
+    needs_model=None,
+    asks_support=True,
+    check=check_pimc,
+    decision_bytes=_decision_bytes,
+    factory=lambda game, model, settings, support: Pimc(model, settings, support),
+)

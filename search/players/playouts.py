@@ -1,0 +1,44 @@
+"""Playing deals out: what may follow a position.
+
+Letter: ``B`` playouts side by side.
+"""
+
+import numpy as np
+
+from games.game import Game
+from games.rng import mix
+from search.players.player import Player, Turns
+from search.players.table import answers
+
+
+def play_out(
+    game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray, until: np.ndarray | None = None
+) -> None:
+    """Play every row to its end in place, or until a seat of the row's own is to act.
+
+    Args:
+        player: in every seat; None for uniformly random actions.
+        states: ``[B]``; rows that are over stay as they are.
+        seeds: ``uint64[B]``, from which every random number of a row follows; they must tell nothing of hidden cards.
+        until: ``int[B]``, the seats that stop it; None for none, as it must be without a player.
+    """
+    if player is None:
+        assert until is None
+        game.playout(states, seeds)
+        return
+    stops = np.full(len(states), -1) if until is None else until
+    player.start(game, len(states))
+    to_move = game.to_move(states)
+    rows = np.flatnonzero((to_move >= 0) & (to_move != stops))
+    while len(rows):
+        current = states[rows]
+        seats = game.to_move(current).astype(np.int64)
+        tokens, lengths = game.histories(current, seats)
+        draws = mix(mix(seeds[rows], seats), lengths)
+        turns = Turns(rows, seats, tokens, lengths, game.legal(current), draws)
+        game.play(current, answers(player, turns, np.arange(len(rows)), current))
+        states[rows] = current
+        to_move = game.to_move(current)
+        over = (to_move < 0) | (to_move == stops[rows])
+        player.forget(rows[over])
+        rows = rows[~over]

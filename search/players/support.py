@@ -1,0 +1,38 @@
+"""What there is for one game beyond its rules: scripted players, pictures, evaluators of PIMC.
+
+A game of this repository has its record in ``search/scripted/<game>/support.py``. A package of your own offers one as
+an entry point of the group ``kibitz.support``, under the name of its game (``games.plugins``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from typing import Any
+
+from games.game import Game
+from search.players.kinds import PlayerKind
+from search.players.player import Player
+from search.players.random_player import RandomPlayer
+
+
+@dataclass(frozen=True)
+class Support:
+    """The record of one game. Texts are ``module:attribute``, imported when they are asked for."""
+
+    kinds: tuple[PlayerKind, ...] = ()
+    """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player."""
+    layout: str = ""
+    """Its ``search.pictures.scene.Layout``, made of the game and of who sits where; empty for words."""
+    evaluators: Mapping[str, str] = field(default_factory=dict)
+    """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
+
+    def scripted(self, game: Game) -> Player:
+        """The game's scripted player with its defaults; a random one where there is none."""
+        kind = next((kind for kind in self.kinds if kind.baseline), None)
+        if kind is None:
+            return RandomPlayer()
+        return kind.factory(game, None, kind.settings() if kind.settings else None)
+
+    def evaluator(self, name: str) -> Any:
+        """The evaluator of PIMC that the game calls ``name``."""
+        return resolve_name(self.evaluators[name])

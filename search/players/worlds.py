@@ -1,0 +1,135 @@
+"""Deals that agree with what a seat has seen, weighted by what a network makes of how the others have acted.
+
+``Game.determinize`` gives every deal that agrees the same chance. Here deals are drawn in proportion to how likely the
+others' actions are in them, by the policy of a network that is told what they saw: importance sampling with resampling.
+
+An action counts if the seat has seen it, that is, if it is the same in all candidates. What others did unseen, such as
+the cards they passed to each other in Hearts, is sampled with the deal, uniformly; it would make almost all weights 0.
+
+Letters: ``M`` views, ``C`` candidates of each, ``W`` worlds of each, ``B`` histories.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from games.game import Game
+from games.rng import mix
+from learner.observation_model import EMPTY, ObservationModel
+from search.players.choices import choice_places
+from search.players.policy import legal_policy
+
+_ODD = 0.1
+"""Share of actions that anybody takes at random: no deal is ruled out because a network finds one action unlikely."""
+FLOOR = 25
+"""The least effective sample size that weights may have; of few candidates, half of them."""
+_ROWS = 256
+"""Most histories asked about side by side; more would only leave the processor's caches."""
+_DEAL, _PICK = 1, 2
+"""Salts of a view's seed."""
+
+
+class Worlds(NamedTuple):
+    """Deals for each view, equally likely from now on."""
+
+    states: np.ndarray
+    """``[M, W]``"""
+    exponent: np.ndarray
+    """``float64[M]``: beta, the power of the likelihoods that the weights are; 1 unless they would collapse."""
+    effective: np.ndarray
+    """``float64[M]``: effective sample size of the weights, 1 to C."""
+
+
+def weighted_worlds(
+    game: Game, model: ObservationModel, views: np.ndarray, seeds: np.ndarray, worlds: int, candidates: int
+) -> Worlds:
+    """``worlds`` deals for each view, drawn from ``candidates`` deals in proportion to their weights.
+
+    Args:
+        views: ``[M]``, consistent.
+        seeds: ``uint64[M]``; the deals of a view depend on its own seed alone.
+    """
+    number = np.arange(candidates)
+    each = mix(mix(seeds, _DEAL)[:, None], number).reshape(-1)
+    states, seats = (drawn.reshape(-1, candidates) for drawn in game.determinize(np.repeat(views, candidates), each))
+    weights, exponent = tempered(log_likelihoods(game, model, states, seats), min(FLOOR, candidates / 2))
+    picked = resample(weights, worlds, mix(seeds, _PICK))
+    return Worlds(np.take_along_axis(states, picked, axis=1), exponent, effective_size(weights))
+
+
+def resample(weights: np.ndarray, worlds: int, seeds: np.ndarray) -> np.ndarray:
+    """``int64[M, W]``: candidates by systematic resampling (Kitagawa 1996). One of weight w comes ``worlds * w`` times,
+    rounded up or down, and that often on average.
+
+    Args:
+        weights: ``float64[M, C]``, rows sum to 1.
+        seeds: ``uint64[M]``.
+    """
+    first = (seeds >> np.uint64(11)).astype(np.float64) / 2**53
+    marks = (np.arange(worlds) + first[:, None]) / worlds
+    below = np.cumsum(weights, axis=1)[:, :-1]
+    return np.asarray((below[:, None] <= marks[:, :, None]).sum(axis=2))
+
+
+def tempered(logs: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Weights ``float64[M, C]``, and the exponents ``float64[M]`` that they come by.
+
+    Weights are likelihoods, given as logarithms ``float64[M, C]``, to the power of the largest exponent up to 1 at
+    which their effective size is ``floor`` at least, found to 1e-6 by bisection.
+    """
+    low = np.where(effective_size(_normalised(logs)) >= floor, 1.0, 0.0)
+    high = np.ones(len(logs))
+    for _ in range(20):
+        middle = (low + high) / 2
+        holds = effective_size(_normalised(middle[:, None] * logs)) >= floor
+        low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+    return _normalised(low[:, None] * logs), low
+
+
+def _normalised(logs: np.ndarray) -> np.ndarray:
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def effective_size(weights: np.ndarray) -> np.ndarray:
+    """``float64[M]``: how many equally weighted samples say as much (Kish 1965); of weights ``[M, C]`` that sum to
+    1."""
+    return np.asarray(1 / np.square(weights).sum(axis=1))
+
+
+def log_likelihoods(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """``float64[M, C]``: ln p of what all seats but the observer's (``int[M, C]``) did that is the same in all
+    candidates (``[M, C]``) of a row."""
+    behind = np.arange(1, game.num_players)
+    others = (seats.astype(np.int64)[:, :, None] + behind) % game.num_players
+    tokens, lengths = game.histories(np.repeat(states.reshape(-1), len(behind)), others.reshape(-1))
+    each = tokens.reshape(*others.shape, -1)
+    seen = np.broadcast_to((each == each[:, :1]).all(axis=1, keepdims=True), each.shape).reshape(tokens.shape)
+    _, rows, same = np.unique(np.hstack([tokens, seen]), axis=0, return_index=True, return_inverse=True)
+    logs = np.empty(len(rows))
+    size = max(1, min(_ROWS, model.slots_left // game.max_length))
+    for first in range(0, len(rows), size):
+        part = rows[first : first + size]
+        logs[first : first + size] = _history_logs(game, model, tokens[part], lengths[part], seen[part])
+    return np.asarray(logs[same.reshape(others.shape)].sum(axis=2))
+
+
+def _history_logs(
+    game: Game, model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray, seen: np.ndarray
+) -> np.ndarray:
+    """``float64[B]``: ln p of a seat's own actions at the places ``seen`` of its history, by the model's policy over
+    legal ones."""
+    logs, handles = np.zeros(len(tokens)), np.full(len(tokens), EMPTY)
+    told, asks = np.zeros(len(tokens), np.int64), choice_places(game, tokens, lengths) & seen
+    while len(rows := np.flatnonzero(asks.any(axis=1))):  # all first choices, then all second ones: few queries
+        places = asks[rows].argmax(axis=1)
+        asks[rows, places] = False
+        new = [tokens[row, told[row] : place] for row, place in zip(rows, places, strict=True)]
+        answer = model.query(handles[rows], np.concatenate(new), places - told[rows])
+        model.release(handles[rows])
+        handles[rows], told[rows] = answer.handles, places
+        legal = game.view_legal(game.views(tokens[rows], places))
+        taken = legal_policy(answer.next_token, legal)[np.arange(len(rows)), tokens[rows, places]]
+        logs[rows] += np.log((1 - _ODD) * taken + _ODD / legal.sum(axis=1))
+    model.release(handles)
+    return logs

@@ -1,0 +1,119 @@
+"""The kinds of players there are: self-play, tournaments and the docs read their records.
+
+A package of your own offers a kind as an entry point of the group ``kibitz.players`` (``games.plugins``); without one,
+``module:attribute`` stands wherever a kind's name may.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from games import plugins
+from games.game import Game
+from search.alphahearts import player as alphahearts
+from search.go_mcts import player as go_mcts
+from search.is_mcts import player as is_mcts
+from search.openspiel import kind as openspiel
+from search.pimc import player as pimc
+from search.players import argmax_val, imitation, random_player
+from search.players.kinds import PlayerKind
+from search.players.support import Support
+from search.scripted.crew import support as crew
+from search.scripted.hearts import support as hearts
+from search.scripted.skat import support as skat
+
+SUPPORT = {"hearts": hearts.SUPPORT, "skat": skat.SUPPORT, "crew": crew.SUPPORT}
+"""Name of a game of this repository -> what there is for it."""
+
+BUILT_IN: tuple[PlayerKind, ...] = (
+    random_player.KIND,
+    *hearts.SUPPORT.kinds,
+    *skat.SUPPORT.kinds,
+    *crew.SUPPORT.kinds,
+    argmax_val.KIND,
+    imitation.KIND,
+    go_mcts.KIND,
+    pimc.KIND,
+    alphahearts.ALPHAHEARTS,
+    alphahearts.Q_VALUES,
+    is_mcts.KIND,
+    openspiel.KIND,
+)
+"""This repository's kinds; their settings are configured under ``search`` by the same names."""
+
+
+def find(name: str, game: Game | None = None) -> PlayerKind:
+    """The kind called ``name``, a plug-in's entry point or ``module:attribute``; an error lists those that play
+    ``game``.
+
+    Raises:
+        ValueError: there is none, or it cannot be imported; one line.
+    """
+    for kind in (*BUILT_IN, *_of_supports()):
+        if kind.name == name:
+            return kind
+    module, _, attribute = name.partition(":")
+    if attribute and any(module == known.name for known in BUILT_IN):
+        raise ValueError(f"player {name!r}: {attribute!r} is no setting; write {module}:KEY=VALUE")
+    found = plugins.load(plugins.PLAYERS, name)
+    if found is None:
+        raise plugins.unknown("player", name, [kind.name for kind in every() if game is None or kind.plays(game)])
+    if not isinstance(found, PlayerKind):
+        raise ValueError(f"player {name!r} is a {type(found).__name__}; it must be a search.players.kinds.PlayerKind")
+    return replace(found, name=name)
+
+
+def every() -> list[PlayerKind]:
+    """This repository's kinds and the plug-ins'; a plug-in that cannot be imported is left out."""
+    kinds = [*BUILT_IN, *_of_supports()]
+    for name in plugins.offered(plugins.PLAYERS):
+        if all(name != kind.name for kind in BUILT_IN):
+            try:
+                kinds.append(find(name))
+            except ValueError:
+                continue
+    return kinds
+
+
+def support_of(game: Game) -> Support:
+    """What there is for a game beyond its rules; the scripted players that packages offer alone among its kinds.
+
+    Raises:
+        ValueError: a package offers something for it that cannot be used; one line.
+    """
+    found = SUPPORT.get(game.name)
+    if found is None:
+        found = _offered(game.name) if game.name in plugins.offered(plugins.SUPPORT) else Support()
+    scripted = [kind for kind in every() if kind.baseline and kind.plays(game) and kind not in found.kinds]
+    return replace(found, kinds=(*found.kinds, *scripted))
+
+
+def _offered(name: str) -> Support:
+    found = plugins.load(plugins.SUPPORT, name)
+    if not isinstance(found, Support):
+        what = f"{plugins.SUPPORT} {name!r} is a {type(found).__name__}"
+        raise ValueError(f"{what}; it must be a search.players.support.Support")
+    return found
+
+
+def _of_supports() -> list[PlayerKind]:
+    """Kinds that packages offer with their games; a package that cannot be imported is left out."""
+    kinds: list[PlayerKind] = []
+    for name in plugins.offered(plugins.SUPPORT):
+        with suppress(ValueError):
+            kinds += _offered(name).kinds
+    return kinds
+
+
+def baseline(game: Game) -> str | None:
+    """The scripted player of ``game``; None where there is none."""
+    return next((kind.name for kind in every() if kind.baseline and kind.plays(game)), None)
+
+
+def playout_player(name: str, game: Game) -> str:
+    """Who plays deals out: ``name``; if it is empty, the game's scripted player, and ``random`` where it has none."""
+    return name or baseline(game) or "random"
+
+
+def names(game: Game) -> tuple[str, ...]:
+    """Every kind that plays ``game``."""
+    return tuple(kind.name for kind in every() if kind.plays(game))

@@ -1,0 +1,178 @@
+"""Which card to play: the one with the least estimated cost.
+
+A cost is a chance to fail: what may go wrong in this trick, what it leaves to be done, and what the card would have
+been worth later. The numbers were found by trying them out on sampled deals, by scripts not in the repository.
+"""
+
+import numpy as np
+
+from games.bits import count, lowest
+from games.compiling import kernel
+from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET
+from games.crew.legal import legal_plays
+from search.scripted.crew.rules.keeping import worth_keeping
+from search.scripted.crew.rules.means import means, means_of_other, stays_highest
+from search.scripted.crew.rules.notes import LEVELS, in_order
+from search.scripted.crew.rules.specials import special_value
+from search.scripted.crew.rules.winning import estimate, is_void, only_holds, wins
+
+_TRICKS, _TRICKS_MORE, _STEEPNESS = 2.25, 0.8, 1.4
+"""Tricks that the last open task takes, the share of that which every other one adds, and how sharply chances fall once
+fewer are left."""
+_LOSS_IF_HELD = 0.52
+"""Share of the danger to a task that lies with its owner which comes true."""
+_GIVES = 0.9
+"""Chance that a seat gives a task of the colour led to its owner, who is winning."""
+_LEAD = 0.045
+"""What the lead is worth to somebody with open tasks."""
+_ROCKET_LED = 0.065
+"""What it costs to draw the rockets of those who still need them."""
+
+
+@kernel
+def choose_card(view, notes):
+    """The legal card of the least cost, the lowest of equals."""
+    best, least = np.int64(-1), np.inf
+    rest = legal_plays(view["public"], view["hand"])
+    while rest != 0:
+        card = lowest(rest)
+        rest &= rest - 1
+        cost = _cost(view, notes, card)
+        if cost < least - 1e-9:
+            best, least = np.int64(card), cost
+    return best
+
+
+@kernel
+def _time(notes, tricks_left):
+    """Share of the means that come to bear in the tricks left."""
+    scale = _TRICKS * (1.0 + _TRICKS_MORE * (count(notes["open"]) - 1))
+    return 1.0 - np.exp(-((tricks_left / scale) ** _STEEPNESS))
+
+
+@kernel
+def _cost(view, notes, card):
+    """Estimated chance to fail after ``card``, less 1."""
+    public = view["public"]
+    content = public["trick"] | BIT[card]
+    led = public["led"] if public["trick"] != 0 else card // 9
+    wanting = _wanting(notes, content, led)
+    estimate(public, notes, card, wanting)
+    tricks_left = NUM_TRICKS - 1 - public["num_played"] // 4
+    _note_later(view, notes, card, led, tricks_left)
+    _note_given(public, notes, led)
+    value = 0.0
+    for seat in range(4):
+        chance = 0.0
+        for level in range(LEVELS):
+            weight = notes["chance"][seat, level]
+            if weight > 0.0:
+                chance += weight * special_value(public, notes, content, led, seat, level, tricks_left)
+        if chance > 0.0:
+            value += chance * _value(public, notes, content, seat)
+    value *= 1.0 - _forced(public, notes, led)
+    if led == ROCKET and public["trick"] == 0 and notes["open"] != 0 and notes["owned"][0] == 0:
+        value *= 1.0 - _ROCKET_LED
+    return -value + _all_later(notes) * worth_keeping(view, notes, card)
+
+
+@kernel
+def _all_later(notes):
+    """The chance that everything open is done later."""
+    chance, left = 1.0, notes["open"]
+    while left != 0:
+        task = lowest(left)
+        left &= left - 1
+        chance *= notes["later"][task]
+    return chance
+
+
+@kernel
+def _note_later(view, notes, card, led, tricks_left):
+    """The chance of every open task to be done later, without the card."""
+    left, hand = notes["open"], view["hand"] & ~BIT[card]
+    notes["likely"][0, card] = 0.0
+    while left != 0:
+        task = lowest(left)
+        left &= left - 1
+        owner = notes["owner"][task]
+        drawn = task // 9 == led
+        if owner == 0:
+            chance = means(notes, hand, task, drawn)
+        elif notes["likely"][owner, task] > 0.95:
+            chance = 1.0 - _LOSS_IF_HELD * (1.0 - stays_highest(notes, owner, task, drawn))
+        else:
+            chance = means_of_other(notes, owner, task)
+        notes["later"][task] = chance * _time(notes, tricks_left)
+    notes["likely"][0, card] = 1.0
+
+
+@kernel
+def _value(public, notes, content, winner):
+    """Chance of success once a seat has won the trick, by the cards in it so far and those that may be added."""
+    if notes["may_win"] >> winner & 1 == 0:
+        return 0.0
+    tasks = content & notes["open"]
+    if tasks & ~notes["owned"][winner] != 0:
+        return 0.0
+    if tasks != 0 and not in_order(public, tasks):
+        return 0.0
+    value, left, for_lead = 1.0, notes["open"] & ~tasks, 1.0
+    while left != 0:
+        task = lowest(left)
+        left &= left - 1
+        later = notes["later"][task]
+        if notes["owner"][task] == winner:
+            later += notes["given"][task] * (1.0 - later)
+            for_lead = 1.0 + _LEAD
+        value *= later
+    return min(1.0, value * for_lead)
+
+
+@kernel
+def _wanting(notes, content, led):
+    """Seats that are to win the trick: the owner of a task in it, or else those whom the rules leave, or else the
+    owners of tasks of the colour led."""
+    wanting = np.int64(0)
+    for seat in range(4):
+        if notes["owned"][seat] & content != 0:
+            wanting |= np.int64(1) << seat
+    if wanting != 0:
+        return wanting
+    if notes["may_win"] != 0b1111:
+        return notes["may_win"]
+    for seat in range(4):
+        if notes["owned"][seat] & notes["ready"] & COLOUR_CARDS[led] != 0:
+            wanting |= np.int64(1) << seat
+    return wanting
+
+
+@kernel
+def _note_given(public, notes, led):
+    """The chance of every open task to be added to the trick by the seats behind, should its owner win."""
+    behind = 4 - (public["num_played"] & 3)
+    notes["given"][:] = 0.0
+    left = notes["open"] & notes["ready"] & notes["unseen"]
+    while left != 0:
+        task = lowest(left)
+        left &= left - 1
+        for seat in range(1, behind):
+            if seat != notes["owner"][task]:
+                can = _GIVES if task // 9 == led else is_void(notes, seat, led)
+                notes["given"][task] += notes["likely"][seat, task] * can
+
+
+@kernel
+def _forced(public, notes, led):
+    """Chance that a seat behind has to add a task that the winner of the trick may not win."""
+    behind = 4 - (public["num_played"] & 3)
+    risk, left = 0.0, notes["open"] & notes["unseen"] & COLOUR_CARDS[led]
+    while left != 0:
+        card = lowest(left)
+        left &= left - 1
+        fails = 1.0
+        if notes["ready"] & BIT[card] != 0:
+            fails -= wins(notes, notes["owner"][card])
+        for seat in range(1, behind):
+            risk += only_holds(notes, seat, card) * fails
+    return min(risk, 1.0)

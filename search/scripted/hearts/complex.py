@@ -1,0 +1,188 @@
+"""The rule-based Hearts player of paper 002 ("Heuristic and Testing AIs": "complex heuristic", with and without
+cheating).
+
+The paper says that its rules take into account what is on the board, and that the cheating one also examines the
+hidden cards. Here both are the same rules over *what each of the others may hold*: the cards that its play so far does
+not rule out, or the cards that it does hold. A seat's ``share`` is the chance that a card which it may hold is in its
+hand: the cards it still has over the cards it may have. It is 1 for the cheating player, whose estimates so become
+certainties.
+
+The rules choose the card of the least cost, in points: the chance that it wins the trick, times the points of the trick
+then, less the danger of keeping the card.
+
+- *The card wins* unless somebody still to play has to go over it: everybody is taken to go below it if they can.
+- *Points of the trick*: those on the table, hearts that must follow, the queen of spades that may fall under a higher
+  spade, and what those without the suit may throw.
+- *Danger*: high cards over the others' cards of the suit, most of all the queen of spades and the spades above it. So
+  it throws them on others' tricks, takes harmless tricks with them, and keeps low cards to duck with.
+- Low spades are led to draw the queen out of another hand while its own hand holds no spade that could win it.
+- Who seems to shoot the moon is stopped by taking a heart.
+- It passes spades from the queen up that it cannot guard, high hearts, and high cards of short suits. Cheating makes no
+  difference to passing: it looks at the own hand alone.
+
+It plays for hearts and the queen, not for the bonuses of rule options, and uses no random numbers. Seats are relative
+to the player: 0 itself, then clockwise.
+"""
+
+import numpy as np
+
+from games.bits import count, lowest
+from games.compiling import kernel
+from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.hidden import room, unseen
+from games.hearts.rules import card_points
+from games.hearts.view import own_legal
+from search.players.player import Turns
+from search.scripted.hearts.config import HeartsComplexConfig
+from search.scripted.hearts.rules import somebody_shoots
+from search.scripted.hearts.scripted import HeartsScripted
+
+_LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
+_HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~(_LOW_SPADES | QUEEN_SET)
+
+
+class HeartsComplex(HeartsScripted):
+    """Plays Hearts by rules that look at the whole table; deterministic."""
+
+    name = "hearts_complex"
+
+    def __init__(self, config: HeartsComplexConfig) -> None:
+        self.sees_hidden = config.cheat
+
+    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """As ``HeartsScripted.choose``."""
+        if self.sees_hidden:
+            assert turns.hidden is not None
+            seats = (turns.seat[:, None] + np.arange(4)) % 4
+            held = np.take_along_axis(turns.hidden["hands"], seats, axis=1)
+        else:
+            held = np.empty((len(views), 4), np.int64)
+            _may_hold(views, held)
+        _choose_batch(views, held, chosen)
+
+
+@kernel
+def _may_hold(views, held):
+    """Write the cards that each seat may hold (``int64[B, 4]``), meaningful from the first lead on."""
+    for row in range(len(views)):
+        view = views[row]
+        for seat in range(4):
+            held[row, seat] = view["possible"][seat] & unseen(view)
+
+
+@kernel
+def _choose_batch(views, held, chosen):
+    for row in range(len(views)):
+        chosen[row] = _choose(views[row], held[row])
+
+
+@kernel
+def _choose(view, held):
+    """The legal card of the least cost, the lowest of equals."""
+    best, least = -1, np.inf
+    rest = own_legal(view)
+    while rest != 0:
+        card = lowest(rest)
+        rest &= rest - 1
+        cost = -_worth_passing(view["hand"], card) if view["public"]["turn"] < 0 else _cost(view, held, card)
+        if cost < least:
+            best, least = card, cost
+    return best
+
+
+@kernel
+def _worth_passing(hand, card):
+    """How glad the player is to pass a card, in no particular unit."""
+    suit, rank = card & 3, card >> 2
+    if suit == SPADES:
+        if BIT[card] & _LOW_SPADES != 0:
+            return -10.0
+        return 24.0 + rank if count(hand & _LOW_SPADES) < 4 else 2.0
+    if suit == HEARTS:
+        return 1.2 * rank + 1.0
+    return rank + 1.5 * (4 - count(hand & SUIT_CARDS[suit]))
+
+
+@kernel
+def _cost(view, held, card):
+    """Estimated points of playing ``card`` now, against keeping it."""
+    points = _points_if_won(view, held, card)
+    if somebody_shoots(view) and 0 < points < 6:
+        points = -2.0  # one heart spoils the moon
+    return _chance_to_win(view, held, card) * (points + 0.3) - _danger(view, held, card)
+
+
+@kernel
+def _lacks(view, held, seat, cards):
+    """Chance that a seat holds none of ``cards``."""
+    share = room(view, seat) / max(count(held[seat]), 1)
+    return (1.0 - share) ** count(held[seat] & cards)
+
+
+@kernel
+def _to_follow(view):
+    """How many of the others play after the player in this trick."""
+    return 3 - count(view["public"]["trick"])
+
+
+@kernel
+def _chance_to_win(view, held, card):
+    """Chance that the trick is won with ``card``: that nobody has to go over it."""
+    public = view["public"]
+    if public["trick"] != 0 and (card & 3 != public["led"] or card < public["high"]):
+        return 0.0
+    return _chance_that_nobody_goes_over(view, held, card, _to_follow(view))
+
+
+@kernel
+def _chance_that_nobody_goes_over(view, held, card, num_seats):
+    """Chance that none of the next ``num_seats`` seats has to go over ``card``: only those do that have a higher card
+    of the suit and no lower one."""
+    suit_cards = SUIT_CARDS[card & 3]
+    below, above = suit_cards & (BIT[card] - 1), suit_cards & ~(BIT[card] - 1)
+    chance = 1.0
+    for seat in range(1, 1 + num_seats):
+        chance *= 1.0 - _lacks(view, held, seat, below) * (1.0 - _lacks(view, held, seat, above))
+    return chance
+
+
+@kernel
+def _points_if_won(view, held, card):
+    """Estimated points in the trick once everybody has played, if ``card`` wins it."""
+    public = view["public"]
+    led = public["led"] if public["trick"] != 0 else card & 3
+    suit_cards = SUIT_CARDS[led]
+    harmless = public["num_played"] < 4 and public["no_pts_on_first_trick"] != 0
+    points = card_points(public["trick"] | BIT[card])
+    for seat in range(1, 1 + _to_follow(view)):
+        void = _lacks(view, held, seat, suit_cards)
+        queen = 1.0 - _lacks(view, held, seat, QUEEN_SET)
+        if led == HEARTS:
+            points += 1.0 - void
+        if led == SPADES and card > QUEEN_OF_SPADES:
+            points += 13.0 * queen
+        if not harmless and led != SPADES:
+            points += void * 13.0 * queen
+        if not harmless and led != HEARTS:
+            points += void * (1.0 - queen) * (1.0 - _lacks(view, held, seat, HEART_CARDS))
+    return points
+
+
+@kernel
+def _danger(view, held, card):
+    """Estimated points that keeping ``card`` costs later."""
+    left, hand, suit = unseen(view), view["hand"], card & 3
+    in_suit, queen_out = left & SUIT_CARDS[suit], left & QUEEN_SET != 0
+    if card == QUEEN_OF_SPADES:
+        return 5.0
+    if queen_out and BIT[card] & _HIGH_SPADES != 0:
+        return 4.0 if count(hand & _LOW_SPADES) < 3 else 2.0
+    if suit == SPADES and hand & QUEEN_SET != 0:
+        return -1.0  # guards of the queen
+    if in_suit == 0:
+        return 0.3 if left & (HEART_CARDS | QUEEN_SET) != 0 else 0.0
+    draws = view["public"]["trick"] == 0 and suit == SPADES and queen_out and hand & _HIGH_SPADES == 0
+    share_below = count(in_suit & (BIT[card] - 1)) / count(in_suit)
+    weight = 2.0 if suit == HEARTS else 1.5 if queen_out else 0.8
+    high = weight * share_below * _chance_that_nobody_goes_over(view, held, card, 3) + 0.001 * (card >> 2)
+    return high + 0.4 / count(hand & SUIT_CARDS[suit]) + (1.0 if draws else 0.0)

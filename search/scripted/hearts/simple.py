@@ -1,0 +1,67 @@
+"""The greedy Hearts player of paper 002 ("Heuristic and Testing AIs": "a simple greedy strategy").
+
+The paper says no more of it. Ours looks at its own hand and the highest card on the table, at this trick alone:
+
+- follow suit with the highest card that does not win the trick, else with the lowest one;
+- without the suit, throw the queen of spades, else the highest heart, else the highest card;
+- lead the lowest card;
+- pass the queen of spades, then the highest cards.
+
+Of equal ranks it takes hearts last when it leads, and spades first when it throws or passes. It uses no random numbers.
+"""
+
+import numpy as np
+
+from games.bits import lowest
+from games.compiling import kernel
+from games.hearts.cards import BIT, HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
+from games.hearts.view import own_legal
+from search.players.player import Turns
+from search.scripted.hearts.scripted import HeartsScripted
+
+
+class HeartsSimple(HeartsScripted):
+    """Plays Hearts greedily; deterministic."""
+
+    name = "hearts_simple"
+
+    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """As ``HeartsScripted.choose``."""
+        _choose_batch(views, chosen)
+
+
+@kernel
+def _choose_batch(views, chosen):
+    for row in range(len(views)):
+        chosen[row] = _choose(views[row])
+
+
+@kernel
+def _choose(view):
+    public, legal = view["public"], own_legal(view)
+    if public["turn"] < 0:
+        return QUEEN_OF_SPADES if legal & QUEEN_SET != 0 else _highest(legal)
+    if public["trick"] == 0:
+        return _lowest_rank(legal)
+    if legal & SUIT_CARDS[public["led"]] != 0:
+        losing = legal & (BIT[public["high"]] - 1)
+        return _highest(losing) if losing != 0 else lowest(legal)
+    if legal & QUEEN_SET != 0:
+        return QUEEN_OF_SPADES
+    return _highest(legal & HEART_CARDS) if legal & HEART_CARDS != 0 else _highest(legal)
+
+
+@kernel
+def _highest(cards):
+    """The highest card of a set, which is not empty; of equal ranks the last suit, spades."""
+    while cards & (cards - 1) != 0:
+        cards &= cards - 1
+    return lowest(cards)
+
+
+@kernel
+def _lowest_rank(cards):
+    """The lowest card of a set, which is not empty; of equal ranks another than the heart."""
+    first = lowest(cards)
+    of_rank = cards & (np.int64(0b1111) << (first & ~3)) & ~HEART_CARDS
+    return lowest(of_rank) if of_rank != 0 else first

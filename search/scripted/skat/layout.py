@@ -1,0 +1,187 @@
+"""Pictures of Skat: three names and cards around a table, drawn from one seat's history alone."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from games.game import Next
+from games.skat.cards import GAMES, HOLD, MODIFIERS, NUM_CARDS, SEATS
+from games.skat.game import SkatGame
+from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, OVER, PLAY
+from games.skat.table import UTILITY_POINTS, Table, Trick, card_text, group_of, is_red, stops, table_of
+from search.pictures.cards import Spot, draw_table, last_trick, played_card
+from search.pictures.scene import TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
+
+_SEATS = ("You", "Left", "Right")
+_SPOTS = (
+    Spot(name=(25, 14), points=15, card=(23, 11)),
+    Spot(name=(10, 4), points=8, card=(8, 5)),
+    Spot(name=(40, 4), points=8, card=(38, 5)),
+)
+_MIDDLE = 25, 0
+_SPOKEN = (AUCTION, CHOICE, DECLARATION, MODIFIER)
+"""Phases in which a seat says something instead of laying a card."""
+_TWO_ROWS = 9
+"""Cards turned over that are too many for one row."""
+
+
+class SkatLayout:
+    """Skat, the observer at the bottom."""
+
+    names: tuple[str, ...] = _SEATS
+    points_per_utility = float(UTILITY_POINTS)
+
+    def __init__(self, game: SkatGame, players: Sequence[str]) -> None:
+        """``players``: who sits where: the observer, then to its left and to its right."""
+        self._game = game
+        self._players = players
+
+    def stops(self, tokens: np.ndarray) -> list[int]:
+        """See ``Layout``."""
+        return stops(self._game, tokens)
+
+    def token(self, token: int) -> str:
+        """See ``Layout``."""
+        return card_text(token) if token < NUM_CARDS else self._game.vocabulary.name(token)
+
+    def scene(self, tokens: np.ndarray) -> Scene:
+        """See ``Layout``."""
+        table = table_of(self._game, tokens)
+        views = self._game.views(tokens[None], np.array([len(tokens)]))
+        legal = np.flatnonzero(self._game.view_legal(views)[0]).tolist()
+        my_turn = self._game.next(views)[0] == Next.ACTION
+        speaks = bool(my_turn and table.phase in _SPOKEN)
+        cards = self._card_table(table, speaks)
+        return Scene(
+            title=_title(table),
+            table=draw_table(cards, _SPOTS, _MIDDLE),
+            choices=self._words(legal) if speaks else _cards(table, legal),
+            cards=not speaks,
+            needed=_needed(table) if my_turn else 0,
+            prompt=_prompt(table) if my_turn else "",
+            pause=_pause(table),
+            remarks=last_trick(table.tricks, _SEATS, card_text),
+            points=final_points(self._game, views),
+            card_table=cards,
+            ordered=table.phase != DISCARD,
+        )
+
+    def _words(self, legal: Iterable[int]) -> tuple[Choice, ...]:
+        return tuple(Choice(token, self.token(token), True) for token in legal)
+
+    def _card_table(self, table: Table, speaks: bool) -> CardTable:
+        trick = table.tricks[-1] if table.tricks else None
+        places = tuple(
+            Place(
+                name,
+                player,
+                to_play=table.turn == seat,
+                points=table.points[seat],
+                card=played_card(trick, seat, len(_SEATS), _face),
+                role=_role(table, seat),
+            )
+            for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
+        )
+        middle = (self._auction(table) if table.soloist < 0 else _contract(table), *_trick_lines(trick), *_end(table))
+        return CardTable(places, middle, _shown(table, speaks))
+
+    def _auction(self, table: Table) -> str:
+        """The last calls, as many as fit into a line."""
+        if table.phase == OVER:
+            return "Everybody has passed"
+        line = ""
+        for seat, token in reversed(table.calls):
+            said = f"{_SEATS[seat]} {self.token(token)}"
+            if len(said) + len(line) + 5 > TABLE_WIDTH:
+                return f"… · {line}"
+            line = f"{said} · {line}" if line else said
+        return line or "The auction begins"
+
+
+def _cards(table: Table, legal: Sequence[int]) -> tuple[Choice, ...]:
+    """The hand. Any two cards may be discarded, though the rules have them come in one order."""
+    free = table.hand if table.phase == DISCARD and not table.laid else legal
+    return tuple(
+        Choice(card, card_text(card), card in free, is_red(card), group_of(card, table.game)) for card in table.hand
+    )
+
+
+def _needed(table: Table) -> int:
+    return 2 - len(table.laid) if table.phase == DISCARD else 1
+
+
+def _prompt(table: Table) -> str:
+    """What the observer is asked; it is its turn."""
+    if table.phase == AUCTION:
+        if table.calls and table.calls[-1][1] > HOLD:
+            return f"{_does(table.calls[-1][0], 'bid')} {table.bid}: hold it or pass"
+        return f"Bid more than {table.bid}, or pass" if table.bid else "Bid 18 or more, or pass"
+    return {
+        CHOICE: "Pick up the talon, or play from the hand",
+        DISCARD: "Put two cards away",
+        DECLARATION: f"Name your game: you have bid {table.bid}",
+        MODIFIER: "Announce more, or play plain",
+        PLAY: "Your card",
+    }[table.phase]
+
+
+def _pause(table: Table) -> Pause:
+    if table.tricks and table.tricks[-1].complete:
+        return Pause.TRICK
+    return Pause.CARD if table.calls else Pause.NONE
+
+
+def _role(table: Table, seat: int) -> str:
+    """Its place until somebody plays alone."""
+    if table.soloist < 0:
+        return SEATS[(table.place + seat) % 3]
+    return "soloist" if seat == table.soloist else "defender"
+
+
+def _contract(table: Table) -> str:
+    if table.game < 0:
+        return f"{_SEATS[table.soloist]} {'have' if table.soloist == 0 else 'has'} the bid at {table.bid}"
+    hand = "" if table.picked_up else " hand"
+    more = f", {MODIFIERS[table.modifier]}" if table.modifier else ""
+    return f"{_does(table.soloist, 'play')} {GAMES[table.game]}{hand}{more}; bid {table.bid}"
+
+
+def _trick_lines(trick: Trick | None) -> tuple[str, ...]:
+    if trick is None:
+        return ()
+    return (f"{_SEATS[trick.winner]} took it" if trick.complete else f"{_SEATS[trick.leader]} led",)
+
+
+def _end(table: Table) -> tuple[str, ...]:
+    if table.result is None:
+        return ()
+    result = table.result
+    how = "won" if result.won else "overbid" if result.overbid else "lost"
+    return (f"{_SEATS[table.soloist]} {how}: {result.points} card points, value {result.value}",)
+
+
+def _shown(table: Table, speaks: bool) -> tuple[tuple[str, tuple[Card, ...]], ...]:
+    """Rows of cards beside the hand: the hand itself where words stand in its place."""
+    rows = [
+        ("Your hand", table.hand if speaks else ()),
+        ("Picked up", table.talon if table.phase == DISCARD else ()),
+        ("Put away", table.laid if table.phase in (PLAY, OVER) else ()),
+        ("Open", table.open),
+        ("Turned over", table.turned[:_TWO_ROWS]),
+        ("and", table.turned[_TWO_ROWS:]),
+    ]
+    return tuple((label, tuple(map(_face, cards))) for label, cards in rows if cards)[-2:]
+
+
+def _face(card: int) -> Card:
+    return Card(card_text(card), is_red(card))
+
+
+def _title(table: Table) -> str:
+    if table.game < 0:
+        return "Skat"
+    return f"Skat · {GAMES[table.game]}" + (f" · trick {len(table.tricks)} of 10" if table.tricks else "")
+
+
+def _does(seat: int, verb: str) -> str:
+    return f"{_SEATS[seat]} {verb}{'s' if seat else ''}"

@@ -1,0 +1,87 @@
+"""What the soloist lays aside, which game it declares and what it announces."""
+
+import numpy as np
+
+from games.bits import count, lowest
+from games.compiling import kernel
+from games.skat.cards import (
+    ALL_CARDS,
+    FIRST_GAME,
+    FIRST_MODIFIER,
+    NULL,
+    OUVERT,
+    PLAIN,
+    SUIT_CARDS,
+    TRUMP,
+    points_of,
+)
+from games.skat.legal import legal_tokens
+from search.scripted.skat.rules.bidding import value_of, worth
+from search.scripted.skat.rules.coefficients import BY_HAND, PICKED_UP
+from search.scripted.skat.rules.discarding import best_discards
+from search.scripted.skat.rules.null import danger_of_hand
+from search.scripted.skat.rules.playing import ABOVE
+from search.scripted.skat.rules.strength import strength
+
+
+@kernel
+def choose_discard(view, shift, numbers):
+    """The next card of the pair that leaves the best game."""
+    twelve = view["hand"] | view["laid"]
+    pair, best = np.int64(0), -np.inf
+    for game in range(6):
+        laid, odds = best_discards(twelve, view["laid"], game, view["seat"] == 0, numbers)
+        value = value_of(game, twelve, 0, twelve & ~laid)
+        expected = worth(view["public"], game, odds + shift, value)
+        if expected > best:
+            pair, best = laid, expected
+    return lowest(pair & ~view["laid"])
+
+
+@kernel
+def choose_game(view, shift, numbers):
+    """The token of the legal game of the greatest worth."""
+    public, hand = view["public"], view["hand"]
+    by_hand = 1 - public["picked_up"]
+    twelve = hand | view["laid"]
+    legal = legal_tokens(public, hand, view["laid"])[1]
+    choice, best = np.int64(0), -np.inf
+    for game in range(6):
+        if legal >> game & 1 == 0:
+            continue
+        when = BY_HAND if by_hand else PICKED_UP
+        odds = shift + strength(
+            hand, game, view["seat"] == 0, points_of(view["laid"]), when, ALL_CARDS & ~twelve, numbers
+        )
+        expected = worth(public, game, odds, value_of(game, twelve, by_hand, hand))
+        if expected > best:
+            choice, best = np.int64(game), expected
+    return FIRST_GAME + choice
+
+
+@kernel
+def choose_modifier(view):
+    """The token of what is announced: null is played open where by its danger it cannot be lost, any other hand game
+    where it wins every trick. Schneider alone is never announced: where 90 points are likely enough for that, the two
+    levels are hardly worth the risk."""
+    public, hand = view["public"], view["hand"]
+    if public["game"] == NULL:
+        plain = legal_tokens(public, hand, view["laid"])[1] & 1 != 0
+        safe = danger_of_hand(hand, ALL_CARDS & ~(hand | view["laid"])) == 0
+        return FIRST_MODIFIER + (PLAIN if plain and not safe else OUVERT)
+    return FIRST_MODIFIER + (OUVERT if view["seat"] == 0 and takes_all(hand, public["game"]) else PLAIN)
+
+
+@kernel
+def takes_all(hand, game):
+    """Whether a hand that leads its trumps first wins every trick: no card of the others is above one of it in its
+    suit, and they have no more trumps than it."""
+    for suit in range(5):
+        others, rest = ~hand & SUIT_CARDS[game, suit], hand & SUIT_CARDS[game, suit]
+        if suit == TRUMP and count(others) > count(rest):
+            return False
+        while rest != 0:
+            if others & ABOVE[game, lowest(rest)] != 0:
+                return False
+            rest &= rest - 1
+    return True
