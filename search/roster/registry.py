@@ -141,7 +141,7 @@ def check_decisions(specs: Iterable[PlayerSpec], game: Game, search: SearchConfi
 def check_recorded(file: str, player: str) -> None:
     """``ValueError`` for a player that ``file`` may not name: as with games (``games.registry.recorded_game``) its kind
     must be one of Kibitz's or of an installed package."""
-    allowed = [*(kind.name for kind in kinds.BUILT_IN), *plugins.offered(plugins.PLAYERS)]
+    allowed = list(dict.fromkeys([*(kind.name for kind in kinds.every()), *plugins.offered(plugins.PLAYERS)]))
     if parse(player).kind not in allowed:
         raise ValueError(
             f"{file}: names the player {player!r}, and files may name only {', '.join(allowed)}; a player of your own "
