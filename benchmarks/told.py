@@ -1,7 +1,7 @@
 """What it costs to tell a network the rules: ``python -m benchmarks.told [--full]``.
 
-A network with all settings of docs/learner.md ("Inputs from the rules") against the same one without, same size, same CPU,
-turn and turn about: ``training``, tokens a second; ``search``, GO-MCTS with 32 searches side by side (paper 001,
+A network with all settings of docs/learner.md ("Inputs from the rules") against the same one without, same size, same
+CPU, turn and turn about: ``training``, tokens a second; ``search``, GO-MCTS with 32 searches side by side (paper 001,
 section 9.3), the network that is not told with ``mask_impossible``, which samples from the same tokens; ``self_play``,
 ArgmaxVal* over whole tables. Another network would search another tree: the one that is not told is asked the same
 queries, and its answers are replaced by those of the one that is. Fresh weights of the demo's size; with ``--full`` the
