@@ -20,6 +20,12 @@ def lowest(cards):
 
 
 @kernel
+def holds(cards, card):
+    """Whether a number, whatever it is, is a card of a set."""
+    return card >= 0 and card < 62 and cards >> card & 1 != 0
+
+
+@kernel
 def mark(cards, row):
     """Set ``row[card]`` (``bool[V]``) for every card of a set."""
     while cards != 0:

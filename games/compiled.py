@@ -1,57 +1,16 @@
 """Games whose rules and views are numba kernels: the batches of the contract around a game's own loops.
 
-A game brings record types for its state and its view, and loops over them. Both records begin with ``public``, what all
-seats know, in which a game also keeps its options, and hold ``tokens``, ``eos`` behind what is written.
+A game brings record types for its state and its view, and kernels for one of each (``games.batches.loops``). Both
+records begin with ``public``, what all seats know, in which a game also keeps its options, and hold ``tokens``, ``eos``
+behind what is written.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from games.batches import Kernels
 from games.game import Game
-
-Loop = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """The loops of one game. ``S`` rows of the state's type, ``W`` rows of the view's; results are written in place."""
-
-    deal: Loop
-    """``(S, seeds)``"""
-    to_move: Loop
-    """``(S, seats)``: the seat to act, -1 at the end."""
-    legal: Loop
-    """``(S, bool[B, V])``, given all False."""
-    act: Loop
-    """``(S, actions)``: the first row whose action is illegal, or -1; rows that are over stay."""
-    after: Loop
-    """``(S, S written, actions[B, N], lengths)``: legal actions of each row, one after the other."""
-    histories: Loop
-    """``(S, seats, tokens[B, L], lengths)``"""
-    play_out: Loop
-    """``(S, seeds)``"""
-    replay: Loop
-    """``(W, tokens[B, L'], lengths)``"""
-    advance: Loop
-    """``(W, tokens)``"""
-    advance_into: Loop
-    """``(W, origins, places, tokens)``: as ``Game.advance_into``."""
-    next: Loop
-    """``(W, following)``: a ``Next``."""
-    own_legal: Loop
-    """``(W, bool[B, V])``, given all False."""
-    possible: Loop
-    """``(W, one view to try tokens in, bool[B, V])``, given all False."""
-    consistent: Loop
-    """``(W, bool[B])``"""
-    next_types: Loop
-    """``(W, types)``"""
-    determinize: Loop
-    """``(W, S, seeds)``: the first row that no state can correspond to, as it stops amid tokens that arrive together,
-    or -1."""
 
 
 def blank(dtype: np.dtype, template: np.ndarray, eos: int, count: int) -> np.ndarray:
@@ -139,7 +98,7 @@ class CompiledGame(Game):
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
         possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
-        self.kernels.possible(views, np.zeros(1, self.view_type), possible)
+        self.kernels.possible(views, possible)
         return possible
 
     def next_type(self, views: np.ndarray) -> np.ndarray:

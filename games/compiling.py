@@ -24,7 +24,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import event
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 _SAY_SECONDS = 2.0
@@ -86,22 +86,36 @@ class ByContent(UserProvidedCacheLocator):  # type: ignore[misc]
         return Path(py_file).parent.name
 
 
+class _ByDirectory(FunctionCache):  # type: ignore[misc]
+    """Leaves out what a closure holds, which the directory's name says. numba would pickle it, and a kernel's pickle is
+    another in every process, so a loop over a kernel would be compiled again by each."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (sig, codegen.magic_tuple())
+
+
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 
     ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions;
     ``@kernel(parallel=True)`` runs its ``numba.prange`` on several threads.
 
-    What a kernel uses of other files is to be imported by name at the top of its own.
+    What a kernel uses of other files is to be imported by name at the top of its own. A closure may hold kernels,
+    numbers and arrays (``TypeError`` for anything else), which must not change afterwards.
     """
     if function is None:
         return functools.partial(kernel, fastmath=fastmath, parallel=parallel)
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
     fingerprint = _fingerprint(function)
+    if function.__closure__:  # two of one name, loaded together, would be one symbol of the machine code
+        function.__qualname__ = f"{function.__name__}_{fingerprint}"
     locators = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_directory() / "numba" / fingerprint)  # type: ignore[attr-defined]
         numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ByContent.__name__}"  # type: ignore[attr-defined]
-    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)(function)
+    compiled = numba.njit(nogil=True, fastmath=fastmath, parallel=parallel)(function)
+    compiled._cache = _ByDirectory(function)
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever
     _fingerprints[compiled] = fingerprint
     return compiled
@@ -109,18 +123,34 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
 
 def _fingerprint(function: Callable[..., Any]) -> str:
     """16 hex digits that change with the file a kernel stands in and with what that file has imported so far: kernels
-    with all that they were made of, the files of classes and modules, numbers and tuples of them."""
+    with all that they were made of, the files of classes and modules, numbers and tuples of them; and with what the
+    kernel holds as a closure."""
+    code = function.__code__
     digest = hashlib.blake2b(_source(__name__) + _source(function.__module__), digest_size=8)
+    digest.update(f"{function.__qualname__} {code.co_firstlineno}".encode())
     for name, value in sorted(function.__globals__.items()):
-        if isinstance(value, Dispatcher):
-            digest.update(_fingerprints.get(value, "").encode())
-        elif isinstance(value, type | ModuleType):
-            digest.update(_source(getattr(value, "__module__", value.__name__)))
-        elif isinstance(value, np.ndarray):
-            digest.update(f"{name} {value.tolist()}".encode())
-        elif isinstance(value, int | float | np.generic) or _is_of_numbers(value):
-            digest.update(f"{name} {value}".encode())
+        digest.update(f"{name} {known}".encode() if (known := _part(value)) else b"")
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        if (known := _part(cell.cell_contents)) is None:
+            raise TypeError(
+                f"kernel {function.__qualname__} holds {name}={cell.cell_contents!r}: give it a kernel of "
+                "games.compiling, a number or an array"
+            )
+        digest.update(f"{name} {known}".encode())
     return digest.hexdigest()
+
+
+def _part(value: Any) -> str | None:
+    """What a value that a kernel uses adds to its fingerprint; None for what kernels do not use."""
+    if isinstance(value, Dispatcher):
+        return _fingerprints.get(value)
+    if isinstance(value, type | ModuleType):
+        return hashlib.blake2b(_source(getattr(value, "__module__", value.__name__))).hexdigest()
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.tolist()}"
+    if isinstance(value, int | float | np.generic | np.dtype) or _is_of_numbers(value):
+        return f"{value}"
+    return None
 
 
 def _is_of_numbers(value: Any) -> bool:

@@ -14,15 +14,16 @@ from games.rng import below, next_state, output
 
 
 @kernel
-def determinize(view, state, counter, places, drawn, hands, passed, deck):
-    """Fill ``state`` (``blank``) with a deal in which the observer, seat 0, has seen exactly what ``view`` has; the
-    rest are scratch: ``PLACES``, what they get (``int64[5]``), hands and passed cards (``int64[4]``), tasks
-    (``int64[10]``). The view must be consistent, and one that ``can_stand``.
+def determinize(view, state, counter):
+    """Fill ``state`` (``blank``) with a deal in which the observer, seat 0, has seen exactly what ``view`` has. The
+    view must be consistent, and one that ``can_stand``.
 
     Every division of the unseen cards, with the two cards that others exchanged in mission 12, is equally likely. Given
     that, so is every card that the others can have passed, and every order of the tasks not yet uncovered.
     """
-    public = view["public"]
+    public, places = view["public"], np.zeros(1, PLACES)[0]
+    drawn, deck = np.zeros(NUM_PLACES, np.int64), np.zeros(MAX_TASKS, np.int64)
+    hands, passed = np.zeros(4, np.int64), np.zeros(4, np.int64)
     lay_places(view, places)
     counter = divide_places(places, drawn, counter)
     _gather(view, drawn, hands)
@@ -127,19 +128,3 @@ def can_stand(view):
     if public["phase"] == PASS and view["passed"] != 0:
         return public["commander"] != 1  # the observer is the last to pass
     return public["phase"] >= FIRST_ACTION
-
-
-@kernel
-def _determinize_rows(views, states, seeds, places):
-    drawn, deck = np.zeros(NUM_PLACES, np.int64), np.zeros(MAX_TASKS, np.int64)
-    hands, passed = np.zeros(4, np.int64), np.zeros(4, np.int64)
-    for i in range(len(views)):
-        if not can_stand(views[i]):
-            return i
-        determinize(views[i], states[i], seeds[i], places[0], drawn, hands, passed, deck)
-    return -1
-
-
-def determinize_batch(views: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> int:
-    """``determinize`` every row until one where no state can stand; returns its index, or -1."""
-    return int(_determinize_rows(views, states, seeds, np.zeros(1, PLACES)))

@@ -4,6 +4,7 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
+from games.batches import rows
 from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
@@ -58,150 +59,138 @@ TOKEN_TYPES = (
 
 
 @kernel
-def next_types(views, types):
-    """Write the type of the next token of every view into ``int8[B]``."""
-    for i in range(len(views)):
-        stage = stage_of(views[i])
-        if stage < PICKS:
-            types[i] = stage
-        elif stage == ENDED:
-            types[i] = PICKS + 4 * (ENDED - PICKS)
-        else:
-            types[i] = PICKS + 4 * (stage - PICKS) + views[i]["public"]["turn"]
+def next_type(view):
+    """Index of the type of the next token."""
+    stage = stage_of(view)
+    if stage < PICKS:
+        return stage
+    if stage == ENDED:
+        return PICKS + 4 * (ENDED - PICKS)
+    return PICKS + 4 * (stage - PICKS) + view["public"]["turn"]
 
 
 @kernel
-def _hand(views, numbers):
-    for i in range(len(views)):
-        mark(views[i]["hand"], numbers[i])
+def _hand(view, row):
+    mark(view["hand"], row)
 
 
 @kernel
-def _gone(views, numbers):
-    for i in range(len(views)):
-        mark(played(views[i]["public"]), numbers[i])
+def _gone(view, row):
+    mark(played(view["public"]), row)
 
 
 @kernel
-def _trick(views, numbers):
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        mark(public["trick"], row)
-        if public["trick"] != 0:
-            row[NUM_CARDS + public["winner"]] = 1
-            row[NUM_CARDS + 4 + public["led"]] = 1
+def _trick(view, row):
+    public = view["public"]
+    mark(public["trick"], row)
+    if public["trick"] != 0:
+        row[NUM_CARDS + public["winner"]] = 1
+        row[NUM_CARDS + 4 + public["led"]] = 1
 
 
 @kernel
-def _mission(views, numbers):
+def _mission(view, row):
     """Allocation, communication, special rules, then the seats that have a part in it."""
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        if stage_of(views[i]) in (HEADER, DEALT):
-            continue
-        row[public["allocation"]] = 1
-        row[4 + public["communication"]] = 1
-        mark(public["special"], row[8:])
-        if public["commander"] >= 0:
-            row[25 + public["commander"]] = 1
-        if public["named"] >= 0:
-            row[29 + public["named"]] = 1
-        if public["last"] >= 0:
-            row[33 + public["last"]] = 1
+    public = view["public"]
+    if stage_of(view) in (HEADER, DEALT):
+        return
+    row[public["allocation"]] = 1
+    row[4 + public["communication"]] = 1
+    mark(public["special"], row[8:])
+    if public["commander"] >= 0:
+        row[25 + public["commander"]] = 1
+    if public["named"] >= 0:
+        row[29 + public["named"]] = 1
+    if public["last"] >= 0:
+        row[33 + public["last"]] = 1
 
 
 @kernel
-def _tasks(views, numbers):
+def _tasks(view, rows_of_cards):
     """For the card of every task: it lies there, it is done, who has it, its tile."""
-    for i in range(len(views)):
-        public = views[i]["public"]
-        for n in range(public["num_laid"]):
-            row = numbers[i, public["tasks"][n]]
-            row[0] = 1
-            row[1] = public["done"][n] != 0
-            if public["owners"][n] >= 0:
-                row[2 + public["owners"][n]] = 1
-            row[6 + public["tiles"][n]] = 1
+    public = view["public"]
+    for n in range(public["num_laid"]):
+        row = rows_of_cards[public["tasks"][n]]
+        row[0] = 1
+        row[1] = public["done"][n] != 0
+        if public["owners"][n] >= 0:
+            row[2 + public["owners"][n]] = 1
+        row[6 + public["tiles"][n]] = 1
 
 
 @kernel
-def _radio(views, numbers):
+def _radio(view, row):
     """For every seat: the radio token is left, the card shown, the mark on it."""
-    for i in range(len(views)):
-        public = views[i]["public"]
-        for seat in range(4):
-            numbers[i, seat, 0] = public["radio"][seat]
-            if public["said"][seat] >= 0:
-                numbers[i, seat, 1 + public["said"][seat]] = 1
-            if public["marks"][seat] >= 0:
-                numbers[i, seat, 1 + NUM_CARDS + public["marks"][seat]] = 1
+    public = view["public"]
+    for seat in range(4):
+        row[seat, 0] = public["radio"][seat]
+        if public["said"][seat] >= 0:
+            row[seat, 1 + public["said"][seat]] = 1
+        if public["marks"][seat] >= 0:
+            row[seat, 1 + NUM_CARDS + public["marks"][seat]] = 1
 
 
 @kernel
-def _voids(views, numbers):
-    for i in range(len(views)):
-        if stage_of(views[i]) in (HEADER, DEALT):
-            continue
-        for seat in range(1, 4):
-            held = may_hold(views[i], seat)
-            for colour in range(5):
-                numbers[i, seat - 1, colour] = held & COLOUR_CARDS[colour] == 0
+def _voids(view, row):
+    if stage_of(view) in (HEADER, DEALT):
+        return
+    for seat in range(1, 4):
+        held = may_hold(view, seat)
+        for colour in range(5):
+            row[seat - 1, colour] = held & COLOUR_CARDS[colour] == 0
 
 
 @kernel
-def _tricks(views, numbers):
-    for i in range(len(views)):
-        for seat in range(4):
-            numbers[i, seat] = views[i]["public"]["tricks"][seat]
+def _tricks(view, row):
+    for seat in range(4):
+        row[seat] = view["public"]["tricks"][seat]
 
 
 @kernel
-def _needed(views, numbers):
+def _needed(view, row):
     """What the mission still asks for, and what is left to do it with."""
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        if stage_of(views[i]) in (HEADER, DEALT):
-            continue
-        gone = played(public)
-        done = 0
-        for n in range(public["num_tasks"]):
-            done += int(public["done"][n] != 0)
-            if public["done"][n] == 0 and public["owners"][n] >= 0:
-                row[public["owners"][n]] += 1
-        row[4] = public["num_tasks"] - done
-        row[5] = done + 1
-        row[6] = NUM_TRICKS - public["num_played"] // 4
-        row[7] = public["tricks"].max() - public["tricks"].min()
-        row[8] = min(public["progress"], 4)
-        row[9] = count(ONES & ~gone)
-        row[10] = count(NINES & ~gone)
-        row[11] = count(PINK_CARDS & ~gone)
-        row[12] = count(ROCKET_CARDS & ~gone)
+    public = view["public"]
+    if stage_of(view) in (HEADER, DEALT):
+        return
+    gone = played(public)
+    done = 0
+    for n in range(public["num_tasks"]):
+        done += int(public["done"][n] != 0)
+        if public["done"][n] == 0 and public["owners"][n] >= 0:
+            row[public["owners"][n]] += 1
+    row[4] = public["num_tasks"] - done
+    row[5] = done + 1
+    row[6] = NUM_TRICKS - public["num_played"] // 4
+    row[7] = public["tricks"].max() - public["tricks"].min()
+    row[8] = min(public["progress"], 4)
+    row[9] = count(ONES & ~gone)
+    row[10] = count(NINES & ~gone)
+    row[11] = count(PINK_CARDS & ~gone)
+    row[12] = count(ROCKET_CARDS & ~gone)
 
 
 @kernel
-def _choices(views, numbers):
+def _choices(view, rows_of_cards):
     """What each card in hand means now; see ``FEATURES``."""
-    for i in range(len(views)):
-        public, cards = views[i]["public"], views[i]["hand"]
-        if next_of(views[i]) != _ACTION:
-            continue
-        left = unseen(views[i])
-        others = (may_hold(views[i], 1), may_hold(views[i], 2), may_hold(views[i], 3))
-        while cards != 0:
-            card = lowest(cards)
-            cards &= cards - 1
-            row, colour, above = numbers[i, card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
-            _as_task(public, card, row)
-            row[5] = public["trick"] != 0 and beats(public, card)
-            row[6] = count(left & colour & above)
-            row[7] = count(left & colour & ~above)
-            _trick_with(public, card, row)
-            for held in others:
-                row[10] += held & colour == 0
-            for n in range(public["num_laid"]):
-                if left & colour & BIT[public["tasks"][n]] != 0 and public["owners"][n] >= 0:
-                    row[11 if public["owners"][n] == 0 else 12] += 1
+    public, cards = view["public"], view["hand"]
+    if next_of(view) != _ACTION:
+        return
+    left = unseen(view)
+    others = (may_hold(view, 1), may_hold(view, 2), may_hold(view, 3))
+    while cards != 0:
+        card = lowest(cards)
+        cards &= cards - 1
+        row, colour, above = rows_of_cards[card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
+        _as_task(public, card, row)
+        row[5] = public["trick"] != 0 and beats(public, card)
+        row[6] = count(left & colour & above)
+        row[7] = count(left & colour & ~above)
+        _trick_with(public, card, row)
+        for held in others:
+            row[10] += held & colour == 0
+        for n in range(public["num_laid"]):
+            if left & colour & BIT[public["tasks"][n]] != 0 and public["owners"][n] >= 0:
+                row[11 if public["owners"][n] == 0 else 12] += 1
 
 
 @kernel
@@ -224,16 +213,15 @@ def _trick_with(public, card, row):
 
 
 @kernel
-def _stakes(views, numbers):
+def _stakes(view, row):
     """The seats whose open tasks lie in this trick, and how many are still to play to it."""
-    for i in range(len(views)):
-        public = views[i]["public"]
-        if public["trick"] == 0:
-            continue
-        for n in range(public["num_laid"]):
-            if public["trick"] >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
-                numbers[i, public["owners"][n]] = 1
-        numbers[i, 4] = 4 - count(public["trick"])
+    public = view["public"]
+    if public["trick"] == 0:
+        return
+    for n in range(public["num_laid"]):
+        if public["trick"] >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
+            row[public["owners"][n]] = 1
+    row[4] = 4 - count(public["trick"])
 
 
 @kernel
@@ -252,33 +240,35 @@ def out_of_turn(public, n):
 
 
 FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
-    "trick": FeatureSet("the cards of this trick; who is winning it; the colour led", (NUM_CARDS + 9,), _trick),
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
+    "trick": FeatureSet("the cards of this trick; who is winning it; the colour led", (NUM_CARDS + 9,), rows(_trick)),
     "mission": FeatureSet(
         "allocation; communication; special rules; the commander; the seat named, for mission 46 who takes all pink;"
         " the seat for the last trick",
         (37,),
-        _mission,
+        rows(_mission),
     ),
     "tasks": FeatureSet(
         "of every colour card: it is a task; that is done; the seat whose it is; its tile",
         (NUM_COLOUR_CARDS, 6 + len(TILES)),
-        _tasks,
+        rows(_tasks),
     ),
     "radio": FeatureSet(
         "of each seat: its radio token is left; the card it has shown; highest, only, lowest or without a mark",
         (4, NUM_CARDS + 5),
-        _radio,
+        rows(_radio),
     ),
-    "voids": FeatureSet("of each other seat: colours, rockets the last, of which it can hold no card", (3, 5), _voids),
-    "tricks": FeatureSet("the number of tricks each seat has won", (4,), _tricks),
+    "voids": FeatureSet(
+        "of each other seat: colours, rockets the last, of which it can hold no card", (3, 5), rows(_voids)
+    ),
+    "tricks": FeatureSet("the number of tricks each seat has won", (4,), rows(_tricks)),
     "needed": FeatureSet(
         "the number of open tasks of each seat; of all; the place in order of the next task done; the tricks to come;"
         " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
         " played",
         (13,),
-        _needed,
+        rows(_needed),
     ),
     "choices": FeatureSet(
         "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
@@ -286,9 +276,11 @@ FEATURES = {
         " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
         " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
         (NUM_CARDS, 13),
-        _choices,
+        rows(_choices),
         version=3,
         of_actions=True,
     ),
-    "stakes": FeatureSet("the seats whose open tasks lie in this trick; the seats still to play to it", (5,), _stakes),
+    "stakes": FeatureSet(
+        "the seats whose open tasks lie in this trick; the seats still to play to it", (5,), rows(_stakes)
+    ),
 }

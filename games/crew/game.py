@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from games.compiled import CompiledGame, Kernels
+from games.batches import loops, playing_out
+from games.compiled import CompiledGame
 from games.crew import determinize, hidden, outcomes, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
-from games.crew.features import FEATURES, TOKEN_TYPES, next_types
+from games.crew.features import FEATURES, TOKEN_TYPES, next_type
+from games.crew.legal import count_legal, is_legal, mark_legal, nth_legal
 from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
 
@@ -37,23 +39,21 @@ class CrewGame(CompiledGame):
     variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
     state_type = state.STATE
     view_type = view.VIEW
-    kernels = Kernels(
-        deal=state.deal_batch,
-        to_move=state.to_move_batch,
-        legal=state.legal_batch,
-        act=state.act_batch,
-        after=state.after_batch,
-        histories=state.histories_batch,
-        play_out=state.play_out_batch,
-        replay=view.replay_batch,
-        advance=view.advance_batch,
-        advance_into=view.advance_into_batch,
-        next=view.next_batch,
-        own_legal=view.own_legal_batch,
-        possible=hidden.possible_batch,
-        consistent=hidden.consistent_batch,
-        next_types=next_types,
-        determinize=determinize.determinize_batch,
+    kernels = loops(
+        deal=state.deal,
+        legal=state.legal,
+        mark=mark_legal,
+        holds=is_legal,
+        act=state.act,
+        play_out=playing_out(state.legal, count_legal, nth_legal, state.act),
+        next_of=view.next_of,
+        own_legal=view.own_legal,
+        advance=view.advance,
+        possible=hidden.mark_possible,
+        consistent=hidden.is_consistent,
+        next_type=next_type,
+        can_stand=determinize.can_stand,
+        determinize=determinize.determinize,
     )
 
     def __init__(self, missions: str | int = f"1-{NUM_MISSIONS}", distress: bool = False, **choices: str) -> None:

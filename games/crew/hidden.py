@@ -19,7 +19,7 @@ from games.crew.places import (
     RIGHT,
     fits,
 )
-from games.crew.view import DEALT, ENDED, HEADER, advance, is_of_kind, next_of, own_legal, stage_of
+from games.crew.view import DEALT, ENDED, HEADER, VIEW, advance, is_of_kind, next_of, own_legal, stage_of
 from games.game import Next
 
 _ACTION = int(Next.ACTION)
@@ -87,8 +87,14 @@ def may_hold(view, seat):
 
 
 @kernel
-def is_consistent(view, places):
-    """Whether some deal and some legal doings of the others give this history; ``places`` is a ``PLACES`` to write in.
+def is_consistent(view):
+    """Whether some deal and some legal doings of the others give this history."""
+    return _is_consistent(view, np.zeros(1, PLACES)[0])
+
+
+@kernel
+def _is_consistent(view, places):
+    """``is_consistent``; ``places`` is a ``PLACES`` to write in.
 
     While the own cards come, nothing but their order restricts a history. From then on the unseen cards must be
     divisible among the others by all they have shown and said.
@@ -102,11 +108,10 @@ def is_consistent(view, places):
 
 
 @kernel
-def mark_possible(view, scratch, places, row):
-    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False; ``scratch`` is a
-    view to try them in."""
-    stage = stage_of(view)
-    if stage == ENDED or not is_consistent(view, places):
+def mark_possible(view, row):
+    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False."""
+    stage, scratch, places = stage_of(view), np.zeros(1, VIEW), np.zeros(1, PLACES)[0]
+    if stage == ENDED or not _is_consistent(view, places):
         return
     if next_of(view) == _ACTION:  # what a seat may do by the rules it can always have done
         mark_legal(own_legal(view), row)
@@ -115,29 +120,4 @@ def mark_possible(view, scratch, places, row):
         if is_of_kind(view, stage, np.int64(token)):
             scratch[0] = view
             advance(scratch[0], np.int64(token))
-            row[token] = is_consistent(scratch[0], places)
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _consistent_rows(views, places, verdicts):
-    for i in range(len(views)):
-        verdicts[i] = is_consistent(views[i], places[0])
-
-
-@kernel
-def _possible_rows(views, scratch, places, possible):
-    for i in range(len(views)):
-        mark_possible(views[i], scratch, places[0], possible[i])
-
-
-def consistent_batch(views: np.ndarray, verdicts: np.ndarray) -> None:
-    """Write ``is_consistent`` of every row into ``bool[B]``."""
-    _consistent_rows(views, np.zeros(1, PLACES), verdicts)
-
-
-def possible_batch(views: np.ndarray, scratch: np.ndarray, possible: np.ndarray) -> None:
-    """``mark_possible`` every row in ``bool[B, V]``, given all False; ``scratch`` is a view."""
-    _possible_rows(views, scratch, np.zeros(1, PLACES), possible)
+            row[token] = _is_consistent(scratch[0], places)

@@ -31,7 +31,7 @@ from games.crew.knowing import (
     see_play,
     see_received,
 )
-from games.crew.legal import is_legal, legal_tokens, mark_legal, may_be_named
+from games.crew.legal import is_legal, legal_tokens, may_be_named
 from games.crew.missions import HEADER_LENGTHS, HEADERS, NUM_MISSIONS
 from games.crew.public import (
     COMMANDER,
@@ -281,44 +281,3 @@ def _see_own(view, stage, card):
         possible = see_exchanged(view, card)
         end_exchange(public)
     return possible
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def replay_batch(views, tokens, lengths):
-    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
-    for i in range(len(views)):
-        for place in range(lengths[i]):
-            advance(views[i], np.int64(tokens[i, place]))
-
-
-@kernel
-def advance_batch(views, tokens):
-    """``advance`` every row."""
-    for i in range(len(views)):
-        advance(views[i], tokens[i])
-
-
-@kernel
-def advance_into_batch(views, origins, places, tokens):
-    """``views[places[i]]`` becomes ``views[origins[i]]`` with ``tokens[i]`` taken in, one ``i`` after the other."""
-    for i in range(len(tokens)):
-        views[places[i]] = views[origins[i]]
-        advance(views[places[i]], np.int64(tokens[i]))
-
-
-@kernel
-def next_batch(views, following):
-    """Write ``next_of`` every row into ``int8[B]``."""
-    for i in range(len(views)):
-        following[i] = next_of(views[i])
-
-
-@kernel
-def own_legal_batch(views, legal):
-    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
-    for i in range(len(views)):
-        if next_of(views[i]) == _ACTION:
-            mark_legal(own_legal(views[i]), legal[i])

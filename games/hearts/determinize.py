@@ -43,14 +43,11 @@ def _undo_passing(view, counter, hands, passed):
 
 
 @kernel
-def determinize(view, state, counter, hands, passed):
-    """Fill ``state`` (``blank``) with a deal in which the observer, seat 0, has seen exactly what
-    ``view`` has; ``hands`` and ``passed`` (``int64[4]``) are scratch.
-
-    The view must be consistent and at a point where a state can stand: 13 cards dealt, and not between a received
-    card and the leader.
+def determinize(view, state, counter):
+    """Fill ``state`` (``blank``) with a deal in which the observer, seat 0, has seen exactly what ``view`` has. The
+    view must be consistent, and one that ``can_stand``.
     """
-    public = view["public"]
+    public, hands, passed = view["public"], np.zeros(4, np.int64), np.zeros(4, np.int64)
     counter = _hidden_hands(view, counter, hands)
     hands[0] = view["dealt"]
     playing = view["length"] >= first_place(public)
@@ -81,14 +78,3 @@ def can_stand(view):
     """Whether a state can stand where this history ends: the deal, the received cards and the leader arrive as one."""
     passing = view["public"]["direction"] != 0 and PASSED_AT <= view["length"] <= RECEIVED_AT
     return passing or view["length"] >= first_place(view["public"])
-
-
-@kernel
-def determinize_batch(views, states, seeds):
-    """``determinize`` every row until one where no state can stand; returns its index, or -1."""
-    hands, passed = np.zeros(4, np.int64), np.zeros(4, np.int64)
-    for i in range(len(views)):
-        if not can_stand(views[i]):
-            return i
-        determinize(views[i], states[i], seeds[i], hands, passed)
-    return -1

@@ -4,6 +4,7 @@ Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is
 the cards seen so far.
 """
 
+from games.batches import rows
 from games.bits import count, mark
 from games.compiling import kernel
 from games.features import FeatureSet
@@ -37,83 +38,74 @@ _END = int(Next.END)
 
 
 @kernel
-def next_types(views, types):
-    """Write the type of the next token of every view into ``int8[B]``."""
-    for i in range(len(views)):
-        view = views[i]
-        length, first = view["length"], first_place(view["public"])
-        if next_of(view) == _END:
-            types[i] = 9
-        elif length == 0:
-            types[i] = 0
-        elif length >= first:
-            types[i] = 5 + view["public"]["turn"]
-        elif length < PASSED_AT:
-            types[i] = 1
-        elif length == first - 1:
-            types[i] = 4
-        else:
-            types[i] = 2 if length < RECEIVED_AT else 3
+def next_type(view):
+    """Index of the type of the next token."""
+    length, first = view["length"], first_place(view["public"])
+    if next_of(view) == _END:
+        return 9
+    if length == 0:
+        return 0
+    if length >= first:
+        return 5 + view["public"]["turn"]
+    if length < PASSED_AT:
+        return 1
+    if length == first - 1:
+        return 4
+    return 2 if length < RECEIVED_AT else 3
 
 
 @kernel
-def _hand(views, numbers):
-    for i in range(len(views)):
-        mark(views[i]["hand"], numbers[i])
+def _hand(view, row):
+    mark(view["hand"], row)
 
 
 @kernel
-def _gone(views, numbers):
-    for i in range(len(views)):
-        shown = views[i]["shown"]
-        mark(shown[0] | shown[1] | shown[2] | shown[3], numbers[i])
+def _gone(view, row):
+    shown = view["shown"]
+    mark(shown[0] | shown[1] | shown[2] | shown[3], row)
 
 
 @kernel
-def _trick(views, numbers):
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        mark(public["trick"], row)
-        if public["trick"] != 0:
-            row[NUM_CARDS + public["winner"]] = 1
-            row[NUM_CARDS + 4 + (public["high"] >> 2)] = 1
-            row[NUM_CARDS + 17 + public["led"]] = 1
+def _trick(view, row):
+    public = view["public"]
+    mark(public["trick"], row)
+    if public["trick"] != 0:
+        row[NUM_CARDS + public["winner"]] = 1
+        row[NUM_CARDS + 4 + (public["high"] >> 2)] = 1
+        row[NUM_CARDS + 17 + public["led"]] = 1
 
 
 @kernel
-def _points(views, numbers):
-    for i in range(len(views)):
-        for seat in range(4):
-            taken = views[i]["public"]["taken"][seat]
-            numbers[i, seat, : count(taken & HEART_CARDS)] = 1
-            numbers[i, seat, 13] = taken & QUEEN_SET != 0
-            numbers[i, seat, 14] = taken & JACK_SET != 0
+def _points(view, row):
+    for seat in range(4):
+        taken = view["public"]["taken"][seat]
+        row[seat, : count(taken & HEART_CARDS)] = 1
+        row[seat, 13] = taken & QUEEN_SET != 0
+        row[seat, 14] = taken & JACK_SET != 0
 
 
 @kernel
-def _voids(views, numbers):
-    for i in range(len(views)):
-        view = views[i]
-        if view["length"] < first_place(view["public"]):
-            continue
-        cards = unseen(view)
-        for seat in range(1, 4):
-            for suit in range(4):
-                numbers[i, seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
+def _voids(view, row):
+    if view["length"] < first_place(view["public"]):
+        return
+    cards = unseen(view)
+    for seat in range(1, 4):
+        for suit in range(4):
+            row[seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
 
 
 FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
     "trick": FeatureSet(
-        "the cards of this trick; who is winning it, by which rank and suit", (NUM_CARDS + 21,), _trick
+        "the cards of this trick; who is winning it, by which rank and suit", (NUM_CARDS + 21,), rows(_trick)
     ),
     "points": FeatureSet(
         "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
         (4, 15),
-        _points,
+        rows(_points),
     ),
     "voids": FeatureSet(
-        "of each other seat: suits of which it can hold no card that has not been seen", (3, 4), _voids
+        "of each other seat: suits of which it can hold no card that has not been seen", (3, 4), rows(_voids)
     ),
 }

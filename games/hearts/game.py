@@ -4,13 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from games.compiled import CompiledGame, Kernels
+from games.batches import loops, rows
+from games.bits import holds, mark
+from games.compiled import CompiledGame
 from games.hearts import determinize, hidden, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
-from games.hearts.features import FEATURES, TOKEN_TYPES, next_types
+from games.hearts.features import FEATURES, TOKEN_TYPES, next_type
 from games.hearts.perfect import STATE_FEATURES
 from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, PUBLIC
+
+_card_points = rows(state.card_points_so_far)
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
@@ -56,23 +60,23 @@ class HeartsGame(CompiledGame):
     state_features = STATE_FEATURES
     state_type = state.STATE
     view_type = view.VIEW
-    kernels = Kernels(
-        deal=state.deal_batch,
-        to_move=state.to_move_batch,
-        legal=state.legal_batch,
-        act=state.act_batch,
-        after=state.after_batch,
-        histories=state.histories_batch,
-        play_out=state.play_out_batch,
-        replay=view.replay_batch,
-        advance=view.advance_batch,
-        advance_into=view.advance_into_batch,
-        next=view.next_batch,
-        own_legal=view.own_legal_batch,
-        possible=hidden.possible_batch,
-        consistent=hidden.consistent_batch,
-        next_types=next_types,
-        determinize=determinize.determinize_batch,
+    kernels = loops(
+        deal=state.deal,
+        legal=state.legal_actions,
+        mark=mark,
+        holds=holds,
+        act=state.act,
+        play_out=state.play_out,
+        next_of=view.next_of,
+        own_legal=view.own_legal,
+        advance=view.advance,
+        possible=hidden.mark_possible,
+        consistent=hidden.is_consistent,
+        next_type=next_type,
+        can_stand=determinize.can_stand,
+        determinize=determinize.determinize,
+        to_move=state.to_move,
+        length=state.history_length,
     )
 
     def __init__(self, **options: bool | str) -> None:
@@ -106,7 +110,7 @@ class HeartsGame(CompiledGame):
     def points_so_far(self, states: np.ndarray) -> np.ndarray:
         """As ``Game.points_so_far``: hearts and the queen of spades; a moon and bonuses come at the end."""
         points = np.empty((len(states), 4), np.float32)
-        state.card_points_batch(states, points)
+        _card_points(states, points)
         return points
 
     def describe(self, tokens: np.ndarray) -> str:

@@ -80,6 +80,12 @@ def possible_tokens(view):
 
 
 @kernel
+def mark_possible(view, row):
+    """Mark ``possible_tokens`` in ``bool[V]``, given all False."""
+    mark(possible_tokens(view), row)
+
+
+@kernel
 def _leaders(view):
     """Set of the tokens of the seats that can be the leader."""
     tokens = np.int64(0)
@@ -133,20 +139,3 @@ def _sorted_cards(before, drawable, num_missing):
             cards |= BIT[card]
         left &= left - 1
     return cards
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def consistent_batch(views, verdicts):
-    """Write ``is_consistent`` of every row into ``bool[B]``."""
-    for i in range(len(views)):
-        verdicts[i] = is_consistent(views[i])
-
-
-@kernel
-def possible_batch(views, scratch, possible):
-    """Mark the tokens that leave a history consistent in ``bool[B, V]``, given all False; none needs ``scratch``."""
-    for i in range(len(views)):
-        mark(possible_tokens(views[i]), possible[i])

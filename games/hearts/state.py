@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import count, lowest, mark, nth
+from games.bits import count, lowest, nth
 from games.compiling import kernel
 from games.hearts.cards import (
     BIT,
@@ -184,74 +184,8 @@ def _any_of(cards, counter):
     return nth(cards, below(output(counter), count(cards)))
 
 
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
 @kernel
-def deal_batch(states, seeds):
-    """``deal`` every row."""
-    for i in range(len(states)):
-        deal(states[i], seeds[i])
-
-
-@kernel
-def to_move_batch(states, seats):
-    """Write the seat to act of every row into ``int8[B]``."""
-    for i in range(len(states)):
-        seats[i] = to_move(states[i])
-
-
-@kernel
-def legal_batch(states, legal):
-    """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
-    for i in range(len(states)):
-        mark(legal_actions(states[i]), legal[i])
-
-
-@kernel
-def act_batch(states, actions):
-    """Act in every row until one is illegal; returns its index, or -1. Rows that are over stay as they are."""
-    for i in range(len(states)):
-        if to_move(states[i]) < 0:
-            continue
-        action = actions[i]
-        if action < 0 or action >= NUM_CARDS or legal_actions(states[i]) & BIT[action] == 0:
-            return i
-        act(states[i], action)
-    return -1
-
-
-@kernel
-def after_batch(states, reached, actions, lengths):
-    """Write to ``reached`` what the first ``lengths[i]`` of ``actions[i]`` make of every row; legality is not
-    checked."""
-    for i in range(len(states)):
-        reached[i] = states[i]
-        for place in range(lengths[i]):
-            act(reached[i], np.int64(actions[i, place]))
-
-
-@kernel
-def histories_batch(states, seats, tokens, lengths):
-    """Copy one seat's history of every row into ``tokens[B, L]`` and ``lengths[B]``."""
-    for i in range(len(states)):
-        state = states[i]
-        seat = seats[i]
-        for place in range(tokens.shape[1]):
-            tokens[i, place] = state["tokens"][seat, place]
-        lengths[i] = history_length(state, seat)
-
-
-@kernel
-def play_out_batch(states, seeds):
-    """``play_out`` every row."""
-    for i in range(len(states)):
-        play_out(states[i], seeds[i])
-
-
-@kernel
-def card_points_batch(states, points):
-    """Write the points of the cards that every seat has taken into ``float32[B, 4]``."""
-    for i in range(len(states)):
-        for seat in range(4):
-            points[i, seat] = card_points(states[i]["public"]["taken"][seat])
+def card_points_so_far(state, points):
+    """Write the points of the cards that every seat has taken into ``float32[4]``."""
+    for seat in range(4):
+        points[seat] = card_points(state["public"]["taken"][seat])

@@ -6,7 +6,7 @@ history could have happened.
 
 import numpy as np
 
-from games.bits import count, mark
+from games.bits import count
 from games.compiling import kernel
 from games.game import Next
 from games.hearts.cards import (
@@ -64,10 +64,8 @@ def next_of(view):
 
 @kernel
 def own_legal(view):
-    """``int64`` set of the observer's legal actions where ``next_of`` is an action, else empty. In an impossible
-    history whose hand the rules leave no card, every card of it."""
-    if next_of(view) != _ACTION:
-        return np.int64(0)
+    """``int64`` set of the legal actions of the observer, whose turn it must be. In an impossible history whose hand
+    the rules leave no card, every card of it."""
     if view["public"]["turn"] != 0:
         return view["hand"]
     legal = legal_plays(view["public"], view["hand"])
@@ -197,43 +195,3 @@ def _see_play(view, token):
     view["shown"][turn] |= card
     play_card(public, token)
     return possible
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def replay_batch(views, tokens, lengths):
-    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
-    for i in range(len(views)):
-        for place in range(lengths[i]):
-            advance(views[i], np.int64(tokens[i, place]))
-
-
-@kernel
-def advance_batch(views, tokens):
-    """``advance`` every row."""
-    for i in range(len(views)):
-        advance(views[i], tokens[i])
-
-
-@kernel
-def advance_into_batch(views, origins, places, tokens):
-    """``views[places[i]]`` becomes ``views[origins[i]]`` with ``tokens[i]`` taken in, one ``i`` after the other."""
-    for i in range(len(tokens)):
-        views[places[i]] = views[origins[i]]
-        advance(views[places[i]], np.int64(tokens[i]))
-
-
-@kernel
-def next_batch(views, following):
-    """Write ``next_of`` every row into ``int8[B]``."""
-    for i in range(len(views)):
-        following[i] = next_of(views[i])
-
-
-@kernel
-def own_legal_batch(views, legal):
-    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
-    for i in range(len(views)):
-        mark(own_legal(views[i]), legal[i])

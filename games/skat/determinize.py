@@ -13,13 +13,13 @@ from games.skat.view import unseen
 
 
 @kernel
-def determinize(view, state, counter, hands):
+def determinize(view, state, counter):
     """Fill ``state`` (``blank``) with a deal in which the observer, at its own seat, has seen exactly what ``view``
-    has; ``hands`` (``int64[3]``) is scratch. The view must be consistent, and one that ``can_stand``.
+    has. The view must be consistent, and one that ``can_stand``.
 
     Where another soloist is about to discard, it has not done so in the state.
     """
-    public, seat = view["public"], view["seat"]
+    public, seat, hands = view["public"], view["seat"], np.zeros(3, np.int64)
     soloist = public["soloist"]
     next_seat, last_seat = (seat + 1) % 3, (seat + 2) % 3
     at_left, at_right, at_aside = homes(view)
@@ -50,14 +50,3 @@ def can_stand(view):
     if view["public"]["phase"] == DISCARD:
         return view["due"] <= 2
     return view["length"] > HAND_SIZE and view["due"] == 0
-
-
-@kernel
-def determinize_batch(views, states, seeds):
-    """``determinize`` every row until one where no state can stand; returns its index, or -1."""
-    hands = np.zeros(3, np.int64)
-    for i in range(len(views)):
-        if not can_stand(views[i]):
-            return i
-        determinize(views[i], states[i], seeds[i], hands)
-    return -1

@@ -4,6 +4,7 @@ Seats are relative to the observer: left acts after it, right before it. Nothing
 read off the tokens seen so far.
 """
 
+from games.batches import rows
 from games.bits import mark
 from games.compiling import kernel
 from games.features import FeatureSet
@@ -28,121 +29,112 @@ TOKEN_TYPES = (
 
 
 @kernel
-def next_types(views, types):
-    """Write the type of the next token of every view into ``int8[B]``."""
-    for i in range(len(views)):
-        view = views[i]
-        stage = stage_of(view)
-        if stage < CALLED:
-            types[i] = stage
-        elif stage == ENDED:
-            types[i] = CALLED + 3 * (ENDED - CALLED)
-        else:
-            types[i] = CALLED + 3 * (stage - CALLED) + (view["public"]["turn"] - view["seat"]) % 3
+def next_type(view):
+    """Index of the type of the next token."""
+    stage = stage_of(view)
+    if stage < CALLED:
+        return stage
+    if stage == ENDED:
+        return CALLED + 3 * (ENDED - CALLED)
+    return CALLED + 3 * (stage - CALLED) + (view["public"]["turn"] - view["seat"]) % 3
 
 
 @kernel
-def _hand(views, numbers):
-    for i in range(len(views)):
-        mark(views[i]["hand"], numbers[i])
+def _hand(view, row):
+    mark(view["hand"], row)
 
 
 @kernel
-def _laid(views, numbers):
-    for i in range(len(views)):
-        mark(views[i]["laid"], numbers[i])
+def _laid(view, row):
+    mark(view["laid"], row)
 
 
 @kernel
-def _open(views, numbers):
-    for i in range(len(views)):
-        mark(views[i]["open"] & ~played(views[i]), numbers[i])
+def _open(view, row):
+    mark(view["open"] & ~played(view), row)
 
 
 @kernel
-def _gone(views, numbers):
-    for i in range(len(views)):
-        mark(played(views[i]), numbers[i])
+def _gone(view, row):
+    mark(played(view), row)
 
 
 @kernel
-def _contract(views, numbers):
+def _contract(view, row):
     """Highest bid, soloist, choice, game and modifier."""
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        row[: public["bid"] + 1] = 1
-        if public["soloist"] >= 0:
-            row[NUM_BIDS + (public["soloist"] - views[i]["seat"]) % 3] = 1
-        row[NUM_BIDS + 3] = public["picked_up"]
-        if public["game"] >= 0:
-            row[NUM_BIDS + 4 + public["game"]] = 1
-        row[NUM_BIDS + 10 : NUM_BIDS + 10 + public["modifier"]] = 1
+    public = view["public"]
+    row[: public["bid"] + 1] = 1
+    if public["soloist"] >= 0:
+        row[NUM_BIDS + (public["soloist"] - view["seat"]) % 3] = 1
+    row[NUM_BIDS + 3] = public["picked_up"]
+    if public["game"] >= 0:
+        row[NUM_BIDS + 4 + public["game"]] = 1
+    row[NUM_BIDS + 10 : NUM_BIDS + 10 + public["modifier"]] = 1
 
 
 @kernel
-def _trumps(views, numbers):
-    for i in range(len(views)):
-        if views[i]["public"]["game"] >= 0:
-            mark(SUIT_CARDS[views[i]["public"]["game"], TRUMP], numbers[i])
+def _trumps(view, row):
+    if view["public"]["game"] >= 0:
+        mark(SUIT_CARDS[view["public"]["game"], TRUMP], row)
 
 
 @kernel
-def _trick(views, numbers):
-    for i in range(len(views)):
-        public, row = views[i]["public"], numbers[i]
-        mark(public["trick"], row)
-        if public["trick"] != 0:
-            row[NUM_CARDS + (public["winner"] - views[i]["seat"]) % 3] = 1
-            row[NUM_CARDS + 3 + public["led"]] = 1
+def _trick(view, row):
+    public = view["public"]
+    mark(public["trick"], row)
+    if public["trick"] != 0:
+        row[NUM_CARDS + (public["winner"] - view["seat"]) % 3] = 1
+        row[NUM_CARDS + 3 + public["led"]] = 1
 
 
 @kernel
-def _points(views, numbers):
+def _points(view, row):
     """Card points and tricks of the soloist, then of the defenders, without what lies aside."""
-    for i in range(len(views)):
-        public = views[i]["public"]
-        if public["soloist"] < 0:
-            continue
-        for seat in range(3):
-            side = 0 if seat == public["soloist"] else 1
-            numbers[i, side, 120] += public["tricks"][seat]
-        soloists = public["taken"][public["soloist"]]
-        all_taken = public["taken"][0] | public["taken"][1] | public["taken"][2]
-        numbers[i, 0, : points_of(soloists)] = 1
-        numbers[i, 1, : points_of(all_taken & ~soloists)] = 1
+    public = view["public"]
+    if public["soloist"] < 0:
+        return
+    for seat in range(3):
+        side = 0 if seat == public["soloist"] else 1
+        row[side, 120] += public["tricks"][seat]
+    soloists = public["taken"][public["soloist"]]
+    all_taken = public["taken"][0] | public["taken"][1] | public["taken"][2]
+    row[0, : points_of(soloists)] = 1
+    row[1, : points_of(all_taken & ~soloists)] = 1
 
 
 @kernel
-def _voids(views, numbers):
-    for i in range(len(views)):
-        view = views[i]
-        if view["public"]["phase"] != PLAY or view["due"] != 0:
-            continue
-        left, right, _ = homes(view)
-        for suit in range(5):
-            cards = SUIT_CARDS[view["public"]["game"], suit]
-            numbers[i, 0, suit] = left & cards == 0
-            numbers[i, 1, suit] = right & cards == 0
+def _voids(view, row):
+    if view["public"]["phase"] != PLAY or view["due"] != 0:
+        return
+    left, right, _ = homes(view)
+    for suit in range(5):
+        cards = SUIT_CARDS[view["public"]["game"], suit]
+        row[0, suit] = left & cards == 0
+        row[1, suit] = right & cards == 0
 
 
 FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), _hand),
-    "laid": FeatureSet("the cards I have discarded", (NUM_CARDS,), _laid),
-    "open": FeatureSet("the cards of a soloist who plays open, as far as it still holds them", (NUM_CARDS,), _open),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), _gone),
+    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
+    "laid": FeatureSet("the cards I have discarded", (NUM_CARDS,), rows(_laid)),
+    "open": FeatureSet(
+        "the cards of a soloist who plays open, as far as it still holds them", (NUM_CARDS,), rows(_open)
+    ),
+    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
     "contract": FeatureSet(
         "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
         (NUM_BIDS + 13,),
-        _contract,
+        rows(_contract),
     ),
-    "trumps": FeatureSet("the trumps of the game", (NUM_CARDS,), _trumps),
-    "trick": FeatureSet("the cards of this trick; who is winning it; the suit led, or trump", (NUM_CARDS + 8,), _trick),
+    "trumps": FeatureSet("the trumps of the game", (NUM_CARDS,), rows(_trumps)),
+    "trick": FeatureSet(
+        "the cards of this trick; who is winning it; the suit led, or trump", (NUM_CARDS + 8,), rows(_trick)
+    ),
     "points": FeatureSet(
         "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
         (2, 121),
-        _points,
+        rows(_points),
     ),
     "voids": FeatureSet(
-        "of each other seat: suits, trump the last, of which it can hold no unseen card", (2, 5), _voids
+        "of each other seat: suits, trump the last, of which it can hold no unseen card", (2, 5), rows(_voids)
     ),
 }

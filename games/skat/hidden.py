@@ -8,7 +8,7 @@ from games.game import Next
 from games.skat.cards import FIRST_SEAT, HAND_SIZE, NUM_CARDS
 from games.skat.legal import legal_tokens, mark_legal
 from games.skat.rules import OVER, is_revealed
-from games.skat.view import CALLED, ENDED, MODIFIED, OWN_PLACE, advance, next_of, own_legal, stage_of, unseen
+from games.skat.view import CALLED, ENDED, MODIFIED, OWN_PLACE, VIEW, advance, next_of, own_legal, stage_of, unseen
 
 _ACTION = int(Next.ACTION)
 
@@ -91,9 +91,8 @@ def is_consistent(view):
 
 
 @kernel
-def mark_possible(view, scratch, row):
-    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False; ``scratch`` is a
-    view to try them in."""
+def mark_possible(view, row):
+    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False."""
     stage = stage_of(view)
     if stage == ENDED or not is_consistent(view):
         return
@@ -104,24 +103,8 @@ def mark_possible(view, scratch, row):
     elif stage == OWN_PLACE:
         row[FIRST_SEAT : FIRST_SEAT + 3] = True
     else:
+        scratch = np.zeros(1, VIEW)
         for card in range(NUM_CARDS):
             scratch[0] = view
             advance(scratch[0], np.int64(card))
             row[card] = is_consistent(scratch[0])
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def consistent_batch(views, verdicts):
-    """Write ``is_consistent`` of every row into ``bool[B]``."""
-    for i in range(len(views)):
-        verdicts[i] = is_consistent(views[i])
-
-
-@kernel
-def possible_batch(views, scratch, possible):
-    """``mark_possible`` every row in ``bool[B, V]``, given all False; ``scratch`` is a view."""
-    for i in range(len(views)):
-        mark_possible(views[i], scratch, possible[i])

@@ -6,7 +6,7 @@ from games.bits import count, lowest
 from games.compiling import kernel
 from games.rng import below, next_state, output
 from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, NUM_CARDS, OUVERT, ROW
-from games.skat.legal import count_legal, is_legal, legal_tokens, mark_legal, nth_legal
+from games.skat.legal import legal_tokens
 from games.skat.rules import (
     AUCTION,
     CHOICE,
@@ -213,76 +213,3 @@ def result_of(state):
 def score_state(state, points):
     """Write the points of the three seats (``int64[3]``) of a finished deal."""
     score(state["public"], twelve_of(state), aside_of(state), points)
-
-
-@kernel
-def play_out(state, seed):
-    """Play on to the end, each action uniform over the legal ones, drawn from ``seed`` (``uint64``)."""
-    counter = seed
-    while state["public"]["turn"] >= 0:
-        counter = next_state(counter)
-        tokens = legal(state)
-        act(state, nth_legal(tokens, below(output(counter), count_legal(tokens))))
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def deal_batch(states, seeds):
-    """``deal`` every row."""
-    for i in range(len(states)):
-        deal(states[i], seeds[i])
-
-
-@kernel
-def to_move_batch(states, seats):
-    """Write the seat to act of every row, -1 when the deal is over."""
-    for i in range(len(states)):
-        seats[i] = states[i]["public"]["turn"]
-
-
-@kernel
-def legal_batch(states, tokens):
-    """Mark the legal actions of every row in ``bool[B, V]``, given all False."""
-    for i in range(len(states)):
-        if states[i]["public"]["turn"] >= 0:
-            mark_legal(legal(states[i]), tokens[i])
-
-
-@kernel
-def act_batch(states, actions):
-    """Act in every row until one is illegal; returns its index, or -1. Rows that are over stay as they are."""
-    for i in range(len(states)):
-        if states[i]["public"]["turn"] < 0:
-            continue
-        if not is_legal(legal(states[i]), actions[i]):
-            return i
-        act(states[i], actions[i])
-    return -1
-
-
-@kernel
-def after_batch(states, reached, actions, lengths):
-    """Write to ``reached`` what the first ``lengths[i]`` of ``actions[i]`` make of every row; legality is not
-    checked."""
-    for i in range(len(states)):
-        reached[i] = states[i]
-        for place in range(lengths[i]):
-            act(reached[i], np.int64(actions[i, place]))
-
-
-@kernel
-def histories_batch(states, seats, tokens, lengths):
-    """Copy one seat's history of every row into ``tokens[B, L]`` and ``lengths[B]``."""
-    for i in range(len(states)):
-        seat = seats[i]
-        tokens[i] = states[i]["tokens"][seat, : tokens.shape[1]]
-        lengths[i] = states[i]["lengths"][seat]
-
-
-@kernel
-def play_out_batch(states, seeds):
-    """``play_out`` every row."""
-    for i in range(len(states)):
-        play_out(states[i], seeds[i])

@@ -22,7 +22,7 @@ from games.skat.cards import (
     SUIT_CARDS,
     SUIT_OF,
 )
-from games.skat.legal import is_legal, legal_discards, legal_plays, legal_tokens, mark_legal
+from games.skat.legal import is_legal, legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
     AUCTION,
     CHOICE,
@@ -271,44 +271,3 @@ def twelve_seen(view):
         return ALL_CARDS & ~(public["shown"][(soloist + 1) % 3] | public["shown"][(soloist + 2) % 3])
     known = public["shown"][soloist] | view["turned"] | view["open"]
     return known | view["hand"] if view["seat"] == soloist else known
-
-
-# ---- batches -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def replay_batch(views, tokens, lengths):
-    """Advance every row by ``lengths[i]`` tokens of ``tokens[i]``."""
-    for i in range(len(views)):
-        for place in range(lengths[i]):
-            advance(views[i], np.int64(tokens[i, place]))
-
-
-@kernel
-def advance_batch(views, tokens):
-    """``advance`` every row."""
-    for i in range(len(views)):
-        advance(views[i], tokens[i])
-
-
-@kernel
-def advance_into_batch(views, origins, places, tokens):
-    """``views[places[i]]`` becomes ``views[origins[i]]`` with ``tokens[i]`` taken in, one ``i`` after the other."""
-    for i in range(len(tokens)):
-        views[places[i]] = views[origins[i]]
-        advance(views[places[i]], np.int64(tokens[i]))
-
-
-@kernel
-def next_batch(views, following):
-    """Write ``next_of`` every row into ``int8[B]``."""
-    for i in range(len(views)):
-        following[i] = next_of(views[i])
-
-
-@kernel
-def own_legal_batch(views, legal):
-    """Mark the observer's legal actions of every row in ``bool[B, V]``, given all False."""
-    for i in range(len(views)):
-        if next_of(views[i]) == _ACTION:
-            mark_legal(own_legal(views[i]), legal[i])

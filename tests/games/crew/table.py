@@ -6,8 +6,9 @@ import numpy as np
 
 from games.compiled import blank
 from games.crew.cards import EOS, VOCABULARY, card_id
+from games.crew.game import CrewGame
 from games.crew.public import template
-from games.crew.state import STATE, act_batch, deal_given, legal_batch
+from games.crew.state import STATE, deal_given
 
 TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}
 DECK = [colour + str(value) for colour in "PBGY" for value in range(1, 10)] + ["R1", "R2", "R3", "R4"]
@@ -23,7 +24,7 @@ def seen(states: np.ndarray, seat: int) -> list[str]:
 
 def legal_names(states: np.ndarray) -> set[str]:
     legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    legal_batch(states[:1], legal)
+    CrewGame.kernels.legal(states[:1], legal)
     return set(names_of(np.flatnonzero(legal[0])))
 
 
@@ -31,7 +32,7 @@ def do(states: np.ndarray, text: str) -> None:
     """Act by the names of tokens, two words of a name joined by ``_``; each must be legal."""
     for name in text.replace("no tile", "no_tile").split():
         name = name.replace("_", " ")
-        assert act_batch(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
+        assert CrewGame.kernels.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
 
 
 def winner_of(trick: list[str], leader: int) -> int:

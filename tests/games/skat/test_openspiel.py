@@ -11,9 +11,10 @@ import pytest
 
 from games.compiled import blank
 from games.skat.cards import EOS, GAMES, VOCABULARY
+from games.skat.game import SkatGame
 from games.skat.legal import legal_plays
 from games.skat.rules import template
-from games.skat.state import STATE, act_batch, deal_hands
+from games.skat.state import STATE, deal_hands
 from tests.games.skat.test_rules import cards, do
 
 DEALT_TO = [0] * 3 + [1] * 3 + [2] * 3 + [3] * 2 + [0] * 4 + [1] * 4 + [2] * 4 + [0] * 3 + [1] * 3 + [2] * 3
@@ -57,5 +58,5 @@ def test_suits_followed_and_trick_winners_are_openspiels(game: str) -> None:
             assert legal == cards(" ".join(names(theirs)))
             card = rng.choice([card for card in range(32) if legal >> card & 1])
             theirs.apply_action(names(theirs)[VOCABULARY.name(card)])
-            assert act_batch(ours, np.array([card])) == -1
+            assert SkatGame.kernels.act(ours, np.array([card])) == -1
         assert game == "null" or theirs.is_terminal()

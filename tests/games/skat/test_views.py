@@ -17,7 +17,7 @@ from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, GAMES, OUVERT, VOCABULA
 from games.skat.game import SkatGame
 from games.skat.replay import replay
 from games.skat.rules import DISCARD, SCORINGS
-from games.skat.state import STATE, act_batch, deal_hands, legal_batch
+from games.skat.state import STATE, deal_hands
 from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
 
 GAME = SkatGame()
@@ -50,7 +50,7 @@ def test_options_are_checked() -> None:
 
 def legal_of(states: np.ndarray) -> np.ndarray:
     legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    legal_batch(states, legal)
+    SkatGame.kernels.legal(states, legal)
     return np.flatnonzero(legal[0])
 
 
@@ -66,7 +66,7 @@ class Deal:
     def do(self, token: int) -> None:
         self.seats.append(int(self.states[0]["public"]["turn"]))
         self.tokens.append(int(token))
-        assert act_batch(self.states, np.array([token])) == -1
+        assert SkatGame.kernels.act(self.states, np.array([token])) == -1
 
 
 def subsets(cards: int, size: int) -> list[int]:

@@ -1,0 +1,229 @@
+"""The loops over a batch, made from a game's kernels for one row.
+
+A loop is a closure over the kernels that it calls, and compiled as they are. ``games.compiling`` says how its machine
+code is kept: a loop is compiled anew when a kernel that it holds has changed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from games.compiling import kernel
+from games.game import Next
+from games.rng import below, next_state, output
+
+Kernel = Callable[..., Any]
+"""A function under ``games.compiling.kernel``."""
+
+_ACTION = int(Next.ACTION)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The loops of one game. ``S`` rows of the state's type, ``W`` rows of the view's; results are written in place."""
+
+    deal: Kernel  # (S, seeds)
+    to_move: Kernel  # (S, seats): the seat to act, -1 at the end
+    legal: Kernel  # (S, bool[B, V]), given all False
+    act: Kernel  # (S, actions): the first row whose action is illegal, or -1; rows that are over stay
+    after: Kernel  # (S, S written, actions[B, N], lengths): legal actions of each row, one after the other
+    histories: Kernel  # (S, seats, tokens[B, L], lengths)
+    play_out: Kernel  # (S, seeds)
+    replay: Kernel  # (W, tokens[B, L'], lengths)
+    advance: Kernel  # (W, tokens)
+    advance_into: Kernel  # (W, origins, places, tokens): as Game.advance_into
+    next: Kernel  # (W, following): a Next
+    own_legal: Kernel  # (W, bool[B, V]), given all False
+    possible: Kernel  # (W, bool[B, V]), given all False
+    consistent: Kernel  # (W, bool[B])
+    next_types: Kernel  # (W, types)
+    determinize: Kernel  # (W, S, seeds): the first row that stops amid tokens that arrive together, or -1
+
+
+@kernel
+def turn_of(state):
+    """The seat to act of a state whose public part has it as ``turn``, -1 at the end."""
+    return state["public"]["turn"]
+
+
+@kernel
+def length_of(state, seat):
+    """Tokens in a seat's history of a state that keeps their number as ``lengths``."""
+    return state["lengths"][seat]
+
+
+def loops(
+    *,
+    deal: Kernel,
+    legal: Kernel,
+    mark: Kernel,
+    holds: Kernel,
+    act: Kernel,
+    play_out: Kernel,
+    next_of: Kernel,
+    own_legal: Kernel,
+    advance: Kernel,
+    possible: Kernel,
+    consistent: Kernel,
+    next_type: Kernel,
+    can_stand: Kernel,
+    determinize: Kernel,
+    to_move: Kernel = turn_of,
+    length: Kernel = length_of,
+) -> Kernels:
+    """All loops of a game. A ``state`` or ``view`` is one record, a seed ``uint64``.
+
+    Args:
+        deal: ``(state, seed)``: deal into a blank state.
+        legal: ``(state)``: the legal actions of the seat to act, in whatever form ``mark`` and ``holds`` read.
+        mark: ``(legal actions, bool[V])``: set the places of these tokens.
+        holds: ``(legal actions, token)``: whether this number, whatever it is, is among them.
+        act: ``(state, token)``: the seat to act does what is legal.
+        play_out: ``(state, seed)``: play random actions to the end.
+        next_of: ``(view)``: a ``Next``.
+        own_legal: ``(view)``: as ``legal``, for an observer who is to act.
+        advance: ``(view, token)``: take in one token.
+        possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened.
+        consistent: ``(view)``: whether it could have happened.
+        next_type: ``(view)``: index of the type of the next token.
+        can_stand: ``(view)``: whether a state can stand where the history ends.
+        determinize: ``(view, state, seed)``: deal into a blank state what agrees with a view that ``can_stand``.
+        to_move: ``(state)``: the seat to act, -1 at the end.
+        length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
+    """
+    return Kernels(
+        deal=rows(deal),
+        to_move=results(to_move),
+        legal=_legal(to_move, legal, mark),
+        act=_act(to_move, legal, holds, act),
+        after=_after(act),
+        histories=_histories(length),
+        play_out=rows(play_out),
+        replay=_replay(advance),
+        advance=rows(advance),
+        advance_into=_advance_into(advance),
+        next=results(next_of),
+        own_legal=_own_legal(next_of, own_legal, mark),
+        possible=rows(possible),
+        consistent=results(consistent),
+        next_types=results(next_type),
+        determinize=_determinize(can_stand, determinize),
+    )
+
+
+def results(of_row: Kernel) -> Kernel:
+    """``(batch, results[B])``: write ``of_row(row)`` of every row."""
+
+    def write_results(batch, written):
+        for i in range(len(batch)):
+            written[i] = of_row(batch[i])
+
+    return kernel(write_results)
+
+
+def rows(with_row: Kernel) -> Kernel:
+    """``(batch, others[B])``: call ``with_row(row, other)`` for every row. So a kernel for one view that writes to
+    ``uint8[*shape]`` becomes what fills a ``FeatureSet``."""
+
+    def call_rows(batch, others):
+        for i in range(len(batch)):
+            with_row(batch[i], others[i])
+
+    return kernel(call_rows)
+
+
+def playing_out(legal: Kernel, count: Kernel, nth: Kernel, act: Kernel) -> Kernel:
+    """``(state, seed)``: play on to the end of a state whose public part has ``turn``, each action uniform over the
+    legal ones: ``nth(legal actions, n)`` of ``count(legal actions)``."""
+
+    def play_out(state, seed):
+        counter = seed
+        while state["public"]["turn"] >= 0:
+            counter = next_state(counter)
+            actions = legal(state)
+            act(state, nth(actions, below(output(counter), count(actions))))
+
+    return kernel(play_out)
+
+
+def _legal(to_move: Kernel, legal: Kernel, mark: Kernel) -> Kernel:
+    def legal_rows(states, tokens):
+        for i in range(len(states)):
+            if to_move(states[i]) >= 0:
+                mark(legal(states[i]), tokens[i])
+
+    return kernel(legal_rows)
+
+
+def _act(to_move: Kernel, legal: Kernel, holds: Kernel, act: Kernel) -> Kernel:
+    def act_rows(states, actions):
+        for i in range(len(states)):
+            if to_move(states[i]) < 0:
+                continue
+            if not holds(legal(states[i]), actions[i]):
+                return i
+            act(states[i], actions[i])
+        return -1
+
+    return kernel(act_rows)
+
+
+def _after(act: Kernel) -> Kernel:
+    def after(states, reached, actions, lengths):
+        for i in range(len(states)):
+            reached[i] = states[i]
+            for place in range(lengths[i]):
+                act(reached[i], np.int64(actions[i, place]))
+
+    return kernel(after)
+
+
+def _histories(length: Kernel) -> Kernel:
+    def histories(states, seats, tokens, lengths):
+        for i in range(len(states)):
+            state, seat = states[i], seats[i]
+            for place in range(tokens.shape[1]):
+                tokens[i, place] = state["tokens"][seat, place]
+            lengths[i] = length(state, seat)
+
+    return kernel(histories)
+
+
+def _replay(advance: Kernel) -> Kernel:
+    def replay(views, tokens, lengths):
+        for i in range(len(views)):
+            for place in range(lengths[i]):
+                advance(views[i], np.int64(tokens[i, place]))
+
+    return kernel(replay)
+
+
+def _advance_into(advance: Kernel) -> Kernel:
+    def advance_into(views, origins, places, tokens):
+        for i in range(len(tokens)):
+            views[places[i]] = views[origins[i]]
+            advance(views[places[i]], np.int64(tokens[i]))
+
+    return kernel(advance_into)
+
+
+def _own_legal(next_of: Kernel, own_legal: Kernel, mark: Kernel) -> Kernel:
+    def own_legal_rows(views, tokens):
+        for i in range(len(views)):
+            if next_of(views[i]) == _ACTION:
+                mark(own_legal(views[i]), tokens[i])
+
+    return kernel(own_legal_rows)
+
+
+def _determinize(can_stand: Kernel, determinize: Kernel) -> Kernel:
+    def determinize_rows(views, states, seeds):
+        for i in range(len(views)):
+            if not can_stand(views[i]):
+                return i
+            determinize(views[i], states[i], seeds[i])
+        return -1
+
+    return kernel(determinize_rows)
