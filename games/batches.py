@@ -36,7 +36,7 @@ class Kernels:
     advance_into: Kernel  # (W, origins, places, tokens): as Game.advance_into
     next: Kernel  # (W, following): a Next
     own_legal: Kernel  # (W, bool[B, V]), given all False
-    possible: Kernel  # (W, bool[B, V]), given all False
+    possible: Kernel | None  # (W, bool[B, V]), given all False; None where no kernel is faster than trying every token
     consistent: Kernel  # (W, bool[B])
     next_types: Kernel  # (W, types)
     determinize: Kernel  # (W, S, seeds): the first row that stops amid tokens that arrive together, or -1
@@ -65,11 +65,11 @@ def loops(
     next_of: Kernel,
     own_legal: Kernel,
     advance: Kernel,
-    possible: Kernel,
     consistent: Kernel,
-    next_type: Kernel,
     can_stand: Kernel,
     determinize: Kernel,
+    possible: Kernel | None = None,
+    next_type: Kernel | None = None,
     to_move: Kernel = turn_of,
     length: Kernel = length_of,
 ) -> Kernels:
@@ -85,11 +85,12 @@ def loops(
         next_of: ``(view)``: a ``Next``.
         own_legal: ``(view)``: as ``legal``, for an observer who is to act.
         advance: ``(view, token)``: take in one token.
-        possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened.
-        consistent: ``(view)``: whether it could have happened.
-        next_type: ``(view)``: index of the type of the next token.
+        consistent: ``(view)``: whether the history could have happened.
         can_stand: ``(view)``: whether a state can stand where the history ends.
         determinize: ``(view, state, seed)``: deal into a blank state what agrees with a view that ``can_stand``.
+        possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened; without
+            it every token is tried.
+        next_type: ``(view)``: index of the type of the next token; ``next_of`` without it.
         to_move: ``(state)``: the seat to act, -1 at the end.
         length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
     """
@@ -106,9 +107,9 @@ def loops(
         advance_into=_advance_into(advance),
         next=results(next_of),
         own_legal=_own_legal(next_of, own_legal, mark),
-        possible=rows(possible),
+        possible=rows(possible) if possible else None,
         consistent=results(consistent),
-        next_types=results(next_type),
+        next_types=results(next_type or next_of),
         determinize=_determinize(can_stand, determinize),
     )
 

@@ -97,6 +97,8 @@ class CompiledGame(Game):
         return legal
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
+        if self.kernels.possible is None:
+            return super().view_possible(views)
         possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
         self.kernels.possible(views, possible)
         return possible

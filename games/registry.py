@@ -1,5 +1,6 @@
 """Games by name. Compiled games are imported when they are asked for, and OpenSpiel only for its own games."""
 
+import importlib
 import inspect
 import re
 from collections.abc import Mapping
@@ -8,7 +9,13 @@ from typing import Any
 from games import plugins
 from games.game import Game
 
-BUILT_IN = ("hearts", "skat", "crew", "openspiel:<game>")
+_OURS = {
+    "hearts": ("games.hearts.game", "HeartsGame"),
+    "skat": ("games.skat.game", "SkatGame"),
+    "crew": ("games.crew.game", "CrewGame"),
+}
+"""Module and class of each game."""
+BUILT_IN = (*_OURS, "openspiel:<game>")
 """What ``make_game`` understands without plug-ins."""
 
 
@@ -27,18 +34,10 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
     given = dict(options or {})
-    if name == "hearts":
-        from games.hearts.game import HeartsGame
-
-        return HeartsGame(**given)
-    if name == "skat":
-        from games.skat.game import SkatGame
-
-        return SkatGame(**given)
-    if name == "crew":
-        from games.crew.game import CrewGame
-
-        return CrewGame(**given)
+    if name in _OURS:
+        module, game = _OURS[name]
+        made: Game = getattr(importlib.import_module(module), game)(**given)
+        return made
     if name.startswith("openspiel:"):
         from games.openspiel import OpenSpielGame
 

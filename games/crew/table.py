@@ -23,6 +23,7 @@ from games.crew.view import (
     stage_of,
 )
 from games.game import Next
+from games.tricks import Trick, in_tricks
 
 _ARRIVING = (HEADER, DEALT, SEES_COMMANDER, SEES_HOLDER, SEES_TASK, RECEIVES, LOSES, GAINS)
 """Stages in which something arrives that nobody does."""
@@ -38,22 +39,6 @@ class Task:
     owner: int
     """-1 while nobody has it."""
     done: bool
-
-
-@dataclass(frozen=True)
-class Trick:
-    """Cards on the table, complete or not."""
-
-    leader: int
-    cards: tuple[int, ...]
-    """As they were played, 1 to 4."""
-    winner: int
-    """Seat that has played the best card so far."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every seat has played."""
-        return len(self.cards) == 4
 
 
 @dataclass(frozen=True)
@@ -132,9 +117,8 @@ def _task(public: np.void, n: int) -> Task:
 
 def _trick(views: np.ndarray, tokens: np.ndarray) -> Trick | None:
     plays = [
-        (int(views[i]["public"]["turn"]), int(token), views[i + 1]["public"])
+        (int(views[i]["public"]["turn"]), int(token), int(views[i + 1]["public"]["winner"]))
         for i, token in enumerate(tokens)
         if stage_of(views[i]) == PLAYS and views[i + 1]["length"] > i
     ]
-    last = plays[(len(plays) - 1) // 4 * 4 :] if plays else []
-    return Trick(last[0][0], tuple(card for _, card, _ in last), int(last[-1][2]["winner"])) if last else None
+    return in_tricks(plays, 4)[-1] if plays else None

@@ -25,33 +25,13 @@ from games.hearts.cards import (
 )
 from games.hearts.game import HeartsGame
 from games.hearts.rules import first_place
+from games.tricks import Trick
 
 UTILITY_POINTS = 26
 """Points that a utility of 1 stands for, in every utility of ``games.hearts.outcomes``."""
 SUITS_IN_HAND = (CLUBS, DIAMONDS, SPADES, HEARTS)
 """How people sort a hand: the colours alternate."""
 _SIGNS = {CLUBS: "♣", DIAMONDS: "♦", HEARTS: "♥", SPADES: "♠"}
-
-
-@dataclass(frozen=True)
-class Trick:
-    """Cards on the table, complete or not."""
-
-    leader: int
-    """Seat that led."""
-    cards: tuple[int, ...]
-    """As they were played, 1 to 4."""
-
-    @property
-    def winner(self) -> int:
-        """Seat of the highest card so far of the suit led."""
-        best = max(range(len(self.cards)), key=lambda i: (self.cards[i] & 3 == self.cards[0] & 3, self.cards[i]))
-        return (self.leader + best) % 4
-
-    @property
-    def complete(self) -> bool:
-        """Whether every seat has played."""
-        return len(self.cards) == 4
 
 
 @dataclass(frozen=True)
@@ -126,15 +106,18 @@ def is_red(card: int) -> bool:
     return card & 3 in (HEARTS, DIAMONDS)
 
 
+def trick_of(leader: int, cards: tuple[int, ...]) -> Trick:
+    """The trick of cards in the order of play: the highest of the suit led wins it."""
+    best = max(range(len(cards)), key=lambda i: (cards[i] & 3 == cards[0] & 3, cards[i]))
+    return Trick(leader, cards, (leader + best) % 4, 4)
+
+
 def _tricks(seen: list[int]) -> tuple[Trick, ...]:
     """From the leader's position and what follows it."""
-    if not seen:
-        return ()
     tricks: list[Trick] = []
-    leader = seen[0] - POSITIONS
     for start in range(1, len(seen), 4):
-        tricks.append(Trick(leader, tuple(seen[start : start + 4])))
-        leader = tricks[-1].winner
+        leader = tricks[-1].winner if tricks else seen[0] - POSITIONS
+        tricks.append(trick_of(leader, tuple(seen[start : start + 4])))
     return tuple(tricks)
 
 

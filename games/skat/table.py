@@ -13,29 +13,13 @@ from games.skat.game import SkatGame
 from games.skat.rules import OVER, result
 from games.skat.values import BIDS
 from games.skat.view import CALLED, LAID, PLAYED, SHOWN, TALON, TURNED, played, stage_of, twelve_seen
+from games.tricks import Trick, in_tricks
 
 UTILITY_POINTS = 100
 """Points that a utility of 1 stands for, in every utility of ``games.skat.outcomes``."""
 SUITS_IN_HAND = (TRUMP, 3, 1, 2, 0)
 """How people sort a hand: trumps, then clubs, hearts, spades and diamonds, so that the colours alternate."""
 _SIGNS = "♦♥♠♣"
-
-
-@dataclass(frozen=True)
-class Trick:
-    """Cards on the table, complete or not."""
-
-    leader: int
-    """Seat that led."""
-    cards: tuple[int, ...]
-    """As they were played, 1 to 3."""
-    winner: int
-    """Seat that has played the best card so far."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every seat has played."""
-        return len(self.cards) == 3
 
 
 @dataclass(frozen=True)
@@ -172,14 +156,8 @@ def _done(views: np.ndarray, tokens: np.ndarray, stage: int) -> list[tuple[int, 
 
 def _tricks(views: np.ndarray, tokens: np.ndarray, own: int) -> tuple[Trick, ...]:
     plays = _done(views, tokens, PLAYED)
-    groups = [plays[first : first + 3] for first in range(0, len(plays), 3)]
-    return tuple(
-        Trick(
-            _relative(group[0][0], own),
-            tuple(card for _, card, _ in group),
-            _relative(group[-1][2]["public"]["winner"], own),
-        )
-        for group in groups
+    return in_tricks(
+        [(_relative(seat, own), card, _relative(v["public"]["winner"], own)) for seat, card, v in plays], 3
     )
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from rich.text import Text
 
+from games.tricks import Trick
 from search.pictures.canvas import Canvas, shortened
 from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Place
 
@@ -16,26 +16,6 @@ FADED_BLACK, FADED_RED = "#3c3c3c on #97958f", "#7c2424 on #97958f"
 CARD_WIDTH, CARD_HEIGHT = 5, 3
 _SHOWN_AT, _LABEL_WIDTH, _STEP = 9, 12, 4
 """Line of the first row of cards shown; columns of its label; columns from card to card."""
-
-
-class Trick(Protocol):
-    """Cards on the table, complete or not: what the ``Trick`` of every game's ``table`` tells."""
-
-    @property
-    def leader(self) -> int:
-        """Seat that led."""
-
-    @property
-    def cards(self) -> tuple[int, ...]:
-        """As they were played."""
-
-    @property
-    def winner(self) -> int:
-        """Seat that has played the best card so far."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every seat has played."""
 
 
 @dataclass(frozen=True)

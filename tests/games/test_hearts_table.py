@@ -4,7 +4,7 @@ import numpy as np
 
 from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
-from games.hearts.table import Trick, card_text, in_hand_order, stops, table_of
+from games.hearts.table import card_text, in_hand_order, stops, table_of, trick_of
 from games.rng import derive_many
 
 GAME = HeartsGame()
@@ -58,9 +58,10 @@ def test_what_was_passed_and_received_is_told_in_the_order_of_the_history() -> N
 
 
 def test_a_trick_goes_to_the_highest_card_of_the_suit_led() -> None:
-    trick = Trick(3, tuple(map(card_id, ("9C", "TC", "AS", "2C"))))
+    trick = trick_of(3, tuple(map(card_id, ("9C", "TC", "AS", "2C"))))
     assert trick.complete and trick.winner == 0
-    assert Trick(3, (card_id("9C"),)).winner == 3 and not Trick(3, (card_id("9C"),)).complete
+    led = trick_of(3, (card_id("9C"),))
+    assert led.winner == 3 and not led.complete
 
 
 def test_the_scenes_of_a_history_are_the_deal_the_pass_and_every_card() -> None:

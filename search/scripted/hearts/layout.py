@@ -7,7 +7,8 @@ import numpy as np
 from games.game import Next
 from games.hearts.cards import PASS_SIZE
 from games.hearts.game import HeartsGame
-from games.hearts.table import UTILITY_POINTS, Table, Trick, card_text, is_red, stops, table_of
+from games.hearts.table import UTILITY_POINTS, Table, card_text, is_red, stops, table_of
+from games.tricks import Trick
 from search.pictures.cards import Spot, draw_table, last_trick, played_card
 from search.pictures.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
 

@@ -8,7 +8,8 @@ from games.game import Next
 from games.skat.cards import GAMES, HOLD, MODIFIERS, NUM_CARDS, SEATS
 from games.skat.game import SkatGame
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, OVER, PLAY
-from games.skat.table import UTILITY_POINTS, Table, Trick, card_text, group_of, is_red, stops, table_of
+from games.skat.table import UTILITY_POINTS, Table, card_text, group_of, is_red, stops, table_of
+from games.tricks import Trick
 from search.pictures.cards import Spot, draw_table, last_trick, played_card
 from search.pictures.scene import TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
 
