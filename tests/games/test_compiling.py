@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from games.batches import results
+
 ROOT = Path(__file__).parents[2]
 PLUG_IN = {
     "stranger/__init__.py": "",
@@ -29,37 +31,62 @@ PLUG_IN = {
         "from games.compiling import kernel\nfrom stranger.rules import play\n\n"
         "@kernel\ndef choose(card):\n    return play(card) + 1000\n"
     ),
+    "another/loops.py": (
+        "import sys\nimport numpy as np\nfrom games.batches import results\nfrom games.compiling import kernel\n"
+        "from stranger.rules import play\nfrom another.player import choose\n\n"
+        "plays, choices = results(play), results(choose)\n\n"
+        "@kernel\ndef both(cards, first, second):\n    plays(cards, first)\n    choices(cards, second)\n\n"
+        "def count(loop, *written):\n    loop(np.array([1, 2]), *written)\n"
+        "    print(*(number for row in written for number in row), sum(loop.stats.cache_misses.values()))\n"
+    ),
 }
 """A game, and a player of it in another package, as somebody outside this repository may write them."""
 
 
 @pytest.fixture
-def choose(tmp_path):
-    """The kernel run in a process of its own: its result, and whether its machine code was there already."""
+def printed(tmp_path):
+    """The numbers that a line of Python prints in a process of its own, beside a copy of ``games`` and the plug-in."""
     shutil.copytree(ROOT / "games", tmp_path / "games", ignore=shutil.ignore_patterns("__pycache__"))
     for name, source in PLUG_IN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(source)
     environment = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
     environment |= {"KIBITZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    code = "from another.player import choose; print(choose(1), sum(choose.stats.cache_hits.values()))"
 
-    def run(place=tmp_path):
+    def run(code, place=tmp_path):
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        result, hits = map(int, done.stdout.split())
+        return list(map(int, done.stdout.split()))
+
+    return run
+
+
+@pytest.fixture
+def choose(printed, tmp_path):
+    """The kernel run in a process of its own: its result, and whether its machine code was there already."""
+    code = "from another.player import choose; print(choose(1), sum(choose.stats.cache_hits.values()))"
+
+    def run(place=tmp_path):
+        result, hits = printed(code, place)
         return result, hits == 1
 
     return run
 
 
-def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(choose, tmp_path):
-    def change(name, before, after):
+@pytest.fixture
+def change(tmp_path):
+    """Write other words into a file of the copy."""
+
+    def write(name, before, after):
         source = (tmp_path / name).read_text()
         assert before in source
         (tmp_path / name).write_text(source.replace(before, after, 1))
 
+    return write
+
+
+def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(choose, change):
     assert choose() == (1011, False)
     change("stranger/words.py", "a game", "another game")
     change("games/show.py", "\n", "\n# another line\n")
@@ -79,6 +106,36 @@ def test_a_copy_elsewhere_finds_what_was_compiled(choose, tmp_path):
         shutil.copytree(tmp_path / name, tmp_path / "clone" / name)
         shutil.rmtree(tmp_path / name)
     assert choose(tmp_path / "clone") == (1011, True)
+
+
+def test_a_loop_is_compiled_anew_only_after_a_change_of_the_kernel_that_it_holds(printed, change):
+    code = "from another.loops import *; count(plays, np.zeros(2, int))"
+    assert printed(code) == [11, 12, 1]
+    assert printed(code) == [11, 12, 0]
+    change("stranger/words.py", "a game", "another game")
+    assert printed(code) == [11, 12, 0]
+    change("stranger/scores.py", "card +", "card * 3 +")
+    assert printed(code) == [13, 16, 1]
+    change("stranger/cards.py", "10", "20")
+    assert printed(code) == [23, 26, 1]
+    assert printed(code) == [23, 26, 0]
+
+
+def test_loops_of_one_name_that_other_processes_have_compiled_stay_apart(printed):
+    """numba numbers functions of one name process by process, and so would give both the same symbol."""
+    assert printed("from another.loops import *; count(plays, np.zeros(2, int))") == [11, 12, 1]
+    assert printed("from another.loops import *; count(choices, np.zeros(2, int))") == [1011, 1012, 1]
+    both = "from another.loops import *; count(both, np.zeros(2, int), np.zeros(2, int))"
+    assert printed(both) == [11, 12, 1011, 1012, 1]
+    assert printed(both) == [11, 12, 1011, 1012, 0]
+
+
+def test_a_loop_holds_only_what_tells_when_it_changes() -> None:
+    def plain(card):
+        return card
+
+    with pytest.raises(TypeError, match=r"holds of_row=.*give it a kernel of games.compiling, a number or an array"):
+        results(plain)
 
 
 def test_no_kernels_call_each_other_in_a_circle() -> None:
