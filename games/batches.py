@@ -70,6 +70,7 @@ def loops(
     determinize: Kernel,
     possible: Kernel | None = None,
     next_type: Kernel | None = None,
+    workspace: Kernel | None = None,
     to_move: Kernel = turn_of,
     length: Kernel = length_of,
 ) -> Kernels:
@@ -91,6 +92,8 @@ def loops(
         possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened; without
             it every token is tried.
         next_type: ``(view)``: index of the type of the next token; ``next_of`` without it.
+        workspace: ``()``: arrays in which ``possible``, ``consistent`` and ``determinize`` may write, given to them as
+            their last argument. A kernel that hands on a record of an array of its own would hand on what is freed.
         to_move: ``(state)``: the seat to act, -1 at the end.
         length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
     """
@@ -107,32 +110,42 @@ def loops(
         advance_into=_advance_into(advance),
         next=results(next_of),
         own_legal=_own_legal(next_of, own_legal, mark),
-        possible=rows(possible) if possible else None,
-        consistent=results(consistent),
+        possible=rows(possible, workspace) if possible else None,
+        consistent=results(consistent, workspace),
         next_types=results(next_type or next_of),
-        determinize=_determinize(can_stand, determinize),
+        determinize=_determinize(can_stand, determinize, workspace),
     )
 
 
-def results(of_row: Kernel) -> Kernel:
-    """``(batch, results[B])``: write ``of_row(row)`` of every row."""
+def results(of_row: Kernel, workspace: Kernel | None = None) -> Kernel:
+    """``(batch, results[B])``: write ``of_row(row)`` of every row; with a workspace ``of_row(row, space)``."""
 
     def write_results(batch, written):
         for i in range(len(batch)):
             written[i] = of_row(batch[i])
 
-    return kernel(write_results)
+    def write_results_in(batch, written):
+        space = workspace()
+        for i in range(len(batch)):
+            written[i] = of_row(batch[i], space)
+
+    return kernel(write_results_in if workspace else write_results)
 
 
-def rows(with_row: Kernel) -> Kernel:
-    """``(batch, others[B])``: call ``with_row(row, other)`` for every row. So a kernel for one view that writes to
-    ``uint8[*shape]`` becomes what fills a ``FeatureSet``."""
+def rows(with_row: Kernel, workspace: Kernel | None = None) -> Kernel:
+    """``(batch, others[B])``: call ``with_row(row, other)`` for every row; with a workspace ``with_row(row, other,
+    space)``. So a kernel for one view that writes to ``uint8[*shape]`` becomes what fills a ``FeatureSet``."""
 
     def call_rows(batch, others):
         for i in range(len(batch)):
             with_row(batch[i], others[i])
 
-    return kernel(call_rows)
+    def call_rows_in(batch, others):
+        space = workspace()
+        for i in range(len(batch)):
+            with_row(batch[i], others[i], space)
+
+    return kernel(call_rows_in if workspace else call_rows)
 
 
 def playing_out(legal: Kernel, count: Kernel, nth: Kernel, act: Kernel) -> Kernel:
@@ -219,7 +232,7 @@ def _own_legal(next_of: Kernel, own_legal: Kernel, mark: Kernel) -> Kernel:
     return kernel(own_legal_rows)
 
 
-def _determinize(can_stand: Kernel, determinize: Kernel) -> Kernel:
+def _determinize(can_stand: Kernel, determinize: Kernel, workspace: Kernel | None) -> Kernel:
     def determinize_rows(views, states, seeds):
         for i in range(len(views)):
             if not can_stand(views[i]):
@@ -227,4 +240,12 @@ def _determinize(can_stand: Kernel, determinize: Kernel) -> Kernel:
             determinize(views[i], states[i], seeds[i])
         return -1
 
-    return kernel(determinize_rows)
+    def determinize_rows_in(views, states, seeds):
+        space = workspace()
+        for i in range(len(views)):
+            if not can_stand(views[i]):
+                return i
+            determinize(views[i], states[i], seeds[i], space)
+        return -1
+
+    return kernel(determinize_rows_in if workspace else determinize_rows)

@@ -54,6 +54,7 @@ class CrewGame(CompiledGame):
         next_type=next_type,
         can_stand=determinize.can_stand,
         determinize=determinize.determinize,
+        workspace=hidden.workspace,
     )
 
     def __init__(self, missions: str | int = f"1-{NUM_MISSIONS}", distress: bool = False, **choices: str) -> None:

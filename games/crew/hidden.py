@@ -87,14 +87,14 @@ def may_hold(view, seat):
 
 
 @kernel
-def is_consistent(view):
-    """Whether some deal and some legal doings of the others give this history."""
-    return _is_consistent(view, np.zeros(1, PLACES)[0])
+def workspace():
+    """``(places, views)``: ``PLACES[1]`` and ``VIEW[1]`` for the kernels below to write in."""
+    return np.zeros(1, PLACES), np.zeros(1, VIEW)
 
 
 @kernel
-def _is_consistent(view, places):
-    """``is_consistent``; ``places`` is a ``PLACES`` to write in.
+def is_consistent(view, space):
+    """Whether some deal and some legal doings of the others give this history.
 
     While the own cards come, nothing but their order restricts a history. From then on the unseen cards must be
     divisible among the others by all they have shown and said.
@@ -103,15 +103,16 @@ def _is_consistent(view, places):
         return False
     if stage_of(view) in (HEADER, DEALT):
         return True
+    places = space[0][0]
     lay_places(view, places)
     return fits(places)
 
 
 @kernel
-def mark_possible(view, row):
+def mark_possible(view, row, space):
     """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False."""
-    stage, scratch, places = stage_of(view), np.zeros(1, VIEW), np.zeros(1, PLACES)[0]
-    if stage == ENDED or not _is_consistent(view, places):
+    stage, scratch = stage_of(view), space[1]
+    if stage == ENDED or not is_consistent(view, space):
         return
     if next_of(view) == _ACTION:  # what a seat may do by the rules it can always have done
         mark_legal(own_legal(view), row)
@@ -120,4 +121,4 @@ def mark_possible(view, row):
         if is_of_kind(view, stage, np.int64(token)):
             scratch[0] = view
             advance(scratch[0], np.int64(token))
-            row[token] = _is_consistent(scratch[0], places)
+            row[token] = is_consistent(scratch[0], space)

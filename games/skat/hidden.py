@@ -103,7 +103,7 @@ def mark_possible(view, row):
     elif stage == OWN_PLACE:
         row[FIRST_SEAT : FIRST_SEAT + 3] = True
     else:
-        scratch = np.zeros(1, VIEW)
+        scratch = np.empty(1, VIEW)
         for card in range(NUM_CARDS):
             scratch[0] = view
             advance(scratch[0], np.int64(card))
