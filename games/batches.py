@@ -5,7 +5,6 @@ code is kept: a loop is compiled anew when a kernel that it holds has changed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,28 +19,6 @@ Kernel = Callable[..., Any]
 _ACTION = int(Next.ACTION)
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The loops of one game. ``S`` rows of the state's type, ``W`` rows of the view's; results are written in place."""
-
-    deal: Kernel  # (S, seeds)
-    to_move: Kernel  # (S, seats): the seat to act, -1 at the end
-    legal: Kernel  # (S, bool[B, V]), given all False
-    act: Kernel  # (S, actions): the first row whose action is illegal, or -1; rows that are over stay
-    after: Kernel  # (S, S written, actions[B, N], lengths): legal actions of each row, one after the other
-    histories: Kernel  # (S, seats, tokens[B, L], lengths)
-    play_out: Kernel  # (S, seeds)
-    replay: Kernel  # (W, tokens[B, L'], lengths)
-    advance: Kernel  # (W, tokens)
-    advance_into: Kernel  # (W, origins, places, tokens): as Game.advance_into
-    next: Kernel  # (W, following): a Next
-    own_legal: Kernel  # (W, bool[B, V]), given all False
-    possible: Kernel | None  # (W, bool[B, V]), given all False; None where no kernel is faster than trying every token
-    consistent: Kernel  # (W, bool[B])
-    next_types: Kernel  # (W, types)
-    determinize: Kernel  # (W, S, seeds): the first row that stops amid tokens that arrive together, or -1
-
-
 @kernel
 def turn_of(state):
     """The seat to act of a state whose public part has it as ``turn``, -1 at the end."""
@@ -54,27 +31,9 @@ def length_of(state, seat):
     return state["lengths"][seat]
 
 
-def loops(
-    *,
-    deal: Kernel,
-    legal: Kernel,
-    mark: Kernel,
-    holds: Kernel,
-    act: Kernel,
-    play_out: Kernel,
-    next_of: Kernel,
-    own_legal: Kernel,
-    advance: Kernel,
-    consistent: Kernel,
-    can_stand: Kernel,
-    determinize: Kernel,
-    possible: Kernel | None = None,
-    next_type: Kernel | None = None,
-    workspace: Kernel | None = None,
-    to_move: Kernel = turn_of,
-    length: Kernel = length_of,
-) -> Kernels:
-    """All loops of a game. A ``state`` or ``view`` is one record, a seed ``uint64``.
+class Loops:
+    """The loops of one game over ``S``, rows of the state's type, and ``W``, rows of the view's; results are written in
+    place. Made of its kernels for one ``state`` or ``view``; a seed is ``uint64``.
 
     Args:
         deal: ``(state, seed)``: deal into a blank state.
@@ -97,24 +56,44 @@ def loops(
         to_move: ``(state)``: the seat to act, -1 at the end.
         length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
     """
-    return Kernels(
-        deal=rows(deal),
-        to_move=results(to_move),
-        legal=_legal(to_move, legal, mark),
-        act=_act(to_move, legal, holds, act),
-        after=_after(act),
-        histories=_histories(length),
-        play_out=rows(play_out),
-        replay=_replay(advance),
-        advance=rows(advance),
-        advance_into=_advance_into(advance),
-        next=results(next_of),
-        own_legal=_own_legal(next_of, own_legal, mark),
-        possible=rows(possible, workspace) if possible else None,
-        consistent=results(consistent, workspace),
-        next_types=results(next_type or next_of),
-        determinize=_determinize(can_stand, determinize, workspace),
-    )
+
+    def __init__(
+        self,
+        *,
+        deal: Kernel,
+        legal: Kernel,
+        mark: Kernel,
+        holds: Kernel,
+        act: Kernel,
+        play_out: Kernel,
+        next_of: Kernel,
+        own_legal: Kernel,
+        advance: Kernel,
+        consistent: Kernel,
+        can_stand: Kernel,
+        determinize: Kernel,
+        possible: Kernel | None = None,
+        next_type: Kernel | None = None,
+        workspace: Kernel | None = None,
+        to_move: Kernel = turn_of,
+        length: Kernel = length_of,
+    ) -> None:
+        self.deal = rows(deal)  # (S, seeds)
+        self.to_move = results(to_move)  # (S, seats)
+        self.legal = _legal(to_move, legal, mark)  # (S, bool[B, V]), given all False, as wherever tokens are marked
+        self.act = _act(to_move, legal, holds, act)  # (S, actions): the first row whose action is illegal, or -1
+        self.after = _after(act)  # (S, S written, actions[B, N], lengths): legal actions, one after the other
+        self.histories = _histories(length)  # (S, seats, tokens[B, L], lengths)
+        self.play_out = rows(play_out)  # (S, seeds)
+        self.replay = _replay(advance)  # (W, tokens[B, L'], lengths)
+        self.advance = rows(advance)  # (W, tokens)
+        self.advance_into = _advance_into(advance)  # (W, origins, places, tokens): as Game.advance_into
+        self.next = results(next_of)  # (W, following)
+        self.own_legal = _own_legal(next_of, own_legal, mark)  # (W, bool[B, V])
+        self.possible = rows(possible, workspace) if possible else None  # (W, bool[B, V])
+        self.consistent = results(consistent, workspace)  # (W, bool[B])
+        self.next_types = results(next_type or next_of)  # (W, types)
+        self.determinize = _determinize(can_stand, determinize, workspace)  # (W, S, seeds): as act
 
 
 def results(of_row: Kernel, workspace: Kernel | None = None) -> Kernel:
@@ -124,12 +103,15 @@ def results(of_row: Kernel, workspace: Kernel | None = None) -> Kernel:
         for i in range(len(batch)):
             written[i] = of_row(batch[i])
 
+    if workspace is None:
+        return kernel(write_results)
+
     def write_results_in(batch, written):
         space = workspace()
         for i in range(len(batch)):
             written[i] = of_row(batch[i], space)
 
-    return kernel(write_results_in if workspace else write_results)
+    return kernel(write_results_in)
 
 
 def rows(with_row: Kernel, workspace: Kernel | None = None) -> Kernel:
@@ -140,12 +122,15 @@ def rows(with_row: Kernel, workspace: Kernel | None = None) -> Kernel:
         for i in range(len(batch)):
             with_row(batch[i], others[i])
 
+    if workspace is None:
+        return kernel(call_rows)
+
     def call_rows_in(batch, others):
         space = workspace()
         for i in range(len(batch)):
             with_row(batch[i], others[i], space)
 
-    return kernel(call_rows_in if workspace else call_rows)
+    return kernel(call_rows_in)
 
 
 def playing_out(legal: Kernel, count: Kernel, nth: Kernel, act: Kernel) -> Kernel:
@@ -240,6 +225,9 @@ def _determinize(can_stand: Kernel, determinize: Kernel, workspace: Kernel | Non
             determinize(views[i], states[i], seeds[i])
         return -1
 
+    if workspace is None:
+        return kernel(determinize_rows)
+
     def determinize_rows_in(views, states, seeds):
         space = workspace()
         for i in range(len(views)):
@@ -248,4 +236,4 @@ def _determinize(can_stand: Kernel, determinize: Kernel, workspace: Kernel | Non
             determinize(views[i], states[i], seeds[i], space)
         return -1
 
-    return kernel(determinize_rows_in if workspace else determinize_rows)
+    return kernel(determinize_rows_in)

@@ -1,6 +1,6 @@
 """Games whose rules and views are numba kernels: the batches of the contract around a game's own loops.
 
-A game brings record types for its state and its view, and kernels for one of each (``games.batches.loops``). Both
+A game brings record types for its state and its view, and kernels for one of each (``games.batches.Loops``). Both
 records begin with ``public``, what all seats know, in which a game also keeps its options, and hold ``tokens``, ``eos``
 behind what is written.
 """
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from games.batches import Kernels
+from games.batches import Loops
 from games.game import Game
 
 
@@ -25,7 +25,7 @@ class CompiledGame(Game):
     """A ``Game`` on numba kernels. Subclasses name the class attributes here and those of ``Game``, set ``template``
     and ``outcomes``, and add what concerns outcomes."""
 
-    kernels: ClassVar[Kernels]
+    loops: ClassVar[Loops]
     state_type: ClassVar[np.dtype]
     view_type: ClassVar[np.dtype]
     template: np.ndarray
@@ -40,77 +40,77 @@ class CompiledGame(Game):
     def deal(self, seeds: np.ndarray) -> np.ndarray:
         states = self._blank(self.state_type, len(seeds))
         with np.errstate(over="ignore"):
-            self.kernels.deal(states, np.asarray(seeds, np.uint64))
+            self.loops.deal(states, np.asarray(seeds, np.uint64))
         return states
 
     def to_move(self, states: np.ndarray) -> np.ndarray:
         seats = np.empty(len(states), np.int8)
-        self.kernels.to_move(states, seats)
+        self.loops.to_move(states, seats)
         return seats
 
     def legal(self, states: np.ndarray) -> np.ndarray:
         legal = np.zeros((len(states), self.vocabulary.size), np.bool_)
-        self.kernels.legal(states, legal)
+        self.loops.legal(states, legal)
         return legal
 
     def play(self, states: np.ndarray, actions: np.ndarray) -> None:
-        row = self.kernels.act(states, np.asarray(actions, np.int64))
+        row = self.loops.act(states, np.asarray(actions, np.int64))
         if row >= 0:
             raise self.refusal(states, row, int(actions[row]))
 
     def after(self, states: np.ndarray, actions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         reached = np.empty_like(states)
-        self.kernels.after(states, reached, actions, lengths)
+        self.loops.after(states, reached, actions, lengths)
         return reached
 
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tokens = np.empty((len(states), self.max_length), self.vocabulary.dtype)
         lengths = np.empty(len(states), np.int32)
-        self.kernels.histories(states, np.asarray(seats, np.int64), tokens, lengths)
+        self.loops.histories(states, np.asarray(seats, np.int64), tokens, lengths)
         return tokens, lengths
 
     def playout(self, states: np.ndarray, seeds: np.ndarray) -> None:
         with np.errstate(over="ignore"):
-            self.kernels.play_out(states, np.asarray(seeds, np.uint64))
+            self.loops.play_out(states, np.asarray(seeds, np.uint64))
 
     # ---- what one seat knows
 
     def views(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         views = self._blank(self.view_type, len(tokens))
-        self.kernels.replay(views, np.asarray(tokens), np.asarray(lengths, np.int64))
+        self.loops.replay(views, np.asarray(tokens), np.asarray(lengths, np.int64))
         return views
 
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
-        self.kernels.advance(views, np.asarray(tokens, np.int64))
+        self.loops.advance(views, np.asarray(tokens, np.int64))
 
     def advance_into(self, views: np.ndarray, origins: np.ndarray, places: np.ndarray, tokens: np.ndarray) -> None:
-        self.kernels.advance_into(views, origins, places, np.asarray(tokens))
+        self.loops.advance_into(views, origins, places, np.asarray(tokens))
 
     def next(self, views: np.ndarray) -> np.ndarray:
         following = np.empty(len(views), np.int8)
-        self.kernels.next(views, following)
+        self.loops.next(views, following)
         return following
 
     def view_legal(self, views: np.ndarray) -> np.ndarray:
         legal = np.zeros((len(views), self.vocabulary.size), np.bool_)
-        self.kernels.own_legal(views, legal)
+        self.loops.own_legal(views, legal)
         return legal
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
-        if self.kernels.possible is None:
+        if self.loops.possible is None:
             return super().view_possible(views)
         possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
-        self.kernels.possible(views, possible)
+        self.loops.possible(views, possible)
         return possible
 
     def next_type(self, views: np.ndarray) -> np.ndarray:
         types = np.empty(len(views), np.int8)
-        self.kernels.next_types(views, types)
+        self.loops.next_types(views, types)
         return types
 
     def consistent(self, views: np.ndarray) -> np.ndarray:
         verdicts = np.empty(len(views), np.bool_)
-        self.kernels.consistent(views, verdicts)
+        self.loops.consistent(views, verdicts)
         return verdicts
 
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +121,7 @@ class CompiledGame(Game):
             raise ValueError(f"row {int(np.argmin(possible))}: no deal agrees with this history, it is inconsistent")
         states = self._blank(self.state_type, len(views))
         with np.errstate(over="ignore"):
-            row = self.kernels.determinize(views, states, np.asarray(seeds, np.uint64))
+            row = self.loops.determinize(views, states, np.asarray(seeds, np.uint64))
         if row >= 0:
             length = int(views[row]["length"])
             raise ValueError(f"row {row}: a history of {length} tokens stops amid what is seen at once; add the rest")

@@ -115,7 +115,7 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
         numba.config.CACHE_DIR = str(cache_directory() / "numba" / fingerprint)  # type: ignore[attr-defined]
         numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ByContent.__name__}"  # type: ignore[attr-defined]
     compiled = numba.njit(nogil=True, fastmath=fastmath, parallel=parallel)(function)
-    compiled._cache = _ByDirectory(function)
+    compiled._cache = _ByDirectory(function)  # type: ignore[attr-defined]
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever
     _fingerprints[compiled] = fingerprint
     return compiled

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.batches import loops, playing_out
+from games.batches import Loops, playing_out
 from games.compiled import CompiledGame
 from games.crew import determinize, hidden, outcomes, state, view
 from games.crew.cards import VOCABULARY
@@ -39,7 +39,7 @@ class CrewGame(CompiledGame):
     variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
     state_type = state.STATE
     view_type = view.VIEW
-    kernels = loops(
+    loops = Loops(
         deal=state.deal,
         legal=state.legal,
         mark=mark_legal,

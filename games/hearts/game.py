@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from games.batches import loops, rows
+from games.batches import Loops, rows
 from games.bits import holds, mark
 from games.compiled import CompiledGame
 from games.hearts import determinize, hidden, outcomes, state, view
@@ -60,7 +60,7 @@ class HeartsGame(CompiledGame):
     state_features = STATE_FEATURES
     state_type = state.STATE
     view_type = view.VIEW
-    kernels = loops(
+    loops = Loops(
         deal=state.deal,
         legal=state.legal_actions,
         mark=mark,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.batches import loops, playing_out
+from games.batches import Loops, playing_out
 from games.compiled import CompiledGame
 from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
@@ -34,7 +34,7 @@ class SkatGame(CompiledGame):
     features = FEATURES
     state_type = state.STATE
     view_type = view.VIEW
-    kernels = loops(
+    loops = Loops(
         deal=state.deal,
         legal=state.legal,
         mark=mark_legal,

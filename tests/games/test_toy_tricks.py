@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from games import conformance
-from games.batches import loops, playing_out
+from games.batches import Loops, playing_out
 from games.bits import count, holds, lowest, mark, nth
 from games.compiled import CompiledGame
 from games.compiling import kernel
@@ -210,7 +210,7 @@ class ToyTricks(CompiledGame):
     vocabulary = VOCABULARY
     state_type = STATE
     view_type = VIEW
-    kernels = loops(
+    loops = Loops(
         deal=deal,
         legal=legal,
         mark=mark,

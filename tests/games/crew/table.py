@@ -24,7 +24,7 @@ def seen(states: np.ndarray, seat: int) -> list[str]:
 
 def legal_names(states: np.ndarray) -> set[str]:
     legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    CrewGame.kernels.legal(states[:1], legal)
+    CrewGame.loops.legal(states[:1], legal)
     return set(names_of(np.flatnonzero(legal[0])))
 
 
@@ -32,7 +32,7 @@ def do(states: np.ndarray, text: str) -> None:
     """Act by the names of tokens, two words of a name joined by ``_``; each must be legal."""
     for name in text.replace("no tile", "no_tile").split():
         name = name.replace("_", " ")
-        assert CrewGame.kernels.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
+        assert CrewGame.loops.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
 
 
 def winner_of(trick: list[str], leader: int) -> int:

@@ -58,5 +58,5 @@ def test_suits_followed_and_trick_winners_are_openspiels(game: str) -> None:
             assert legal == cards(" ".join(names(theirs)))
             card = rng.choice([card for card in range(32) if legal >> card & 1])
             theirs.apply_action(names(theirs)[VOCABULARY.name(card)])
-            assert SkatGame.kernels.act(ours, np.array([card])) == -1
+            assert SkatGame.loops.act(ours, np.array([card])) == -1
         assert game == "null" or theirs.is_terminal()

@@ -43,14 +43,14 @@ def names_of(tokens: np.ndarray) -> list[str]:
 def dealt(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
     states = blank(STATE, template(SCORINGS.index(scoring)), EOS, count)
     with np.errstate(over="ignore"):
-        SkatGame.kernels.deal(states, derive_many(seed, count))
+        SkatGame.loops.deal(states, derive_many(seed, count))
     return states
 
 
 def finished(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
     states = dealt(seed, count, scoring)
     with np.errstate(over="ignore"):
-        SkatGame.kernels.play_out(states, derive_many(seed + 1, count))
+        SkatGame.loops.play_out(states, derive_many(seed + 1, count))
     return states
 
 
@@ -62,14 +62,14 @@ def given_hands(*hands: str) -> np.ndarray:
 
 def legal_names(states: np.ndarray) -> set[str]:
     legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    SkatGame.kernels.legal(states[:1], legal)
+    SkatGame.loops.legal(states[:1], legal)
     return set(names_of(np.flatnonzero(legal[0])))
 
 
 def do(states: np.ndarray, text: str) -> None:
     """Act by the names of tokens; each must be legal."""
     for name in text.split():
-        assert SkatGame.kernels.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
+        assert SkatGame.loops.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
 
 
 def seen(states: np.ndarray, seat: int) -> list[str]:
@@ -84,12 +84,12 @@ def steps(states: np.ndarray, seed: int):
     """Play random legal actions in every row, and yield before each."""
     for step in range(200):
         legal = np.zeros((len(states), VOCABULARY.size), np.bool_)
-        SkatGame.kernels.legal(states, legal)
+        SkatGame.loops.legal(states, legal)
         yield legal
         if (states["public"]["turn"] < 0).all():
             return
         draws = (derive_many(seed + step, len(states)) >> np.uint64(40)).astype(np.int64) % legal.sum(1).clip(1)
-        assert SkatGame.kernels.act(states, np.argmax(legal.cumsum(1) > draws[:, None], axis=1)) == -1
+        assert SkatGame.loops.act(states, np.argmax(legal.cumsum(1) > draws[:, None], axis=1)) == -1
     raise AssertionError("a deal ends")
 
 
@@ -327,6 +327,6 @@ def test_an_illegal_action_is_refused_and_changes_nothing() -> None:
     states = given_hands(*NULL_DEAL)
     before = states.tobytes()
     for name in ("hold", "pickup", "D7", "grand", "forehand", "eos"):
-        assert SkatGame.kernels.act(states, np.array([TOKEN[name]])) == 0
-    assert SkatGame.kernels.act(states, np.array([-1])) == 0 and SkatGame.kernels.act(states, np.array([500])) == 0
+        assert SkatGame.loops.act(states, np.array([TOKEN[name]])) == 0
+    assert SkatGame.loops.act(states, np.array([-1])) == 0 and SkatGame.loops.act(states, np.array([500])) == 0
     assert states.tobytes() == before

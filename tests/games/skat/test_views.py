@@ -50,7 +50,7 @@ def test_options_are_checked() -> None:
 
 def legal_of(states: np.ndarray) -> np.ndarray:
     legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    SkatGame.kernels.legal(states, legal)
+    SkatGame.loops.legal(states, legal)
     return np.flatnonzero(legal[0])
 
 
@@ -66,7 +66,7 @@ class Deal:
     def do(self, token: int) -> None:
         self.seats.append(int(self.states[0]["public"]["turn"]))
         self.tokens.append(int(token))
-        assert SkatGame.kernels.act(self.states, np.array([token])) == -1
+        assert SkatGame.loops.act(self.states, np.array([token])) == -1
 
 
 def subsets(cards: int, size: int) -> list[int]:
