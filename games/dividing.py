@@ -54,6 +54,29 @@ def _divisions(cards, at_1, at_2, at_3, room_1, room_2):
 
 
 @kernel
+def deal_out(hands, num_cards, size, counter):
+    """Deal cards into three or four ``hands`` (``int64`` sets, given empty) of one ``size``; returns the set of those
+    that are left and the random counter behind it.
+
+    Card after card goes to a place with probability proportional to the room left in it: the distribution of a
+    shuffled deck, without a deck.
+    """
+    before_1, before_2, before_3, left = size, 2 * size, 3 * size, np.int64(0)
+    for card in range(num_cards):
+        counter = next_state(counter)
+        drawn = below(output(counter), num_cards - card)
+        place = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
+        before_1 -= int(place < 1)
+        before_2 -= int(place < 2)
+        before_3 -= int(place < 3)
+        if place < len(hands):
+            hands[place] |= np.int64(1) << card
+        else:
+            left |= np.int64(1) << card
+    return left, counter
+
+
+@kernel
 def draw(cards, size, counter):
     """``size`` cards drawn at random from a set: the subset and the random counter behind it."""
     drawn = np.int64(0)

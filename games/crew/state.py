@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import count, lowest, nth
+from games.bits import count, nth
 from games.compiling import kernel
 from games.crew.allocation import end_passing, pass_on
 from games.crew.cards import (
@@ -34,6 +34,8 @@ from games.crew.public import (
 )
 from games.crew.rules import begin, step
 from games.crew.tricks import end_exchange
+from games.dividing import deal_out
+from games.histories import write, write_all, write_cards
 from games.rng import below, next_state, output
 
 STATE = np.dtype(
@@ -63,23 +65,11 @@ def legal(state):
 
 @kernel
 def deal(state, seed):
-    """Deal a new state: mission, hands, tasks and the draw of mission 12 follow from ``seed`` (``uint64``).
-
-    Card after card goes to a seat with probability proportional to the room left in its hand: the distribution of a
-    shuffled deck, without a deck.
-    """
+    """Deal a new state: mission, hands, tasks and the draw of mission 12 follow from ``seed`` (``uint64``)."""
     missions = state["public"]["missions"]
     counter = next_state(seed)
     mission = nth(missions, below(output(counter), count(missions)))
-    before_1, before_2, before_3 = 10, 20, 30
-    for card in range(NUM_CARDS):
-        counter = next_state(counter)
-        drawn = below(output(counter), NUM_CARDS - card)
-        seat = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
-        before_1 -= int(seat < 1)
-        before_2 -= int(seat < 2)
-        before_3 -= int(seat < 3)
-        state["hands"][seat] |= BIT[card]
+    _, counter = deal_out(state["hands"], NUM_CARDS, HAND_SIZE, counter)
     laid = np.int64(0)
     for n in range(MAX_TASKS):
         counter = next_state(counter)
@@ -111,32 +101,17 @@ def _start(state, mission, counter):
         counter = next_state(counter)
         state["dealt"][seat] = state["hands"][seat]
         for place in range(HEADER_LENGTHS[mission]):
-            _write(state, seat, HEADERS[mission, place])
-        cards = state["hands"][seat]
-        for _ in range(HAND_SIZE):
-            _write(state, seat, lowest(cards))
-            cards &= cards - 1
+            write(state, seat, HEADERS[mission, place])
+        write_cards(state, seat, state["hands"][seat])
     begin(state["public"], mission)
     _go_on(state)
-
-
-@kernel
-def _write(state, seat, token):
-    state["tokens"][seat, state["lengths"][seat]] = token
-    state["lengths"][seat] += 1
-
-
-@kernel
-def _write_all(state, token):
-    for seat in range(4):
-        _write(state, seat, token)
 
 
 @kernel
 def _tell_position(state, told):
     """Everybody learns of the seat ``told``, each by its own token."""
     for seat in range(4):
-        _write(state, seat, FIRST_POSITION + ((told - seat) & 3))
+        write(state, seat, FIRST_POSITION + ((told - seat) & 3))
     step(state["public"], np.int64(FIRST_POSITION + told))
 
 
@@ -156,7 +131,7 @@ def _go_on(state):
         phase = public["phase"]
         if phase == UNCOVER:
             card = np.int64(state["deck"][public["num_laid"]])
-            _write_all(state, card)
+            write_all(state, card)
             step(public, card)
         elif phase == COMMANDER:
             _tell_position(state, _holder(state, ROCKET_4))
@@ -165,7 +140,7 @@ def _go_on(state):
         elif phase == EXCHANGE:
             _exchange(state)
     if public["phase"] == OVER:
-        _write_all(state, EOS)
+        write_all(state, EOS)
 
 
 @kernel
@@ -183,8 +158,8 @@ def _exchange(state):
     for seat in range(4):
         lost, gained = drawn[(seat + 1) & 3], drawn[seat]
         hands[seat] = (hands[seat] & ~BIT[lost]) | BIT[gained]
-        _write(state, seat, lost)
-        _write(state, seat, gained)
+        write(state, seat, lost)
+        write(state, seat, gained)
     end_exchange(public)
 
 
@@ -203,7 +178,7 @@ def act(state, token):
     else:
         if phase == PLAY:
             state["hands"][turn] &= ~BIT[token]
-        _write_all(state, token)
+        write_all(state, token)
         step(public, token)
     _go_on(state)
 
@@ -215,11 +190,11 @@ def _pass_card(state, card):
     giver = public["turn"]
     state["hands"][giver] &= ~BIT[card]
     state["passed"][giver] = card
-    _write(state, giver, card)
+    write(state, giver, card)
     pass_on(public)
     if public["num_passed"] == 4:
         for seat in range(4):
             gained = state["passed"][(seat - public["direction"]) & 3]
             state["hands"][seat] |= BIT[gained]
-            _write(state, seat, gained)
+            write(state, seat, gained)
         end_passing(public)

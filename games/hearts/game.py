@@ -91,15 +91,15 @@ class HeartsGame(CompiledGame):
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = np.empty((len(states), 4), np.int32)
-        outcomes.state_labels(states, self._keys, labels)
+        outcomes.write_labels(states, self._keys, labels)
         return labels
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcome``; a complete history that is inconsistent, but whose 52 plays give points that some
         deal gives, has its label too."""
-        labels = np.empty(len(views), np.int32)
-        outcomes.view_labels(views, self._keys, labels)
-        return labels
+        labels = np.empty((len(views), 1), np.int32)
+        outcomes.write_labels(views, self._keys, labels)
+        return labels[:, 0]
 
     def view_outcomes(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcomes``: nobody gives back hearts or the queen of spades."""

@@ -102,22 +102,14 @@ def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray, np.ndarray, n
 
 
 @kernel
-def state_labels(states, keys, labels):
-    """Write the label seen from each seat of every row into ``int32[B, 4]``, -1 before the end."""
+def write_labels(rows, keys, labels):
+    """Write the label seen from seat ``s`` of every state or view into place ``s`` of ``int32[B, S]``, -1 before the
+    end."""
     points = np.zeros(4, np.int64)
-    for i in range(len(states)):
-        public = states[i]["public"]
-        for seat in range(4):
+    for i in range(len(rows)):
+        public = rows[i]["public"]
+        for seat in range(labels.shape[1]):
             labels[i, seat] = label_of(public, seat, keys, points) if public["num_played"] == 52 else -1
-
-
-@kernel
-def view_labels(views, keys, labels):
-    """Write the label seen by the observer of every row into ``int32[B]``, -1 before the end."""
-    points = np.zeros(4, np.int64)
-    for i in range(len(views)):
-        public = views[i]["public"]
-        labels[i] = label_of(public, 0, keys, points) if public["num_played"] == 52 else -1
 
 
 @kernel

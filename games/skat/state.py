@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import count
 from games.compiling import kernel
-from games.rng import below, next_state, output
-from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, NUM_CARDS, OUVERT, ROW
+from games.dividing import deal_out
+from games.histories import write, write_all, write_cards
+from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, OUVERT, ROW
 from games.skat.legal import legal_tokens
 from games.skat.rules import (
     AUCTION,
@@ -51,24 +52,8 @@ def legal(state):
 
 @kernel
 def deal(state, seed):
-    """Deal a new state: three hands and the talon follow from ``seed`` (``uint64``).
-
-    Card after card goes to a place with probability proportional to the room left in it: the distribution of a
-    shuffled deck, without a deck.
-    """
-    counter = seed
-    before_1, before_2, before_3 = 10, 20, 30
-    for card in range(NUM_CARDS):
-        counter = next_state(counter)
-        drawn = below(output(counter), NUM_CARDS - card)
-        place = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
-        before_1 -= int(place < 1)
-        before_2 -= int(place < 2)
-        before_3 -= int(place < 3)
-        if place < 3:
-            state["hands"][place] |= BIT[card]
-        else:
-            state["talon"] |= BIT[card]
+    """Deal a new state: three hands and the talon follow from ``seed`` (``uint64``)."""
+    state["talon"], _ = deal_out(state["hands"], NUM_CARDS, HAND_SIZE, seed)
     _start(state)
 
 
@@ -86,28 +71,9 @@ def deal_hands(state, hands):
 def _start(state):
     for seat in range(3):
         state["dealt"][seat] = state["hands"][seat]
-        _write(state, seat, FIRST_SEAT + seat)
-        _write_cards(state, seat, state["hands"][seat])
+        write(state, seat, FIRST_SEAT + seat)
+        write_cards(state, seat, state["hands"][seat])
     begin(state["public"])
-
-
-@kernel
-def _write(state, seat, token):
-    state["tokens"][seat, state["lengths"][seat]] = token
-    state["lengths"][seat] += 1
-
-
-@kernel
-def _write_all(state, token):
-    for seat in range(3):
-        _write(state, seat, token)
-
-
-@kernel
-def _write_cards(state, seat, cards):
-    while cards != 0:
-        _write(state, seat, lowest(cards))
-        cards &= cards - 1
 
 
 # ---- actions -------------------------------------------------------------------------------------------------------
@@ -121,7 +87,7 @@ def act(state, token):
     if phase == DISCARD:
         _discard(state, token)
         return
-    _write_all(state, token)
+    write_all(state, token)
     if phase == AUCTION:
         call(public, token)
     elif phase == CHOICE:
@@ -145,7 +111,7 @@ def act(state, token):
 def _pick_up(state):
     soloist = state["public"]["soloist"]
     state["hands"][soloist] |= state["talon"]
-    _write_cards(state, soloist, state["talon"])
+    write_cards(state, soloist, state["talon"])
 
 
 @kernel
@@ -155,7 +121,7 @@ def _discard(state, card):
     soloist = public["soloist"]
     state["hands"][soloist] &= ~BIT[card]
     state["laid"] |= BIT[card]
-    _write(state, soloist, card)
+    write(state, soloist, card)
     if count(state["laid"]) == 2:
         public["phase"] = DECLARATION
 
@@ -165,7 +131,7 @@ def _show_hand(state):
     soloist = state["public"]["soloist"]
     for seat in range(3):
         if seat != soloist:
-            _write_cards(state, seat, state["hands"][soloist])
+            write_cards(state, seat, state["hands"][soloist])
 
 
 @kernel
@@ -173,7 +139,7 @@ def _finish(state):
     public = state["public"]
     if is_revealed(public):
         _reveal(state)
-    _write_all(state, EOS)
+    write_all(state, EOS)
 
 
 @kernel
@@ -185,7 +151,7 @@ def _reveal(state):
         cards = state["talon"]
         if seat != soloist and public["modifier"] != OUVERT:
             cards |= state["hands"][soloist]
-        _write_cards(state, seat, cards)
+        write_cards(state, seat, cards)
 
 
 # ---- the end -------------------------------------------------------------------------------------------------------

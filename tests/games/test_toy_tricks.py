@@ -12,11 +12,12 @@ import pytest
 
 from games import conformance
 from games.batches import Loops, playing_out
-from games.bits import count, holds, lowest, mark, nth
+from games.bits import count, holds, mark, nth
 from games.compiled import CompiledGame
 from games.compiling import kernel
-from games.dividing import divide, draw
+from games.dividing import deal_out, divide
 from games.game import Next
+from games.histories import write, write_all, write_cards
 from games.outcomes import OutcomeTable
 from games.rng import below, next_state, output
 from games.vocabulary import Vocabulary
@@ -64,31 +65,20 @@ STATE = np.dtype(
 
 
 @kernel
-def write(state, seat, token):
-    state["tokens"][seat, state["lengths"][seat]] = token
-    state["lengths"][seat] += 1
-
-
-@kernel
 def deal_hands(state, hands, leader):
     """Deal given hands; ``leader`` leads first."""
     state["public"]["turn"] = leader
     for seat in range(3):
-        state["hands"][seat] = cards = hands[seat]
-        while cards != 0:
-            write(state, seat, lowest(cards))
-            cards &= cards - 1
+        state["hands"][seat] = hands[seat]
+        write_cards(state, seat, hands[seat])
         write(state, seat, POSITIONS + (leader - seat) % 3)
 
 
 @kernel
 def deal(state, seed):
-    hands, left, counter = np.zeros(3, np.int64), np.int64(ALL_CARDS), next_state(seed)
-    leader = below(output(counter), 3)
-    for seat in range(3):
-        hands[seat], counter = draw(left, HAND_SIZE, counter)
-        left &= ~hands[seat]
-    deal_hands(state, hands, leader)
+    hands = np.zeros(3, np.int64)
+    _, counter = deal_out(hands, NUM_CARDS, HAND_SIZE, seed)
+    deal_hands(state, hands, below(output(next_state(counter)), 3))
 
 
 @kernel
@@ -101,10 +91,9 @@ def act(state, card):
     public = state["public"]
     state["hands"][public["turn"]] &= ~BIT[card]
     play_card(public, card)
-    for seat in range(3):
-        write(state, seat, card)
-        if public["turn"] < 0:
-            write(state, seat, EOS)
+    write_all(state, card)
+    if public["turn"] < 0:
+        write_all(state, EOS)
 
 
 # ---- what one seat knows -------------------------------------------------------------------------------------------
