@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from games.compiling import kernel
+from games.features import FeatureSet
 from games.game import Next
 from games.rng import below, next_state, output
 
@@ -131,6 +132,18 @@ def rows(with_row: Kernel, workspace: Kernel | None = None) -> Kernel:
             with_row(batch[i], others[i], space)
 
     return kernel(call_rows_in)
+
+
+def feature(sets: dict[str, FeatureSet], description: str, *shape: int, **more: Any) -> Kernel:
+    """Decorator of a kernel ``(view, uint8[*shape])`` that writes the numbers of one view into zeros: compiles it, and
+    adds the ``FeatureSet`` of its name, without ``_``, to ``sets``."""
+
+    def add(function: Kernel) -> Kernel:
+        compiled: Kernel = kernel(function)
+        sets[function.__name__.strip("_")] = FeatureSet(description, shape, rows(compiled), **more)
+        return compiled
+
+    return add
 
 
 def playing_out(legal: Kernel, count: Kernel, nth: Kernel, act: Kernel) -> Kernel:

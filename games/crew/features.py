@@ -4,7 +4,7 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
-from games.batches import rows
+from games.batches import feature
 from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
@@ -57,6 +57,8 @@ TOKEN_TYPES = (
 )
 """In the order of ``games.crew.view``'s stages, those of a seat's doing four times."""
 
+FEATURES: dict[str, FeatureSet] = {}
+
 
 @kernel
 def next_type(view):
@@ -69,17 +71,17 @@ def next_type(view):
     return PICKS + 4 * (stage - PICKS) + view["public"]["turn"]
 
 
-@kernel
+@feature(FEATURES, "the cards I hold", NUM_CARDS)
 def _hand(view, row):
     mark(view["hand"], row)
 
 
-@kernel
+@feature(FEATURES, "the cards played so far", NUM_CARDS)
 def _gone(view, row):
     mark(played(view["public"]), row)
 
 
-@kernel
+@feature(FEATURES, "the cards of this trick; who is winning it; the colour led", NUM_CARDS + 9)
 def _trick(view, row):
     public = view["public"]
     mark(public["trick"], row)
@@ -88,9 +90,13 @@ def _trick(view, row):
         row[NUM_CARDS + 4 + public["led"]] = 1
 
 
-@kernel
+@feature(
+    FEATURES,
+    "allocation; communication; special rules; the commander; the seat named, for mission 46 who takes all pink;"
+    " the seat for the last trick",
+    37,
+)
 def _mission(view, row):
-    """Allocation, communication, special rules, then the seats that have a part in it."""
     public = view["public"]
     if stage_of(view) in (HEADER, DEALT):
         return
@@ -105,9 +111,13 @@ def _mission(view, row):
         row[33 + public["last"]] = 1
 
 
-@kernel
+@feature(
+    FEATURES,
+    "of every colour card: it is a task; that is done; the seat whose it is; its tile",
+    NUM_COLOUR_CARDS,
+    6 + len(TILES),
+)
 def _tasks(view, rows_of_cards):
-    """For the card of every task: it lies there, it is done, who has it, its tile."""
     public = view["public"]
     for n in range(public["num_laid"]):
         row = rows_of_cards[public["tasks"][n]]
@@ -118,9 +128,13 @@ def _tasks(view, rows_of_cards):
         row[6 + public["tiles"][n]] = 1
 
 
-@kernel
+@feature(
+    FEATURES,
+    "of each seat: its radio token is left; the card it has shown; highest, only, lowest or without a mark",
+    4,
+    NUM_CARDS + 5,
+)
 def _radio(view, row):
-    """For every seat: the radio token is left, the card shown, the mark on it."""
     public = view["public"]
     for seat in range(4):
         row[seat, 0] = public["radio"][seat]
@@ -130,7 +144,7 @@ def _radio(view, row):
             row[seat, 1 + NUM_CARDS + public["marks"][seat]] = 1
 
 
-@kernel
+@feature(FEATURES, "of each other seat: colours, rockets the last, of which it can hold no card", 3, 5)
 def _voids(view, row):
     if stage_of(view) in (HEADER, DEALT):
         return
@@ -140,15 +154,20 @@ def _voids(view, row):
             row[seat - 1, colour] = held & COLOUR_CARDS[colour] == 0
 
 
-@kernel
+@feature(FEATURES, "the number of tricks each seat has won", 4)
 def _tricks(view, row):
     for seat in range(4):
         row[seat] = view["public"]["tricks"][seat]
 
 
-@kernel
+@feature(
+    FEATURES,
+    "the number of open tasks of each seat; of all; the place in order of the next task done; the tricks to come;"
+    " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
+    " played",
+    13,
+)
 def _needed(view, row):
-    """What the mission still asks for, and what is left to do it with."""
     public = view["public"]
     if stage_of(view) in (HEADER, DEALT):
         return
@@ -169,9 +188,18 @@ def _needed(view, row):
     row[12] = count(ROCKET_CARDS & ~gone)
 
 
-@kernel
+@feature(
+    FEATURES,
+    "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
+    " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
+    " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
+    " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
+    NUM_CARDS,
+    13,
+    version=3,
+    of_actions=True,
+)
 def _choices(view, rows_of_cards):
-    """What each card in hand means now; see ``FEATURES``."""
     public, cards = view["public"], view["hand"]
     if next_of(view) != _ACTION:
         return
@@ -212,9 +240,8 @@ def _trick_with(public, card, row):
             row[8 if public["owners"][n] == winner else 9] = 1
 
 
-@kernel
+@feature(FEATURES, "the seats whose open tasks lie in this trick; the seats still to play to it", 5)
 def _stakes(view, row):
-    """The seats whose open tasks lie in this trick, and how many are still to play to it."""
     public = view["public"]
     if public["trick"] == 0:
         return
@@ -237,50 +264,3 @@ def out_of_turn(public, n):
         if tile == OMEGA or (tile < OMEGA and tile >= FIRST_ARROW and pending >= FIRST_ARROW and pending < tile):
             return True
     return False
-
-
-FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
-    "trick": FeatureSet("the cards of this trick; who is winning it; the colour led", (NUM_CARDS + 9,), rows(_trick)),
-    "mission": FeatureSet(
-        "allocation; communication; special rules; the commander; the seat named, for mission 46 who takes all pink;"
-        " the seat for the last trick",
-        (37,),
-        rows(_mission),
-    ),
-    "tasks": FeatureSet(
-        "of every colour card: it is a task; that is done; the seat whose it is; its tile",
-        (NUM_COLOUR_CARDS, 6 + len(TILES)),
-        rows(_tasks),
-    ),
-    "radio": FeatureSet(
-        "of each seat: its radio token is left; the card it has shown; highest, only, lowest or without a mark",
-        (4, NUM_CARDS + 5),
-        rows(_radio),
-    ),
-    "voids": FeatureSet(
-        "of each other seat: colours, rockets the last, of which it can hold no card", (3, 5), rows(_voids)
-    ),
-    "tricks": FeatureSet("the number of tricks each seat has won", (4,), rows(_tricks)),
-    "needed": FeatureSet(
-        "the number of open tasks of each seat; of all; the place in order of the next task done; the tricks to come;"
-        " most tricks less fewest; 1s or rockets that have won, where that counts; 1s, 9s, pink cards and rockets not"
-        " played",
-        (13,),
-        rows(_needed),
-    ),
-    "choices": FeatureSet(
-        "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
-        " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
-        " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
-        " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
-        (NUM_CARDS, 13),
-        rows(_choices),
-        version=3,
-        of_actions=True,
-    ),
-    "stakes": FeatureSet(
-        "the seats whose open tasks lie in this trick; the seats still to play to it", (5,), rows(_stakes)
-    ),
-}

@@ -4,7 +4,7 @@ Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is
 the cards seen so far.
 """
 
-from games.batches import rows
+from games.batches import feature
 from games.bits import count, mark
 from games.compiling import kernel
 from games.features import FeatureSet
@@ -35,6 +35,7 @@ TOKEN_TYPES = (
     "end",
 )
 _END = int(Next.END)
+FEATURES: dict[str, FeatureSet] = {}
 
 
 @kernel
@@ -54,18 +55,18 @@ def next_type(view):
     return 2 if length < RECEIVED_AT else 3
 
 
-@kernel
+@feature(FEATURES, "the cards I hold", NUM_CARDS)
 def _hand(view, row):
     mark(view["hand"], row)
 
 
-@kernel
+@feature(FEATURES, "the cards played so far", NUM_CARDS)
 def _gone(view, row):
     shown = view["shown"]
     mark(shown[0] | shown[1] | shown[2] | shown[3], row)
 
 
-@kernel
+@feature(FEATURES, "the cards of this trick; who is winning it, by which rank and suit", NUM_CARDS + 21)
 def _trick(view, row):
     public = view["public"]
     mark(public["trick"], row)
@@ -75,7 +76,7 @@ def _trick(view, row):
         row[NUM_CARDS + 17 + public["led"]] = 1
 
 
-@kernel
+@feature(FEATURES, "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack", 4, 15)
 def _points(view, row):
     for seat in range(4):
         taken = view["public"]["taken"][seat]
@@ -84,7 +85,7 @@ def _points(view, row):
         row[seat, 14] = taken & JACK_SET != 0
 
 
-@kernel
+@feature(FEATURES, "of each other seat: suits of which it can hold no card that has not been seen", 3, 4)
 def _voids(view, row):
     if view["length"] < first_place(view["public"]):
         return
@@ -92,20 +93,3 @@ def _voids(view, row):
     for seat in range(1, 4):
         for suit in range(4):
             row[seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
-
-
-FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
-    "trick": FeatureSet(
-        "the cards of this trick; who is winning it, by which rank and suit", (NUM_CARDS + 21,), rows(_trick)
-    ),
-    "points": FeatureSet(
-        "of each seat: a 1 for each heart taken (13 places), for the queen, for the jack",
-        (4, 15),
-        rows(_points),
-    ),
-    "voids": FeatureSet(
-        "of each other seat: suits of which it can hold no card that has not been seen", (3, 4), rows(_voids)
-    ),
-}

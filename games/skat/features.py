@@ -4,7 +4,7 @@ Seats are relative to the observer: left acts after it, right before it. Nothing
 read off the tokens seen so far.
 """
 
-from games.batches import rows
+from games.batches import feature
 from games.bits import mark
 from games.compiling import kernel
 from games.features import FeatureSet
@@ -27,6 +27,8 @@ TOKEN_TYPES = (
 )
 """In the order of ``games.skat.view``'s stages, those of a seat's doing three times."""
 
+FEATURES: dict[str, FeatureSet] = {}
+
 
 @kernel
 def next_type(view):
@@ -39,29 +41,32 @@ def next_type(view):
     return CALLED + 3 * (stage - CALLED) + (view["public"]["turn"] - view["seat"]) % 3
 
 
-@kernel
+@feature(FEATURES, "the cards I hold", NUM_CARDS)
 def _hand(view, row):
     mark(view["hand"], row)
 
 
-@kernel
+@feature(FEATURES, "the cards I have discarded", NUM_CARDS)
 def _laid(view, row):
     mark(view["laid"], row)
 
 
-@kernel
+@feature(FEATURES, "the cards of a soloist who plays open, as far as it still holds them", NUM_CARDS)
 def _open(view, row):
     mark(view["open"] & ~played(view), row)
 
 
-@kernel
+@feature(FEATURES, "the cards played so far", NUM_CARDS)
 def _gone(view, row):
     mark(played(view), row)
 
 
-@kernel
+@feature(
+    FEATURES,
+    "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
+    NUM_BIDS + 13,
+)
 def _contract(view, row):
-    """Highest bid, soloist, choice, game and modifier."""
     public = view["public"]
     row[: public["bid"] + 1] = 1
     if public["soloist"] >= 0:
@@ -72,13 +77,13 @@ def _contract(view, row):
     row[NUM_BIDS + 10 : NUM_BIDS + 10 + public["modifier"]] = 1
 
 
-@kernel
+@feature(FEATURES, "the trumps of the game", NUM_CARDS)
 def _trumps(view, row):
     if view["public"]["game"] >= 0:
         mark(SUIT_CARDS[view["public"]["game"], TRUMP], row)
 
 
-@kernel
+@feature(FEATURES, "the cards of this trick; who is winning it; the suit led, or trump", NUM_CARDS + 8)
 def _trick(view, row):
     public = view["public"]
     mark(public["trick"], row)
@@ -87,9 +92,13 @@ def _trick(view, row):
         row[NUM_CARDS + 3 + public["led"]] = 1
 
 
-@kernel
+@feature(
+    FEATURES,
+    "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
+    2,
+    121,
+)
 def _points(view, row):
-    """Card points and tricks of the soloist, then of the defenders, without what lies aside."""
     public = view["public"]
     if public["soloist"] < 0:
         return
@@ -102,7 +111,7 @@ def _points(view, row):
     row[1, : points_of(all_taken & ~soloists)] = 1
 
 
-@kernel
+@feature(FEATURES, "of each other seat: suits, trump the last, of which it can hold no unseen card", 2, 5)
 def _voids(view, row):
     if view["public"]["phase"] != PLAY or view["due"] != 0:
         return
@@ -111,30 +120,3 @@ def _voids(view, row):
         cards = SUIT_CARDS[view["public"]["game"], suit]
         row[0, suit] = left & cards == 0
         row[1, suit] = right & cards == 0
-
-
-FEATURES = {
-    "hand": FeatureSet("the cards I hold", (NUM_CARDS,), rows(_hand)),
-    "laid": FeatureSet("the cards I have discarded", (NUM_CARDS,), rows(_laid)),
-    "open": FeatureSet(
-        "the cards of a soloist who plays open, as far as it still holds them", (NUM_CARDS,), rows(_open)
-    ),
-    "gone": FeatureSet("the cards played so far", (NUM_CARDS,), rows(_gone)),
-    "contract": FeatureSet(
-        "a 1 for each value up to the highest bid; the soloist; whether it picked up; the game; a 1 for each level",
-        (NUM_BIDS + 13,),
-        rows(_contract),
-    ),
-    "trumps": FeatureSet("the trumps of the game", (NUM_CARDS,), rows(_trumps)),
-    "trick": FeatureSet(
-        "the cards of this trick; who is winning it; the suit led, or trump", (NUM_CARDS + 8,), rows(_trick)
-    ),
-    "points": FeatureSet(
-        "of the soloist, of the defenders: a 1 for each card point taken (120 places), the number of tricks",
-        (2, 121),
-        rows(_points),
-    ),
-    "voids": FeatureSet(
-        "of each other seat: suits, trump the last, of which it can hold no unseen card", (2, 5), rows(_voids)
-    ),
-}
