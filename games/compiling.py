@@ -87,8 +87,8 @@ class ByContent(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 class _ByDirectory(FunctionCache):  # type: ignore[misc]
-    """Leaves out what a closure holds, which the directory's name says. numba would pickle it, and a kernel's pickle is
-    another in every process, so a loop over a kernel would be compiled again by each."""
+    """Of closures: leaves out what they hold, which the names of directory and file say. numba would pickle it, and a
+    kernel's pickle is another in every process, so a loop over a kernel would be compiled again by each."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (sig, codegen.magic_tuple())
@@ -114,8 +114,9 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_directory() / "numba" / fingerprint)  # type: ignore[attr-defined]
         numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ByContent.__name__}"  # type: ignore[attr-defined]
-    compiled = numba.njit(nogil=True, fastmath=fastmath, parallel=parallel)(function)
-    compiled._cache = _ByDirectory(function)  # type: ignore[attr-defined]
+    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)(function)
+    if function.__closure__:
+        compiled._cache = _ByDirectory(function)  # type: ignore[attr-defined]
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever
     _fingerprints[compiled] = fingerprint
     return compiled
