@@ -1,5 +1,7 @@
 """What can be known of a run before any of its work: whatever would fail later fails now."""
 
+from collections.abc import Mapping, Sequence
+
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
@@ -10,12 +12,13 @@ from learner.model.architecture import architecture
 from learner.q_network.network import q_architecture
 from learner.training.task import check_size
 from search.players.kinds import Told
+from search.players.memory import check_deals, check_shard
+from search.roster import kinds
 from search.roster.engines import check_cache
-from search.roster.registry import check_decisions, check_names, check_networks
-from search.roster.spec import parse
+from search.roster.registry import check_decisions, check_networks, resolve
 from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
-from selfplay.generator import GeneratorSettings, check_memory, check_players
+from selfplay.generator import GeneratorSettings
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
@@ -48,9 +51,9 @@ def check(config: TrainConfig) -> list[str]:
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            check_names(match.players, game, [told], config.search)
+            entrants = resolve(match.players, game, config.search, given=[told])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
-            check_networks([parse(name) for name in match.players], game, config.search)
+            check_networks(entrants, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
@@ -130,7 +133,7 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     }
     check_memory(generator_settings(config), game, shards, "selfplay.")
     for match in (*config.evaluation.curve, *config.evaluation.final):
-        check_decisions(map(parse, match.players), game, config.search)
+        check_decisions(resolve(match.players, game, config.search), game)
     check_size(game, config.model, config.q_network)
 
 
@@ -150,3 +153,80 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         games=config.selfplay,
         branched=branched(config),
     )
+
+
+def check_players(
+    settings: GeneratorSettings,
+    game: Game,
+    told: Told = "histories",
+    networks: Sequence[str] = (),
+) -> list[str]:
+    """Check everybody who plays, before any work.
+
+    Args:
+        told: what the run's networks are told. Those of whole deals play in every seat, so nobody is an earlier player.
+        networks: checkpoints that play beside those which players of iteration 0 bring.
+
+    Returns:
+        What the tables take in memory of all these networks, for people to read.
+
+    Raises:
+        ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
+    """
+    games, initial = settings.games, settings.games.initial
+    brought = resolve(initial.players, game, settings.search, given=())
+    if initial.successes and not game.cooperative:
+        raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
+    asked = {"newest_player": games.newest_player}
+    if told == "histories":
+        asked["earlier_player"] = games.earlier_player
+    for key, name in asked.items():
+        (entrant,) = resolve([name], game, settings.search)
+        if not entrant.lacks_model:
+            raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
+        if entrant.kind.told != told:
+            raise ValueError(
+                f"{key}={name}: it asks a network that is told {entrant.kind.told}, and those of this run are told "
+                f"{told}; name another"
+            )
+        brought.append(entrant)
+        if key == "newest_player":
+            brought += [entrant.with_network(path) for path in networks]
+    if games.branches:
+        _check_branches(settings, game)
+    if told == "states" and len(networks) > 1:
+        raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
+    said, key = [], f"games_per_table={games.games_per_table}"
+    for arch in check_networks(brought, game):
+        said.append(check_cache(arch, settings.engine, games.games_per_table * game.num_players, key))
+    return said
+
+
+def _check_branches(settings: GeneratorSettings, game: Game) -> None:
+    """``ValueError`` for branches that cannot be made."""
+    branches, name = settings.games.branches, kinds.playout_player(settings.games.branch_player, game)
+    if branches > game.max_length:
+        raise ValueError(
+            f"branches={branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
+            "give at most so many"
+        )
+    (player,) = resolve([name], game, settings.search)
+    if player.needs_model:
+        raise ValueError(f"branch_player={name}: deals are played out without networks; name a player that needs none")
+
+
+def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
+    """``UserError`` where this machine has not the memory for a decision of whoever plays, for a table or for a shard.
+
+    Args:
+        shards: setting with its value -> deals of a shard that it asks for.
+        group: that ``settings`` are of, with a dot behind it.
+    """
+    games, initial = settings.games, settings.games.initial
+    branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
+    names = [*initial.players, games.newest_player, games.earlier_player, *branch]
+    check_decisions(resolve(names, game, settings.search), game)
+    at_once = min(games.games_per_table, max(shards.values()))
+    check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")
+    for key, deals in shards.items():
+        check_shard(game, deals, games.branches, key)

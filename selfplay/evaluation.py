@@ -20,7 +20,7 @@ from cluster.watching.timeline import span
 from games.rng import derive
 from learner.devices import on_lent_device
 from search.kept import Kept, key_of, parts_of, remove_parts
-from search.roster.registry import checkpoint_record
+from search.roster.registry import checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
@@ -199,8 +199,8 @@ class Evaluation:
             self._settings(iteration),
             match.seating,
         )
-        networks = checkpoint_record(match.players, config.search, checkpoint)
-        settings = {**settings_of(tournament), "checkpoints": networks}
+        entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
+        settings = {**settings_of(tournament), "checkpoints": checkpoint_record(entrants)}
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
     def _seed(self, match: MatchConfig) -> int:

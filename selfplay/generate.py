@@ -18,10 +18,10 @@ from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
-from search.roster import kinds
-from search.roster.spec import parse
+from search.roster.registry import resolve
+from selfplay.checks import check_memory, check_players
 from selfplay.config import GenerateConfig
-from selfplay.generator import GeneratorSettings, check_memory, check_players
+from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
 from selfplay.recorded import (
     SETTINGS_FILE,
@@ -50,8 +50,8 @@ def main(config: GenerateConfig) -> None:
     )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        told = kinds.find(parse(config.newest_player).kind).told
-        memory = check_players(settings, game, told, config.checkpoints)
+        (newest,) = resolve([config.newest_player], game, config.search)
+        memory = check_players(settings, game, newest.kind.told, config.checkpoints)
         if config.cluster.here:
             key = f"games_per_shard={config.games_per_shard}"
             check_memory(settings, game, {key: min(config.games_per_shard, config.games)})

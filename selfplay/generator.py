@@ -3,7 +3,7 @@
 Letters: ``G`` games of a table, ``P`` seats, ``N`` kept sequences.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,23 +19,11 @@ from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from search.players.kinds import Told
-from search.players.memory import check_deals, check_shard
 from search.players.player import Player
 from search.players.table import play_table
 from search.roster import kinds
-from search.roster.engines import Engines, check_cache
-from search.roster.registry import (
-    check_decisions,
-    check_names,
-    check_networks,
-    further_networks,
-    make_players,
-    needs_model,
-    own_checkpoints,
-    seat_players,
-)
-from search.roster.spec import PlayerSpec, parse
+from search.roster.engines import Engines
+from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
 from selfplay.branches import branch
 from selfplay.config import GamesConfig
 from selfplay.meter import Meter, MeteredModel
@@ -68,80 +56,6 @@ class ShardReport:
     """Mean rows of a forward pass as a part of the table's deals, over all networks; 0 without any."""
 
 
-def check_players(
-    settings: GeneratorSettings,
-    game: Game,
-    told: Told = "histories",
-    networks: Sequence[str] = (),
-) -> list[str]:
-    """Check everybody who plays, before any work.
-
-    Args:
-        told: what the run's networks are told. Those of whole deals play in every seat, so nobody is an earlier player.
-        networks: checkpoints that play beside those which players of iteration 0 bring.
-
-    Returns:
-        What the tables take in memory of all these networks, for people to read.
-
-    Raises:
-        ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
-    """
-    games, initial = settings.games, settings.games.initial
-    check_names(list(initial.players), game, given=(), search=settings.search)
-    if initial.successes and not game.cooperative:
-        raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
-    asked = {"newest_player": games.newest_player}
-    if told == "histories":
-        asked["earlier_player"] = games.earlier_player
-    for key, name in asked.items():
-        check_names([name], game, search=settings.search)
-        spec = parse(name)
-        if spec.checkpoint or not needs_model(spec, settings.search):
-            raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
-        if kinds.find(spec.kind).told != told:
-            raise ValueError(
-                f"{key}={name}: it asks a network that is told {kinds.find(spec.kind).told}, and those of this run are "
-                f"told {told}; name another"
-            )
-    if games.branches:
-        if games.branches > game.max_length:
-            raise ValueError(
-                f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
-                "give at most so many"
-            )
-        name = kinds.playout_player(games.branch_player, game)
-        check_names([name], game, search=settings.search)
-        if needs_model(parse(name), settings.search):
-            raise ValueError(
-                f"branch_player={name}: deals are played out without networks; name a player that needs none"
-            )
-    if told == "states" and len(networks) > 1:
-        raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
-    said, key = [], f"games_per_table={games.games_per_table}"
-    run = parse(games.newest_player)
-    brought = [*map(parse, [*initial.players, *asked.values()]), *(replace(run, checkpoint=path) for path in networks)]
-    for arch in check_networks(brought, game, settings.search):
-        said.append(check_cache(arch, settings.engine, games.games_per_table * game.num_players, key))
-    return said
-
-
-def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
-    """``UserError`` where this machine has not the memory for a decision of whoever plays, for a table or for a shard.
-
-    Args:
-        shards: setting with its value -> deals of a shard that it asks for.
-        group: that ``settings`` are of, with a dot behind it.
-    """
-    games, initial = settings.games, settings.games.initial
-    branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
-    names = [*initial.players, games.newest_player, games.earlier_player, *branch]
-    check_decisions(map(parse, names), game, settings.search)
-    at_once = min(games.games_per_table, max(shards.values()))
-    check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")
-    for key, deals in shards.items():
-        check_shard(game, deals, games.branches, key)
-
-
 class Generator:
     """Plays shards; the engines of their networks stay from one to the next."""
 
@@ -157,16 +71,14 @@ class Generator:
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games, write its file, and say what it took."""
         meter = Meter()
-        specs, names = self._seated(plan)
+        entrants, names = self._seated(plan)
         try:
-            with self._engines.serving(own_checkpoints(specs, self._settings.search)):
-                players = seat_players(
-                    specs, names, self.game, self._settings.search, self._engines, lambda m: MeteredModel(m, meter)
-                )
-                kept, decisions, counts = self._play(plan, players, any(spec.checkpoint for spec in specs))
+            with self._engines.serving(networks_of(entrants)):
+                players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
+                kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
         finally:  # whoever asks next has counted this shard already
             self._decisions = 0
-        write_shard(path, kept, self.game, self._provenance(plan, specs) | told(*counts))
+        write_shard(path, kept, self.game, self._provenance(plan, entrants) | told(*counts))
         return ShardReport(
             games=plan.num_games,
             decisions=decisions,
@@ -242,23 +154,23 @@ class Generator:
 
     # ---- players and their networks
 
-    def _seated(self, plan: ShardPlan) -> tuple[list[PlayerSpec], list[str]]:
+    def _seated(self, plan: ShardPlan) -> tuple[list[Entrant], list[str]]:
         """Everybody who plays and what the shard calls them, in the order that ``selfplay.plan.seats`` numbers them."""
+        games, search = self._settings.games, self._settings.search
         if plan.seating is Seating.INITIAL:
-            return [parse(name) for name in plan.initial.players], list(plan.initial.players)
-        newest, earlier = parse(self._settings.games.newest_player), parse(self._settings.games.earlier_player)
-        seated = [(newest, plan.networks[-1])]
+            return resolve(plan.initial.players, self.game, search), list(plan.initial.players)
+        seated = [(games.newest_player, plan.networks[-1])]
         if plan.seating is Seating.POPULATION:
-            seated += [(earlier, network) for network in plan.networks]
-        specs = [replace(spec, checkpoint=network.path) for spec, network in seated]
-        return specs, [f"{spec.name}@{network.name}" for spec, network in seated]
+            seated += [(games.earlier_player, network) for network in plan.networks]
+        found = resolve([name for name, _ in seated], self.game, search)
+        entrants = [entrant.with_network(network.path) for entrant, (_, network) in zip(found, seated, strict=True)]
+        return entrants, [f"{name}@{network.name}" for name, network in seated]
 
-    def _provenance(self, plan: ShardPlan, specs: Sequence[PlayerSpec]) -> dict[str, str]:
+    def _provenance(self, plan: ShardPlan, entrants: Sequence[Entrant]) -> dict[str, str]:
         networks = [(network.name, network.path) for network in plan.networks]
         if plan.seating is Seating.INITIAL:
-            networks = [(spec.name, spec.checkpoint) for spec in specs if spec.checkpoint]
-        further = [further_networks(spec, self._settings.search) for spec in specs]
-        networks += dict.fromkeys((path, path) for paths in further for path in paths)
+            networks = [(entrant.name, entrant.checkpoint) for entrant in entrants if entrant.checkpoint]
+        networks += dict.fromkeys((path, path) for entrant in entrants for path in entrant.further)
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
         branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {

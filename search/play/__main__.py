@@ -23,8 +23,7 @@ from search.play.session import Session, check_seats
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
-from search.roster.registry import check_names, further_networks, needs_model, seat_players
-from search.roster.spec import PlayerSpec, parse
+from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players
 
 COLUMNS, LINES = 80, 24
 """What the screen needs."""
@@ -43,24 +42,22 @@ def _play(config: PlayConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         checkpoint = _network(config, game)
-        specs = _seated(config, game, checkpoint)
+        seated = _seated(config, game, checkpoint)
         shard = new_shard(config.out, seed)
         engines = Engines(game, config.engine)
-        players = _players(config, game, specs, engines)
+        players = _players(game, seated, engines)
         hints = _hints(config, game, checkpoint, engines, seed)
         _check_terminal()
     print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
     session = Session(game, players, config.seat, seed)
-    paths = {spec.name: spec.checkpoint for spec in specs if spec.checkpoint}
-    paths |= {path: path for spec in specs for path in further_networks(spec, config.search)}
-    ids = [f"{name}:{engines.checkpoint_id(path)}" for name, path in paths.items()]
+    ids = [f"{name}:{engines.checkpoint_id(path)}" for name, path in checkpoint_paths(seated).items()]
     provenance = {"seating": "play", "checkpoints": " ".join(ids)}
 
     def keep() -> None:
         if shard:
             session.save(shard, provenance)
 
-    layout = layout_of(game, [spec.name.partition("@")[0] for spec in specs])
+    layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
     pace = Pace(config.card_seconds, config.trick_seconds)
     _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep))
     totals = zip(layout.names, session.points.sum(axis=0), strict=True)
@@ -104,29 +101,26 @@ def _network(config: PlayConfig, game: Game) -> str:
     return f"{SHIPPED}:{game.name}" if game.name in installed() else ""
 
 
-def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[PlayerSpec]:
+def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
     """Who sits at the other seats, clockwise from the person's left, each that needs a network with its own."""
     names = config.players * (game.num_players - 1) if len(config.players) == 1 else config.players
     check_seats(game, len(names), config.seat)
-    check_names(names, game, search=config.search)
-    specs = [parse(name) for name in names]
-    needing = [spec for spec in specs if needs_model(spec, config.search) and not spec.checkpoint]
-    if needing and not checkpoint:
+    entrants = resolve(names, game, config.search)
+    lacking = next((entrant.name for entrant in entrants if entrant.lacks_model), "")
+    if lacking and not checkpoint:
         none = f" and none ships for {game.name}" if config.checkpoint == SHIPPED else ""
         without = kinds.baseline(game) or "random"
         raise UserError(
-            f"player {needing[0].name!r} needs a network{none}: give checkpoint=DIR, or {needing[0].name}@DIR, "
-            f"or players=[{without}]"
+            f"player {lacking!r} needs a network{none}: give checkpoint=DIR, or {lacking}@DIR, or players=[{without}]"
         )
-    named = [f"{spec.name}@{checkpoint}" if spec in needing else spec.name for spec in specs]
-    return [parse(name) for name in named]
+    return resolve([f"{e.name}@{checkpoint}" if e.lacks_model else e.name for e in entrants], game, config.search)
 
 
-def _players(config: PlayConfig, game: Game, specs: Sequence[PlayerSpec], engines: Engines) -> list[Player]:
+def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Player]:
     """A player for every seat; equal ones are one player."""
-    different = list(dict.fromkeys(specs))
-    made = seat_players(different, [spec.name for spec in different], game, config.search, engines)
-    return [made[different.index(spec)] for spec in specs]
+    different = {entrant.name: entrant for entrant in seated}
+    made = dict(zip(different, seat_players([*different.values()], [*different], game, engines), strict=True))
+    return [made[entrant.name] for entrant in seated]
 
 
 def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, seed: int) -> Hints | str:

@@ -1,7 +1,7 @@
-"""From how a player is written (``search.roster.spec``) to a player."""
+"""From how players are written (``search.roster.spec``) to players: each name is resolved once, to an ``Entrant``."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cluster.memory import fits_memory
@@ -22,6 +22,91 @@ if TYPE_CHECKING:
     from learner.model.architecture import Architecture
 
 
+@dataclass(frozen=True)
+class Entrant:
+    """A player that was asked for by name, and all that its name stands for."""
+
+    name: str
+    """As it was written."""
+    kind: PlayerKind
+    settings: Any
+    """Its kind's, as configured, with its own in their place; None if its kind has none."""
+    checkpoint: str = ""
+    """Directory, path or URI, of its network; empty if it asks none, or was not given one yet."""
+    explore: float = 0.0
+    """Probability that an action is uniform over the legal ones."""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it asks a network."""
+        return self.settings.needs_model if self.kind.needs_model is None else self.kind.needs_model
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether it asks a network and has none."""
+        return self.needs_model and not self.checkpoint
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Checkpoints of the networks that it asks beside its own; their input is histories."""
+        return self.kind.further(self.settings)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Checkpoints of all networks that it asks."""
+        return (*([self.checkpoint] if self.checkpoint else []), *self.further)
+
+    def with_network(self, checkpoint: str) -> "Entrant":
+        """The same with this network, if it lacks one."""
+        return replace(self, checkpoint=checkpoint) if self.lacks_model else self
+
+
+def resolve(
+    names: Iterable[str],
+    game: Game,
+    search: SearchConfig | None = None,
+    given: Collection[Told] = ("histories", "states"),
+) -> list[Entrant]:
+    """What names of players stand for, checked before any work.
+
+    Args:
+        search: settings of the kinds; the defaults if None.
+        given: inputs of the networks that players which name none will be given.
+
+    Raises:
+        ValueError: a player that does not exist, does not play ``game`` (or not with its settings), has a setting that
+            its kind does not know or a utility that the game does not have, or names no network where it needs one and
+            will be given none.
+    """
+    search, entrants = search or SearchConfig(), []
+    for spec in map(parse, names):
+        kind = kinds.find(spec.kind, game)
+        if not kind.plays(game):
+            only = ", ".join(kind.games or ())
+            others = ", ".join(kinds.names(game))
+            raise ValueError(f"player {spec.kind!r} plays {only} only, not {game.name}; choose {others}")
+        entrant = Entrant(spec.name, kind, _settings(spec, kind, search), spec.checkpoint, spec.explore)
+        if spec.checkpoint and not entrant.needs_model:
+            raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
+        if entrant.lacks_model and kind.told not in given:
+            raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
+        game.outcomes.utility(getattr(entrant.settings, "utility", ""))
+        kind.check(game, entrant.settings, **_support(kind, game))
+        entrants.append(entrant)
+    return entrants
+
+
+def with_networks(entrants: Iterable[Entrant], checkpoint: str) -> list[Entrant]:
+    """The same, each that lacks a network with ``checkpoint``; ``ValueError`` where that is empty."""
+    found = [entrant.with_network(checkpoint) for entrant in entrants]
+    for entrant in found:
+        if entrant.lacks_model:
+            raise ValueError(
+                f"player {entrant.name!r} needs a network: give checkpoint=DIR, or the player as {entrant.name}@DIR"
+            )
+    return found
+
+
 def make_players(
     players: Sequence[str],
     game: Game,
@@ -35,107 +120,94 @@ def make_players(
     The second player of a name is called ``NAME#2``, and so on.
 
     Args:
-        checkpoint: directory of the network of all players that name none; may be empty if nobody needs one.
+        checkpoint: directory of the network of all players that name none; may be empty if none needs one.
         engine: where and how the networks run; the default settings if None.
         engines: where engines are kept for later players; new ones with the settings ``engine`` if None.
 
     Raises:
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
     """
-    check_names(players, game, search=search)
-    specs = _with_networks(players, checkpoint, search)
-    return seat_players(specs, labels(players), game, search, engines or Engines(game, engine or EngineConfig()))
+    entrants = with_networks(resolve(players, game, search), checkpoint)
+    return seat_players(entrants, labels(players), game, engines or Engines(game, engine or EngineConfig()))
 
 
 def seat_players(
-    specs: Sequence[PlayerSpec],
+    entrants: Sequence[Entrant],
     names: Sequence[str],
     game: Game,
-    search: SearchConfig,
     engines: Engines,
     watch: Callable[[ObservationModel], ObservationModel] = lambda model: model,
 ) -> list[Player]:
-    """One player per specification, called by ``names``.
+    """One player per entrant, called by ``names``.
 
     Args:
-        specs: checked, every one that needs a network with its checkpoint.
-        watch: what stands between a player and an engine that is told histories.
+        entrants: none of which lacks a network.
+        watch: what stands between a player and an engine whose input is histories.
 
     Raises:
         UserError: this machine has not the memory for one of them.
     """
-    check_decisions(specs, game, search)
+    check_decisions(entrants, game)
     players: list[Player] = []
-    shared = _shared_utilities(specs, search)
-    for spec, name in zip(specs, names, strict=True):
-        kind, settings = kinds.find(spec.kind), settings_of(spec, search)
+    shared = _shared_utilities(entrants)
+    for entrant, name in zip(entrants, names, strict=True):
+        kind, settings = entrant.kind, entrant.settings
         model: Any = None
-        if needs_model(spec, search):
+        if entrant.needs_model:
             if kind.told == "states":
-                model = engines.state_model(spec.checkpoint)
+                model = engines.state_model(entrant.checkpoint)
             else:
-                utility = getattr(settings, "utility", shared.get(spec.checkpoint, ""))
-                model = watch(engines.get(spec.checkpoint, utility))
-        further = (watch(engines.get(path, shared.get(path, ""))) for path in kind.further(settings))
+                utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
+                model = watch(engines.get(entrant.checkpoint, utility))
+        further = (watch(engines.get(path, shared.get(path, ""))) for path in entrant.further)
         player = kind.factory(game, model, settings, *further, **_support(kind, game))
         player.name = name
-        players.append(Exploring(player, spec.explore) if spec.explore else player)
+        players.append(Exploring(player, entrant.explore) if entrant.explore else player)
     return players
 
 
-def _support(kind: PlayerKind, game: Game) -> dict[str, Support]:
-    return {"support": kinds.support_of(game)} if kind.asks_support else {}
+def networks_of(entrants: Iterable[Entrant]) -> list[str]:
+    """Checkpoints of all networks that these players ask."""
+    return [path for entrant in entrants for path in entrant.networks]
 
 
-def settings_of(spec: PlayerSpec, search: SearchConfig) -> Any:
-    """The settings of a player: its kind's, as configured, with its own in their place; None if its kind has none."""
-    kind = kinds.find(spec.kind)
-    if kind.settings is None:
-        if spec.settings:
-            raise ValueError(f"player {spec.name!r}: {spec.kind} has no settings")
-        return None
-    configured = getattr(search, kind.name) if kind in kinds.BUILT_IN else kind.settings()
-    return spec.configured(configured)
-
-
-def needs_model(spec: PlayerSpec, search: SearchConfig) -> bool:
-    """Whether a player, with its settings, asks a network."""
-    needed = kinds.find(spec.kind).needs_model
-    return settings_of(spec, search).needs_model if needed is None else needed  # type: ignore[no-any-return]
-
-
-def check_names(
-    players: Sequence[str],
-    game: Game,
-    given: Collection[Told] = ("histories", "states"),
-    search: SearchConfig | None = None,
-) -> None:
-    """Check players before any work: ``ValueError`` naming the first that does not exist, does not play ``game`` (or
-    not with its settings), has a setting that its kind does not know or a utility that the game does not have, or
-    brings no network where it needs one and will be given none: ``given`` says what the networks are told that players
-    without one will be given."""
-    search = search or SearchConfig()
-    for spec in map(parse, players):
-        kind = kinds.find(spec.kind, game)
-        if not kind.plays(game):
-            only = ", ".join(kind.games or ())
-            others = ", ".join(kinds.names(game))
-            raise ValueError(f"player {spec.kind!r} plays {only} only, not {game.name}; choose {others}")
-        asks = needs_model(spec, search)
-        if spec.checkpoint and not asks:
-            raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
-        if asks and kind.told not in given and not spec.checkpoint:
-            raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
-        settings = settings_of(spec, search)
-        game.outcomes.utility(getattr(settings, "utility", ""))
-        kind.check(game, settings, **_support(kind, game))
-
-
-def check_decisions(specs: Iterable[PlayerSpec], game: Game, search: SearchConfig) -> None:
+def check_decisions(entrants: Iterable[Entrant], game: Game) -> None:
     """``UserError`` for a player of whom one decision takes more memory than this machine has."""
-    for spec in specs:
-        needed = kinds.find(spec.kind).decision_bytes(game, settings_of(spec, search))
-        fits_memory(f"player {spec.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
+    for entrant in entrants:
+        needed = entrant.kind.decision_bytes(game, entrant.settings)
+        fits_memory(f"player {entrant.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
+
+
+def check_networks(entrants: Iterable[Entrant], game: Game) -> "list[Architecture]":
+    """Load every network that these players have or their settings name, to see that it is there, fits, and has the
+    input that its player's has (``ValueError``); what those are made of whose input is histories, and whose keys and
+    values take memory."""
+    from learner.model.checkpoint import load_weights
+
+    paths: dict[Told, set[str]] = {"histories": set(), "states": set()}
+    for entrant in entrants:
+        paths[entrant.kind.told].update([entrant.checkpoint] if entrant.checkpoint else [])
+        paths["histories"].update(entrant.further)
+    engines = Engines(game, EngineConfig(device="cpu"))
+    for path in sorted(paths["states"]):
+        engines.state_model(path)
+    return [load_weights(path, game).arch for path in sorted(paths["histories"])]
+
+
+def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:
+    """``checkpoint_paths`` by distinct names, with the ``id`` of each network: for the records."""
+    from learner.model.checkpoint import checkpoint_id
+
+    paths = checkpoint_paths(entrants, labels([entrant.name for entrant in entrants]))
+    return {name: {"path": path, "id": checkpoint_id(path)} for name, path in paths.items()}
+
+
+def checkpoint_paths(entrants: Sequence[Entrant], names: Sequence[str] = ()) -> dict[str, str]:
+    """Player's name, as it was written or as ``names`` has it -> its network, for those that have one. A network that
+    settings name stands under its path."""
+    named = zip(names or [entrant.name for entrant in entrants], entrants, strict=True)
+    paths = {name: entrant.checkpoint for name, entrant in named if entrant.checkpoint}
+    return paths | {path: path for entrant in entrants for path in entrant.further}
 
 
 def check_recorded(file: str, player: str) -> None:
@@ -149,68 +221,20 @@ def check_recorded(file: str, player: str) -> None:
         )
 
 
-def check_entrants(
-    players: Sequence[str], game: Game, search: SearchConfig, checkpoint: str = ""
-) -> "list[Architecture]":
-    """``check_names``, and that every network they need is there and fits; what those are made of that are told
-    histories, whose keys and values take memory."""
-    check_names(players, game, search=search)
-    return check_networks(_with_networks(players, checkpoint, search), game, search)
+def _settings(spec: PlayerSpec, kind: PlayerKind, search: SearchConfig) -> Any:
+    if kind.settings is None:
+        if spec.settings:
+            raise ValueError(f"player {spec.name!r}: {spec.kind} has no settings")
+        return None
+    return spec.configured(getattr(search, kind.name) if kind in kinds.BUILT_IN else kind.settings())
 
 
-def check_networks(specs: Sequence[PlayerSpec], game: Game, search: SearchConfig) -> "list[Architecture]":
-    """Load every network that these players bring or their settings name, to see that it is there, fits, and is told
-    what its player's is told (``ValueError``); what those are made of that are told histories."""
-    from learner.model.checkpoint import load_weights
-
-    paths: dict[Told, set[str]] = {"histories": set(), "states": set()}
-    for spec in specs:
-        paths[kinds.find(spec.kind).told].update([spec.checkpoint] if spec.checkpoint else [])
-        paths["histories"].update(further_networks(spec, search))
-    engines = Engines(game, EngineConfig(device="cpu"))
-    for path in sorted(paths["states"]):
-        engines.state_model(path)
-    return [load_weights(path, game).arch for path in sorted(paths["histories"])]
+def _support(kind: PlayerKind, game: Game) -> dict[str, Support]:
+    return {"support": kinds.support_of(game)} if kind.asks_support else {}
 
 
-def checkpoint_record(players: Sequence[str], search: SearchConfig, checkpoint: str = "") -> dict[str, dict[str, str]]:
-    """Player's distinct name -> ``path`` and ``id`` of its network, for those that have one; for the records. A network
-    that settings name stands under its path."""
-    from learner.model.checkpoint import checkpoint_id
-
-    specs = _with_networks(players, checkpoint, search)
-    paths = {label: spec.checkpoint for label, spec in zip(labels(players), specs, strict=True) if spec.checkpoint}
-    paths |= {path: path for spec in specs for path in further_networks(spec, search)}
-    return {label: {"path": path, "id": checkpoint_id(path)} for label, path in paths.items()}
-
-
-def own_checkpoints(specs: Iterable[PlayerSpec], search: SearchConfig) -> list[str]:
-    """Checkpoints that players bring themselves or their settings name, in order."""
-    both = ([spec.checkpoint, *further_networks(spec, search)] for spec in specs)
-    return [path for paths in both for path in paths if path]
-
-
-def further_networks(spec: PlayerSpec, search: SearchConfig) -> tuple[str, ...]:
-    """Checkpoints of the networks that a player asks beside its own; they are told histories."""
-    return kinds.find(spec.kind).further(settings_of(spec, search))
-
-
-def _with_networks(players: Sequence[str], checkpoint: str, search: SearchConfig) -> list[PlayerSpec]:
-    """The players, each that needs a network with its own or ``checkpoint``; ``ValueError`` where there is none."""
-    specs = []
-    for spec in map(parse, players):
-        if needs_model(spec, search) and not spec.checkpoint:
-            if not checkpoint:
-                raise ValueError(
-                    f"player {spec.name!r} needs a network: give checkpoint=DIR, or the player as {spec.name}@DIR"
-                )
-            spec = replace(spec, checkpoint=checkpoint)
-        specs.append(spec)
-    return specs
-
-
-def _shared_utilities(specs: Sequence[PlayerSpec], search: SearchConfig) -> dict[str, str]:
+def _shared_utilities(entrants: Iterable[Entrant]) -> dict[str, str]:
     """Checkpoint -> the utility that a player asks it for; players of the same network without such a setting take it
     too, so that they share its engine."""
-    own = [getattr(settings_of(spec, search), "utility", None) for spec in specs]
-    return {spec.checkpoint: utility for spec, utility in zip(specs, own, strict=True) if utility is not None}
+    own = [(entrant.checkpoint, getattr(entrant.settings, "utility", None)) for entrant in entrants]
+    return {path: utility for path, utility in own if utility is not None}

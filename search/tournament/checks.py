@@ -9,8 +9,7 @@ from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.memory import check_deals
 from search.roster.engines import check_cache
-from search.roster.registry import check_decisions, check_entrants, checkpoint_record
-from search.roster.spec import parse
+from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Tournament
@@ -27,7 +26,8 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         seatings(len(config.players), game.num_players, game.cooperative, config.seating)
-        networks = check_entrants(config.players, game, config.search, config.checkpoint)
+        entrants = with_networks(resolve(config.players, game, config.search), config.checkpoint)
+        networks = check_networks(entrants, game)
     check_out(config.out)
     engine = config.engine
     if config.cluster.place != "process":
@@ -39,7 +39,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         with blaming_input():
             device_of("cuda")
     record = {
-        "checkpoints": checkpoint_record(config.players, config.search, config.checkpoint),
+        "checkpoints": checkpoint_record(entrants),
         "search": asdict(config.search),
         "engine": asdict(config.engine),
         "table_size": config.table_size,
@@ -57,7 +57,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         config.seating,
     )
     if config.cluster.here:
-        check_decisions(map(parse, config.players), game, config.search)
+        check_decisions(entrants, game)
         check_deals(game, tournament.matches_at_once(), f"table_size={config.table_size}")
     with blaming_input():
         histories = tournament.matches_at_once() * game.num_players

@@ -14,8 +14,8 @@ from games.registry import make_game
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.roster.engines import Engines
-from search.roster.registry import make_players, own_checkpoints
-from search.roster.spec import parse
+from search.roster.registry import networks_of, resolve, seat_players, with_networks
+from search.roster.spec import labels
 from search.tournament.matches import Matches, play_deals
 from search.tournament.seatings import ALL
 
@@ -73,11 +73,9 @@ class Evaluator:
             self._engines = Engines(self._game, settings.engine)
             self._playing = settings.game, settings.engine
         try:
-            own = own_checkpoints(map(parse, task.players), settings.search)
-            with self._engines.serving([task.checkpoint, *own]):
-                players = make_players(
-                    task.players, self._game, settings.search, task.checkpoint, engines=self._engines
-                )
+            entrants = with_networks(resolve(task.players, self._game, settings.search), task.checkpoint)
+            with self._engines.serving(networks_of(entrants)):
+                players = seat_players(entrants, labels(task.players), self._game, self._engines)
                 return play_deals(
                     self._game,
                     players,

@@ -19,9 +19,7 @@ from search.players.memory import check_deals
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
-from search.roster.registry import checkpoint_record, make_players
-from search.roster.registry import settings_of as player_settings
-from search.roster.spec import parse
+from search.roster.registry import Entrant, checkpoint_record, resolve, seat_players, with_networks
 from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, draw_decisions
@@ -43,7 +41,8 @@ def main(config: ValuesConfig) -> None:
         utility = config.search.argmax_val.utility or game.outcomes.default_utility
         names = _players(config, game)
         engines = Engines(game, config.engine)
-        players = make_players(names, game, config.search, config.checkpoint, engines=engines)
+        entrants = with_networks(resolve(names, game, config.search), config.checkpoint)
+        players = seat_players(entrants, names, game, engines)
         model = engines.get(config.checkpoint, utility)
     unit, per_utility = unit_of(game, game.outcomes.utility(utility))
     empty = ValuesResult(
@@ -57,7 +56,7 @@ def main(config: ValuesConfig) -> None:
         worlds=config.worlds,
         seed=config.seed,
         parts=(),
-        settings=_settings(config, names, engines),
+        settings=_settings(config, entrants, engines),
     )
     result = stored_values(config.out, empty)
     if result is None:
@@ -99,7 +98,7 @@ def _measured(
         utilities = playout_utilities(
             game, decisions, playouts, utility, config.worlds, config.seed, config.table_size, show, kept
         )
-    return measure(decisions, next_token, values, utilities, _grid(config))
+    return measure(decisions, next_token, values, utilities, _grid(config, game))
 
 
 def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
@@ -109,7 +108,7 @@ def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
     return player, kinds.playout_player(config.playouts, game)
 
 
-def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:
+def _grid(config: ValuesConfig, game: Game) -> dict[str, ArgmaxValConfig]:
     """Player spec -> settings: every threshold given with every policy weight given, else as configured."""
     lists = {"threshold": config.thresholds, "policy_weight": config.policy_weights}
     given = {key: values for key, values in lists.items() if values}
@@ -117,14 +116,14 @@ def _grid(config: ValuesConfig) -> dict[str, ArgmaxValConfig]:
         ":".join(["argmax_val", *(f"{key}={value:g}" for key, value in zip(given, values, strict=True))])
         for values in product(*given.values())
     ]
-    return {name: player_settings(parse(name), config.search) for name in names}
+    return {entrant.name: entrant.settings for entrant in resolve(names, game, config.search)}
 
 
-def _settings(config: ValuesConfig, players: Sequence[str], engines: Engines) -> dict[str, Any]:
+def _settings(config: ValuesConfig, players: Sequence[Entrant], engines: Engines) -> dict[str, Any]:
     """What belongs on record besides the figures."""
     return {
         "checkpoint": {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)},
-        "checkpoints": checkpoint_record(players, config.search, config.checkpoint),
+        "checkpoints": checkpoint_record(players),
         "decisions": config.decisions,
         "thresholds": config.thresholds,
         "policy_weights": config.policy_weights,

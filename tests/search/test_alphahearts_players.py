@@ -23,7 +23,7 @@ from search.config import SearchConfig
 from search.players.player import Turns
 from search.players.table import play_table
 from search.roster.engines import Engines
-from search.roster.registry import check_entrants, check_names, make_players
+from search.roster.registry import check_networks, make_players, resolve, with_networks
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
 
@@ -185,14 +185,17 @@ def test_players_of_one_q_network_share_its_engine(networks: dict[str, str]) -> 
 )
 def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, str], name: str, kind: str) -> None:
     for players, checkpoint in (([name, "random"], networks[kind]), ([f"{name}@{networks[kind]}"], "")):
-        for use in (check_entrants, lambda *given: make_players(*given, engine=EngineConfig(device="cpu"))):
-            with pytest.raises(ValueError, match="model_type is") as error:
-                use(players, NO_PASS, SearchConfig(), checkpoint)
-            assert "\n" not in str(error.value) and networks[kind] in str(error.value)
+        entrants = with_networks(resolve(players, NO_PASS), checkpoint)
+        with pytest.raises(ValueError, match="model_type is"):
+            check_networks(entrants, NO_PASS)
+        with pytest.raises(ValueError, match="model_type is") as error:
+            make_players(players, NO_PASS, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
+        assert "\n" not in str(error.value) and networks[kind] in str(error.value)
 
 
 def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
-    assert check_entrants(["alphahearts", "q_values"], NO_PASS, SearchConfig(), networks["q"]) == []
+    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
+    assert check_networks(entrants, NO_PASS) == []
 
 
 @pytest.mark.parametrize(
@@ -223,8 +226,8 @@ def test_what_cannot_be_is_refused_in_one_line(name: str, game: Game, complaint:
 
 def test_a_run_that_trains_networks_of_histories_gives_these_players_none() -> None:
     with pytest.raises(ValueError, match="player 'q_values' needs a network: give the player as q_values@DIR"):
-        check_names(["argmax_val", "q_values"], NO_PASS, given=["histories"])
-    check_names(["q_values@DIR"], NO_PASS, given=["histories"])
+        resolve(["argmax_val", "q_values"], NO_PASS, given=["histories"])
+    resolve(["q_values@DIR"], NO_PASS, given=["histories"])
 
 
 def test_iterations_are_those_of_every_root() -> None:

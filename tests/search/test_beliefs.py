@@ -28,7 +28,7 @@ from search.pimc.player import Pimc
 from search.players.support import Support
 from search.players.worlds_player import WorldsPlayer
 from search.roster.engines import Engines
-from search.roster.registry import check_entrants, check_names, checkpoint_record, make_players, own_checkpoints
+from search.roster.registry import check_networks, checkpoint_record, make_players, resolve, with_networks
 from search.roster.spec import parse
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
@@ -164,7 +164,7 @@ def test_weighing_the_worlds_counts_as_time_of_the_decision(kind: str) -> None:
 )
 def test_half_of_what_it_takes_is_refused_in_one_line(kind: str, settings: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint.replace("{}", kind)) as error:
-        check_names([f"{kind}:{settings}@Q"], NO_PASS)
+        resolve([f"{kind}:{settings}@Q"], NO_PASS)
     assert "\n" not in str(error.value)
 
 
@@ -173,10 +173,8 @@ def test_a_path_of_beliefs_may_hold_colons() -> None:
         spec = parse(f"alphahearts:beliefs={path}:worlds=5:candidates=10@s3://bucket/q@v:2")
         assert spec.checkpoint == "s3://bucket/q@v:2"
         assert spec.configured(AlphaHeartsConfig()) == AlphaHeartsConfig(worlds=5, candidates=10, beliefs=path)
-    assert own_checkpoints([parse("q_values:candidates=10:beliefs=kibitz:hearts@q")], SearchConfig()) == [
-        "q",
-        "kibitz:hearts",
-    ]
+    (entrant,) = resolve(["q_values:candidates=10:beliefs=kibitz:hearts@q"], NO_PASS)
+    assert entrant.networks == ("q", "kibitz:hearts")
 
 
 # ---- networks
@@ -221,15 +219,16 @@ def test_a_network_that_cannot_weigh_is_refused_before_any_work(networks: dict[s
         configured = SearchConfig(q_values=QValuesConfig(candidates=10, beliefs=beliefs))
         for players, search in (([name], SearchConfig()), (["q_values"], configured)):
             with pytest.raises(ValueError, match=complaint) as error:
-                check_entrants(players, NO_PASS, search, networks["q"])
+                check_networks(with_networks(resolve(players, NO_PASS, search), networks["q"]), NO_PASS)
             assert "\n" not in str(error.value)
     name = f"q_values:candidates=10:beliefs={networks['t']}@{networks['q']}"
-    assert len(check_entrants([name], NO_PASS, SearchConfig())) == 1  # its keys and values take memory
+    assert len(check_networks(resolve([name], NO_PASS), NO_PASS)) == 1  # its keys and values take memory
 
 
 def test_the_record_names_both_networks(networks: dict[str, str]) -> None:
     configured = SearchConfig(alphahearts=AlphaHeartsConfig(candidates=10, beliefs=networks["t"]))
-    record = checkpoint_record(["alphahearts", "q_values", "random"], configured, networks["q"])
+    entrants = resolve(["alphahearts", "q_values", "random"], NO_PASS, configured)
+    record = checkpoint_record(with_networks(entrants, networks["q"]))
     found = {name: {"path": networks[name], "id": checkpoint_id(networks[name])} for name in "qt"}
     assert record == {"alphahearts": found["q"], "q_values": found["q"], networks["t"]: found["t"]}
 

@@ -18,7 +18,7 @@ from search.is_mcts.search import IsMcts
 from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes, note_all
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
-from search.roster.registry import check_names
+from search.roster.registry import resolve
 from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, ToyWorlds, movers, tricks
 
 
@@ -231,6 +231,6 @@ def test_what_cannot_be_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="observers"):
         IsMctsConfig(observers="all")
     with pytest.raises(ValueError, match="no utility 'gold'"):
-        check_names(["is_mcts:utility=gold"], make_game("hearts"))
+        resolve(["is_mcts:utility=gold"], make_game("hearts"))
     with pytest.raises(ValueError, match="player is_mcts samples deals, which toy cannot"):
-        check_names(["is_mcts"], ToyGame())
+        resolve(["is_mcts"], ToyGame())

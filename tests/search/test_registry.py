@@ -15,8 +15,7 @@ from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines, check_cache
-from search.roster.registry import check_names, checkpoint_record, make_players, own_checkpoints
-from search.roster.spec import parse
+from search.roster.registry import checkpoint_record, make_players, networks_of, resolve, with_networks
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
@@ -84,7 +83,7 @@ def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(che
 
 
 def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
-    record = checkpoint_record(["random", "argmax_val", "argmax_val"], SearchConfig(), checkpoint)
+    record = checkpoint_record(with_networks(resolve(["random", "argmax_val", "argmax_val"], HeartsGame()), checkpoint))
     network = {"path": checkpoint, "id": checkpoint_id(checkpoint)}
     assert record == {"argmax_val": network, "argmax_val#2": network}
 
@@ -109,17 +108,20 @@ def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, messag
 
 def test_whether_a_player_asks_a_network_may_follow_from_its_settings(checkpoint: str) -> None:
     weighted, game = SearchConfig(pimc=PimcConfig(worlds=2, candidates=3)), HeartsGame()
-    check_names(["pimc", f"pimc:candidates=50@{checkpoint}"], game, given=())
+    resolve(["pimc", f"pimc:candidates=50@{checkpoint}"], game, given=())
     for name, search in (("pimc:evaluator=network", SearchConfig()), ("pimc", weighted)):
         with pytest.raises(ValueError, match=f"player '{name}' needs a network: give the player as {name}@DIR"):
-            check_names([name], game, given=(), search=search)
-    assert checkpoint_record(["pimc"], weighted, checkpoint)["pimc"]["path"] == checkpoint
-    assert checkpoint_record(["pimc"], SearchConfig(), checkpoint) == {}
+            resolve([name], game, given=(), search=search)
+    for search, expected in ((weighted, checkpoint), (SearchConfig(), "")):
+        (entrant,) = with_networks(resolve(["pimc"], game, search), checkpoint)
+        assert (entrant.checkpoint, entrant.needs_model) == (expected, bool(expected))
 
 
 def test_the_checkpoints_that_players_bring_are_known_before_they_are_loaded() -> None:
-    specs = map(parse, ["argmax_val@runs/a", "random", "imitation", "go_mcts@b"])
-    assert own_checkpoints(specs, SearchConfig()) == ["runs/a", "b"]
+    assert networks_of(resolve(["argmax_val@runs/a", "random", "imitation", "go_mcts@b"], HeartsGame())) == [
+        "runs/a",
+        "b",
+    ]
 
 
 def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from search.go_mcts.config import GoMctsConfig
-from search.roster.registry import check_names
+from search.roster.registry import resolve
 from search.roster.spec import labels, parse
 
 
@@ -46,7 +46,7 @@ def test_a_name_is_taken_apart():
 )
 def test_what_makes_no_sense_is_named_before_any_work(name, complaint):
     with pytest.raises(ValueError, match=complaint.replace("'", ".")):
-        check_names(["random", name], HeartsGame())
+        resolve(["random", name], HeartsGame())
 
 
 def test_equal_names_are_told_apart():

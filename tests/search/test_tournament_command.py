@@ -32,7 +32,7 @@ def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> Non
     [
         (("players=[random,nobody]",), "no player 'nobody'; there are random, hearts_rules"),
         (("players=[argmax_val,random]",), "give checkpoint=DIR"),
-        (('players=["pimc:evaluator=solver",random]',), "evaluator=solver plays skat only, not hearts; choose uct"),
+        (('players=["pimc:evaluator=solver",random]',), "pimc:evaluator=solver: for hearts it must be one of uct"),
         (("players=[random]", "deals=0"), "deals=0: must be at least 1"),
         ((), "players"),
         (("players=[random,hearts_rules]", "engine.device=cuda"), "device=cuda: torch finds no CUDA device here"),

@@ -16,9 +16,9 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.checks import branched, generator_settings
+from selfplay.checks import branched, check_players, generator_settings
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings, check_players
+from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.selfplay.material import InProcess, run, tiny_config
 

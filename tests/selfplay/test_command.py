@@ -14,7 +14,7 @@ from games.shards import find_shards, read_shard, shard_info
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.roster.registry import check_names
+from search.roster.registry import resolve
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
@@ -247,8 +247,8 @@ def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     game = make_game(config.game.name, config.game.options)
     assert game.name == experiment.partition("_")[0]
     for match in (*config.evaluation.curve, *config.evaluation.final):
-        check_names(match.players, game)
-    check_names(list(config.selfplay.initial.players), game, given=())
+        resolve(match.players, game)
+    resolve(list(config.selfplay.initial.players), game, given=())
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
     assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
 
@@ -268,7 +268,7 @@ def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
     assert not game.options["pass_cards"] and not game.options["must_break_hearts"]
     assert selfplay.branches and not learner.branch_weight  # beyond the paper, for the first network alone
     for match in (*config.evaluation.curve, *config.evaluation.final):
-        check_names(match.players, game, given=["states"])
+        resolve(match.players, game, given=["states"])
         assert match.seating == "pairs"
     assert config.evaluation.final[0].deals == 200
 

@@ -92,7 +92,7 @@ def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> list[Cal
 
 def in_settings_of_shards(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
     shard_of(HeartsGame(), directory, 2)
-    record_settings(f"{directory}/config.yaml", GenerateConfig(GameConfig(name, dict(options)), out="x", games=2))
+    record_settings(f"{directory}/config.yaml", GenerateConfig(game=GameConfig(name, dict(options)), out="x", games=2))
     return [lambda: verify.main([str(directory)])]
 
 

@@ -19,8 +19,9 @@ from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
 from learner.q_network.network import QNet, q_architecture
 from learner.q_network.network import initialise as initialise_q
+from selfplay.checks import check_players
 from selfplay.config import GamesConfig, InitialConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings, check_players
+from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from tests.selfplay.material import tiny_config
 
