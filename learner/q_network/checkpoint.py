@@ -1,6 +1,6 @@
 """Reading the checkpoint of a Q-network; ``learner.model.checkpoint`` writes it and knows its files."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
 from games.game import Game
@@ -48,13 +48,3 @@ def load_network(checkpoint: str | Path, game: Game) -> PolicyValueNet | QNet:
     if model_type_of(checkpoint) == Q_MODEL_TYPE:
         return load_q_network(checkpoint, game)
     return load_weights(checkpoint, game)
-
-
-def check_shape(start: str | Path, net: QNet, arch: QArchitecture) -> None:
-    """``ValueError`` naming the first key in which weights to start from have another shape than is asked for."""
-    for key, wanted in asdict(arch).items():
-        if getattr(net.arch, key) != wanted:
-            raise ValueError(
-                f"{start}: has {key}={getattr(net.arch, key)}, but q_network.{key}={wanted} is asked for; start from "
-                "weights of the same shape"
-            )

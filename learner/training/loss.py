@@ -32,9 +32,9 @@ class Losses(NamedTuple):
     branch: torch.Tensor | None = None
     """Mean cross-entropy of the outcome label behind branches, 0 where a batch has none; None without them."""
 
-    def stacked(self) -> torch.Tensor:
-        """``float32[2]``, or with branches ``float32[3]``: their values, on the device."""
-        return torch.stack([part.detach() for part in self if part is not None])
+    def named(self) -> dict[str, torch.Tensor]:
+        """By the names that metrics have; without the last where there is none."""
+        return {f"{name}_loss": part for name, part in self._asdict().items() if part is not None}
 
 
 def losses(

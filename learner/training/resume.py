@@ -10,7 +10,7 @@ it lies beside ``out``, a path or a URI, so that another machine can go on.
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,69 @@ class TrainingState:
     """Seed and step: all that dropout, outcome positions and the order of an epoch are drawn from."""
     schedule: dict[str, float] = field(default_factory=dict)
     """``num_steps``, and the learning rate of the last step."""
-    pending: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    """Sums of the losses since the last line of the history, two or with branches three."""
+    pending: list[float] = field(default_factory=list)
+    """Sums of the losses since the last line of the history, in the order of ``Objective.names``."""
     history: list[dict[str, float]] = field(default_factory=list)
     """Mean losses every ``log_every_steps`` steps."""
     seconds: float = 0.0
     """Of training so far, by all commands."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Final metrics; empty until training is finished."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a checkpoint of a training holds."""
+
+    game: Game
+    net: Network
+    optimizer: torch.optim.Optimizer
+    """Fused AdamW of the parameters of ``net``."""
+    state: TrainingState
+    target: Any = None
+    """A network of the same shape that training goes on from too."""
+
+    def write(self, directory: Path) -> None:
+        """Write all of it into an existing directory."""
+        write_model(directory, self.net, self.game)
+        training = directory / "training"
+        training.mkdir()
+        tensors = {
+            f"{moment}.{name}": self.optimizer.state[parameter][moment].cpu()
+            for name, parameter in self.net.named_parameters()
+            for moment in _MOMENTS
+        }
+        (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # unlike save_file it says OSError of a full disk
+        if self.target:
+            weights = {name: tensor.cpu().contiguous() for name, tensor in self.target.state_dict().items()}
+            (training / _TARGET_FILE).write_bytes(save(weights))
+        record = {"format": _FORMAT, **asdict(self.state)}
+        (training / _STATE_FILE).write_text(json.dumps(record, indent=1) + "\n")
+        write_digests(directory)
+
+    def read_moments(self, checkpoint: Path) -> None:
+        """Take the moments and the target network of a resumable checkpoint; ``UserError`` where they are damaged."""
+        tensors = _tensors(checkpoint, _OPTIMIZER_FILE)
+        self.moments()
+        for name, parameter in self.net.named_parameters():
+            for moment in _MOMENTS:
+                self.optimizer.state[parameter][moment].copy_(tensors[f"{moment}.{name}"])
+        if self.target:
+            self.target.load_state_dict(_tensors(checkpoint, _TARGET_FILE))
+
+    def moments(self) -> list[torch.Tensor]:
+        """All moments behind the steps of ``state``; zeros where the optimiser has made none."""
+        for parameter in self.net.parameters():
+            if not self.optimizer.state[parameter]:
+                zeros = {moment: torch.zeros_like(parameter) for moment in _MOMENTS}
+                step = torch.tensor(float(self.state.step), device=parameter.device)
+                self.optimizer.state[parameter] = {"step": step, **zeros}
+        return [self.optimizer.state[parameter][moment] for parameter in self.net.parameters() for moment in _MOMENTS]
+
+
+def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:
+    check_digests(checkpoint, [f"training/{name}"])
+    return read_tensors(checkpoint / "training" / name)
 
 
 class Clock:
@@ -91,33 +146,19 @@ def partial_path(out: str | Path) -> str:
     return storage.beside(out, ".partial")
 
 
-def save_partial(
-    out: str | Path,
-    net: Network,
-    optimizer: torch.optim.Optimizer,
-    state: TrainingState,
-    game: Game,
-    target: Network | None = None,
-) -> None:
-    """Write the resumable checkpoint of this step, then remove earlier ones. ``target``: a network of the same shape
-    that training goes on from too."""
-
-    def write(new: Path) -> None:
-        _write(new, net, optimizer, state, game, target)
-
-    directory, current = partial_path(out), f"step-{state.step:09d}"
+def save_partial(out: str | Path, kept: Kept) -> None:
+    """Write the resumable checkpoint of this step, then remove earlier ones."""
+    directory, current = partial_path(out), f"step-{kept.state.step:09d}"
     if not storage.is_published(f"{directory}/{current}"):
-        storage.write_directory_atomic(f"{directory}/{current}", write)
+        storage.write_directory_atomic(f"{directory}/{current}", kept.write)
     for other in storage.list_names(directory):
         if other != current:
             storage.remove_directory(f"{directory}/{other}")
 
 
-def save_finished(
-    out: str | Path, net: Network, optimizer: torch.optim.Optimizer, state: TrainingState, game: Game
-) -> None:
-    """Publish the finished checkpoint and remove what was kept for resuming."""
-    storage.write_directory_atomic(out, lambda new: _write(new, net, optimizer, state, game))
+def save_finished(out: str | Path, kept: Kept) -> None:
+    """Publish the finished checkpoint, without a target, and remove what was kept for resuming."""
+    storage.write_directory_atomic(out, replace(kept, target=None).write)
     storage.remove_directory(partial_path(out))
 
 
@@ -165,56 +206,3 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
                 "another directory, or remove that training"
             )
     return state
-
-
-def load_optimizer(checkpoint: Path, net: Network, optimizer: torch.optim.Optimizer, step: int) -> None:
-    """Give fused AdamW the moments that a checkpoint holds for the parameters of ``net``; ``UserError`` where they are
-    damaged."""
-    tensors = _tensors(checkpoint, f"training/{_OPTIMIZER_FILE}")
-    for name, parameter in net.named_parameters():
-        moments = {moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS}
-        optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **moments}
-
-
-def load_target(checkpoint: Path, target: torch.nn.Module) -> None:
-    """Give the target network the weights that a resumable checkpoint holds of it; ``UserError`` where they are
-    damaged."""
-    target.load_state_dict(_tensors(checkpoint, f"training/{_TARGET_FILE}"))
-
-
-def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:
-    check_digests(checkpoint, [name])
-    return read_tensors(checkpoint / name)
-
-
-def moments(net: Network, optimizer: torch.optim.Optimizer, step: int) -> list[torch.Tensor]:
-    """All moments of fused AdamW behind ``step`` steps; zeros where it has made none."""
-    for parameter in net.parameters():
-        if not optimizer.state[parameter]:
-            zeros = {moment: torch.zeros_like(parameter) for moment in _MOMENTS}
-            optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **zeros}
-    return [optimizer.state[parameter][moment] for parameter in net.parameters() for moment in _MOMENTS]
-
-
-def _write(
-    directory: Path,
-    net: Network,
-    optimizer: torch.optim.Optimizer,
-    state: TrainingState,
-    game: Game,
-    target: Network | None = None,
-) -> None:
-    write_model(directory, net, game)
-    training = directory / "training"
-    training.mkdir()
-    tensors = {
-        f"{moment}.{name}": optimizer.state[parameter][moment].cpu()
-        for name, parameter in net.named_parameters()
-        for moment in _MOMENTS
-    }
-    (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # unlike save_file it says OSError of a full disk
-    if target:
-        weights = {name: tensor.cpu().contiguous() for name, tensor in target.state_dict().items()}
-        (training / _TARGET_FILE).write_bytes(save(weights))
-    (training / _STATE_FILE).write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=1) + "\n")
-    write_digests(directory)

@@ -17,8 +17,9 @@ from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet
 from learner.q_network.network import QNet, q_architecture
 from learner.q_network.train import train_q_network
+from learner.training.loop import Progress
 from learner.training.parallel import Group
-from learner.training.train import Progress, train
+from learner.training.train import train
 
 KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """Environment variable that oneDNN reads at a process's first matrix product."""
@@ -100,27 +101,9 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     game = make_game(task.game.name, task.game.options)
     with blaming_input():
         check_size(game, task.model, task.q_network)  # the driver may be another machine
-    if task.q_network.wanted:
-        if group:
-            raise UserError(f"cluster.learners={group.size}: a Q-network is trained by one learner; give 1")
-        return train_q_network(
-            game,
-            task.q_network,
-            task.learner,
-            list(task.shards),
-            task.out,
-            init_from=task.init_from,
-            seed=task.seed,
-            on_progress=on_progress,
-        )
-    return train(
-        game,
-        task.model,
-        task.learner,
-        list(task.shards),
-        task.out,
-        init_from=task.init_from,
-        seed=task.seed,
-        on_progress=on_progress,
-        group=group,
-    )
+    rest = (task.learner, list(task.shards), task.out, task.init_from, task.seed, on_progress)
+    if not task.q_network.wanted:
+        return train(game, task.model, *rest, group)
+    if group:
+        raise UserError(f"cluster.learners={group.size}: a Q-network is trained by one learner; give 1")
+    return train_q_network(game, task.q_network, *rest)

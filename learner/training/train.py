@@ -1,47 +1,30 @@
-"""Training one network on one data set (paper 001, Table 6), without Ray: a plain function that can be killed.
+"""What a transformer learns: the next token and the outcome of every prefix (paper 001, Table 6)."""
 
-Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
-ends, on a CPU, in the same bytes as one that was left alone. Several learners may train it together
-(``learner.training.parallel``): then each calls this function, and all go through the same steps.
-"""
-
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from cluster.errors import UserError, blaming_input
+from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
 from learner.model.architecture import architecture
-from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
+from learner.model.checkpoint import load_weights
+from learner.model.network import PolicyValueNet, initialise
+from learner.model.outcome_init import start_outcome_head
 from learner.model.told import Rules
-from learner.training.data import TrainingData, counts, data_digest, epoch_order, load_data, make_batch
+from learner.training.data import TrainingData, counts, epoch_order, load_data, make_batch
+from learner.training.loop import Objective, Progress, train_objective
 from learner.training.loss import losses
-from learner.training.parallel import FINISHED, Group
-from learner.training.resume import (
-    Clock,
-    TrainingState,
-    find_partial,
-    load_optimizer,
-    moments,
-    partial_path,
-    read_finished,
-    read_state,
-    save_finished,
-    save_partial,
-)
+from learner.training.parallel import Group
 from learner.training.roofline import matmul_rate, training_flops
-from learner.training.start import check_dropout, check_initial, first_network, training_settings
 
-Progress = Callable[[dict[str, float]], None]
-
-_LOSSES = ("observation_loss", "outcome_loss", "branch_loss")
-"""Names of the losses, in the order of ``learner.training.loss.Losses``."""
+_FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
+"""Learner settings that a resumed run may change: they do not decide what is learned."""
 
 
 def train(
@@ -84,209 +67,92 @@ def train(
     ``init_from`` that do not fit the game or the model, too few sequences, no such device. ``PeerLostError`` at any
     time where another learner of the group has gone.
     """
-    device = device_of(learner_config.device, "learner.device")
-    learner_config = replace(learner_config, precision=precision_of(learner_config.precision, device))
-    arch = architecture(game, model_config)
-    first = group is None or group.first
     with blaming_input():
-        settings = training_settings(game, arch, learner_config, seed, init_from, data_digest(shards))
-        # First of all: a damaged shard is called one, and not another data set than training was begun with.
-        data = load_data(game, shards, learner_config.min_rows, device, learner_config.branch_weight)
-        if first and (finished := read_finished(out, settings)):
-            if group:  # is told that there is nothing to do
-                group.join(device)
-                group.agree(FINISHED, settings)
-            return finished.metrics
-    partial = find_partial(out) if first else None
-    num_losses = 3 if learner_config.branch_weight else 2
-    with blaming_input():
-        state = read_state(partial, settings) if partial else TrainingState(settings, pending=[0.0] * num_losses)
-        if partial:
-            check_initial(init_from)
-            check_dropout(partial_path(out), arch, state.random_state.get("learners", 1), group.size if group else 1)
-        net = first_network(game, arch, partial or init_from, seed).to(device)
-    if learner_config.num_threads:
-        torch.set_num_threads(learner_config.num_threads)
-    run = _Run(game, net, data, learner_config, state, seed, out, group)
-    if partial:
-        load_optimizer(partial, net, run.optimizer, state.step)
-    if group and not run.start_together(group):
-        return {}
-    return run.to_the_end(on_progress or (lambda metrics: None))
+        objective = SequenceObjective(game, model_config, learner_config, seed, group)
+    return train_objective(objective, shards, out, init_from, on_progress)
 
 
-class _Run:
-    """One training under way: the loop and what it changes."""
+class SequenceObjective(Objective):
+    """Next tokens and outcomes of sequences, and outcomes of their branches where these weigh anything."""
+
+    rows_are, group_of_keys, in_epochs = "sequences", "model", True
+    free_at_start = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
+    net: PolicyValueNet
+    data: TrainingData
 
     def __init__(
-        self,
-        game: Game,
-        net: PolicyValueNet,
-        data: TrainingData,
-        config: LearnerConfig,
-        state: TrainingState,
-        seed: int,
-        out: str | Path,
-        group: Group | None,
+        self, game: Game, model: ModelConfig, learner: LearnerConfig, seed: int, group: Group | None = None
     ) -> None:
-        self.game, self.net, self.data, self.config, self.state = game, net, data, config, state
-        self.seed, self.out, self.group = seed, out, group
-        self.first = group is None or group.first
-        self.device, self.dtype = data.tokens.device, dtype_of(config.precision)
-        self.generator = torch.Generator(self.device)
-        self.rules = Rules(game, net.arch)
-        self.optimizer = torch.optim.AdamW(
-            net.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
-        )
-        self.num_steps = self.batches_per_epoch * config.num_epochs
-        self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
-        length = float(data.lengths.mean()) - 1
-        judged = min(length, config.outcome_positions or length)
-        leaves = len(data.branches.place) / len(data.lengths) if data.branches else 0.0
-        self.flops_per_token = training_flops(net.arch, length, (judged + leaves) / (length + leaves))
-        self.matmul_rate = matmul_rate(self.device, self.dtype) * (group.size if group else 1)
+        super().__init__(game, learner, seed, group)
+        self.arch, self.rows_at_once = architecture(game, model), self.config.batch_size
+        self.rules, self.generator = Rules(game, self.arch), torch.Generator(self.device)
+        self.has_dropout = bool(self.arch.embd_pdrop or self.arch.resid_pdrop)
+        weights = {"observation_loss": learner.observation_weight, "outcome_loss": learner.outcome_weight}
+        self.weights = weights | ({"branch_loss": learner.branch_weight} if learner.branch_weight else {})
+        self.names = tuple(self.weights)
+        self._epoch, self._order = -1, np.empty(0, np.int64)
 
-    @property
-    def batches_per_epoch(self) -> int:
-        """The last batch of an epoch may be smaller."""
-        return -(-len(self.data.training) // self.config.batch_size)
+    def settings(self) -> dict[str, Any]:
+        learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
+        for key, unset in (("branch_weight", 0.0), ("others_weight", 1.0)):
+            if getattr(self.config, key) == unset:
+                del learner[f"learner.{key}"]  # so that trainings begun before there was such a setting can go on
+        return {f"model.{key}": value for key, value in self.arch.record().items()} | learner
 
-    def start_together(self, group: Group) -> bool:
-        """Stand where the first learner of the group stands; whether there is anything left to train."""
-        group.join(self.device)
-        step = group.agree(self.state.step, self.state.settings)
-        if step == FINISHED:
-            return False
-        self.state.step = step
-        self.state.epoch, self.state.batch = divmod(step, self.batches_per_epoch)
-        start = list(self.net.parameters())
-        group.take_from_first(start + moments(self.net, self.optimizer, step) if step else start)
-        return True
+    def load(self, shards: Sequence[str]) -> None:
+        self.data = load_data(self.game, shards, self.config.min_rows, self.device, self.config.branch_weight)
+        # The last batch of an epoch may be smaller.
+        self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
 
-    def to_the_end(self, on_progress: Progress) -> dict[str, float]:
-        """Train the steps that are left and publish the checkpoint."""
-        config, state = self.config, self.state
-        clock, marked = Clock(state, config.checkpoint_every_steps), time.perf_counter()
-        sums = torch.tensor(state.pending, device=self.device)
-        # A run killed while it validated its last step goes on with nothing left to measure but that.
-        metrics = {
-            **(state.history[-1] if state.history else {}),
-            "num_steps": self.num_steps,
-            "tokens_per_second": 0.0,
-            "matmul_share": 0.0,
-        }
-        tokens, order = 0, epoch_order(self.data, self.seed, state.epoch)
-        while state.step < self.num_steps:
-            rows = order[state.batch * config.batch_size :][: config.batch_size]
-            sums += self.step(rows)
-            tokens += sum(counts(self.data, rows))
-            if state.epoch != (epoch := self.move_cursor()):
-                order = epoch_order(self.data, self.seed, epoch)
-            if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
-                metrics = self.note(sums, tokens, time.perf_counter() - marked)
-                sums.zero_()
-                tokens, marked = 0, time.perf_counter()
-                on_progress(metrics)
-            if self.first and clock.save_due():
-                state.pending = sums.tolist()
-                save_partial(self.out, self.net, self.optimizer, state, self.game)
-        if not self.first:
-            return {}
-        metrics = {**metrics, **self.validate(), "train_seconds": clock.stop()}
-        state.metrics = {**metrics, "sequences": len(self.data.training)}
-        save_finished(self.out, self.net, self.optimizer, state, self.game)
-        return state.metrics
+    def fresh(self) -> PolicyValueNet:
+        net, arch = PolicyValueNet(self.arch), self.arch
+        initialise(net, derive(self.seed, "weights"))
+        if arch.outcome_init == "points":
+            points, seed = self.game.outcomes.points, derive(self.seed, "outcome head")
+            start_outcome_head(net.val_head.weight, points, arch.initializer_range, seed)
+        return net
 
-    def step(self, rows: np.ndarray) -> torch.Tensor:
-        """One optimiser step on the sequences ``rows``; its losses, ``float32[2]`` or with branches ``float32[3]``, on
-        the device."""
-        config, state = self.config, self.state
-        rate = learning_rate(config, state.step, self.num_steps)
-        self.optimizer.param_groups[0]["lr"] = rate
-        state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
-        self.optimizer.zero_grad()
-        parts = self.backward(rows)
-        if self.group:
-            self.group.add_up([parts, *(p.grad for p in self.net.parameters() if p.grad is not None)])
-        if config.grad_clip:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
-        self.optimizer.step()
-        return parts
+    def read(self, start: str | Path) -> PolicyValueNet:
+        return load_weights(start, self.game)
 
-    def backward(self, rows: np.ndarray) -> torch.Tensor:
-        """The gradients of this learner's part of a batch, and its share of the losses."""
-        config, step, group = self.config, self.state.step, self.group
-        part = group.part(len(rows)) if group else None
-        if part and part.start == part.stop:
-            for parameter in self.net.parameters():
-                parameter.grad = torch.zeros_like(parameter)
-            return torch.zeros(len(self.state.pending), device=self.device)
-        seed = derive(self.seed, "positions", step)
+    def begin(self, net: PolicyValueNet) -> None:
+        super().begin(net)
+        length = float(self.data.lengths.mean()) - 1
+        judged = min(length, self.config.outcome_positions or length)
+        leaves = len(self.data.branches.place) / len(self.data.lengths) if self.data.branches else 0.0
+        self.flops_per_token = training_flops(self.arch, length, (judged + leaves) / (length + leaves))
+        self.matmul_rate = matmul_rate(self.device, self.dtype) * (self.group.size if self.group else 1)
+
+    def rows(self, step: int) -> np.ndarray:
+        epoch, batch = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            self._epoch, self._order = epoch, epoch_order(self.data, self.seed, epoch)
+        return self._order[batch * self.config.batch_size :][: self.config.batch_size]
+
+    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        config, group = self.config, self.group
+        part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
         batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, config.others_weight)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
-        parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator)
-        loss = config.observation_weight * parts.observation + config.outcome_weight * parts.outcome
-        if parts.branch is not None:
-            loss = loss + config.branch_weight * parts.branch
-        loss.backward()
-        return parts.stacked()
+        parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
+        weighted = [weight * parts[name] for name, weight in self.weights.items()]
+        return sum(weighted[1:], weighted[0]), parts
 
-    def move_cursor(self) -> int:
-        """Count the step that was just made; the epoch the next one belongs to."""
-        state = self.state
-        state.step += 1
-        state.epoch, state.batch = divmod(state.step, self.batches_per_epoch)
-        state.random_state = {"seed": self.seed, "step": state.step}
-        if self.group:
-            state.random_state["learners"] = self.group.size
-        return state.epoch
+    def line(self, means: Mapping[str, float]) -> dict[str, float]:
+        return {"loss": sum(weight * means[name] for name, weight in self.weights.items()), **means}
 
-    def note(self, sums: torch.Tensor, tokens: int, seconds: float) -> dict[str, float]:
-        """Add a line to the history; ``UserError`` where the loss is no number any more."""
-        state = self.state
-        last = int(state.history[-1]["step"]) if state.history else 0
-        line = {
-            "step": state.step,
-            "epoch": state.step / self.batches_per_epoch,
-            **self.named((sums / (state.step - last)).tolist()),
-            "learning_rate": state.schedule["learning_rate"],
-        }
-        if not line["loss"] < float("inf"):
-            raise UserError(f"the loss is {line['loss']} at step {state.step}; lower learner.learning_rate")
-        state.history.append(line)
-        rate = tokens / max(seconds, 1e-9)
-        share = rate * self.flops_per_token / self.matmul_rate
-        return {**line, "num_steps": self.num_steps, "tokens_per_second": rate, "matmul_share": share}
+    def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
+        """At every prefix."""
+        batch = make_batch(self.data, rows, self.rules, others_weight=self.config.others_weight)
+        prefixes, leaves = batch.counts
+        parts = losses(self.net, batch, dtype=self.dtype).named()
+        return {name: (mean, leaves if name == "branch_loss" else prefixes) for name, mean in parts.items()}
 
-    @torch.no_grad()
-    def validate(self) -> dict[str, float]:
-        """Losses on the held-out deals, at every prefix, without dropout; nothing where none are held out."""
-        rows, size, weight = self.data.validation, self.config.batch_size, self.config.others_weight
-        if not len(rows):
-            return {}
-        sums, counts = torch.zeros(2, len(self.state.pending), dtype=torch.float64)
-        for first in range(0, len(rows), size):
-            batch = make_batch(self.data, rows[first : first + size], self.rules, others_weight=weight)
-            prefixes, leaves = batch.counts
-            share = torch.tensor([prefixes, prefixes, leaves][: len(sums)])
-            sums += losses(self.net, batch, dtype=self.dtype).stacked().cpu().double() * share
-            counts += share
-        means = (sums / counts.clamp(min=1)).tolist()
-        return {"validation_sequences": len(rows), **self.named(means, "validation_")}
+    def amount(self, rows: np.ndarray) -> int:
+        """Tokens, those of branches included."""
+        return sum(counts(self.data, rows))
 
-    def named(self, means: list[float], prefix: str = "") -> dict[str, float]:
-        """Mean losses by name, their weighted sum before them."""
-        weights = (self.config.observation_weight, self.config.outcome_weight, self.config.branch_weight)
-        loss = sum(weight * mean for weight, mean in zip(weights, means, strict=False))
-        return {f"{prefix}loss": loss} | {f"{prefix}{name}": mean for name, mean in zip(_LOSSES, means, strict=False)}
-
-
-def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
-    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling linearly to 0
-    behind the last step."""
-    if step < config.warmup_steps:
-        return config.learning_rate * (step + 1) / config.warmup_steps
-    if config.schedule == "constant":
-        return config.learning_rate
-    return config.learning_rate * (num_steps - step) / max(num_steps - config.warmup_steps, 1)
+    def rates(self, per_second: float) -> dict[str, float]:
+        share = per_second * self.flops_per_token / self.matmul_rate
+        return {"tokens_per_second": per_second, "matmul_share": share}

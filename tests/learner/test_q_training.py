@@ -23,9 +23,9 @@ from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.q_network.network import QNet, initialise, q_architecture
-from learner.q_network.train import _Run, train_q_network
+from learner.q_network.train import QObjective, train_q_network
 from learner.training.parallel import Group
-from learner.training.resume import TrainingState, partial_path
+from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
 from tests.learner.material import branched_shard, random_games
 from tests.learner.test_train import KilledError, contents, flip, killing_at
@@ -144,17 +144,19 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
 
     net = QNet(q_architecture(GAME, Q))
     initialise(net, 1)
-    run = _Run(GAME, net, data, Q, config, TrainingState({}), 0, tmp_path / "out")
+    objective = QObjective(GAME, Q, config, 0)
+    objective.data = data
+    objective.begin(net)
     rows = torch.tensor([at["JH"], at["AS"], at["3H"]])
-    losses, values = run.losses(rows)
+    losses, values = objective.errors(rows)
     q = net(data.states(rows))
     q = q.detach()
     errors = [q[0, number("JH")] + 16, q[0, number("7S")] + 1, q[2, number("3H")] + 2]
     huber = [float(0.5 * e**2 if abs(e) <= 1 else abs(e) - 0.5) for e in errors]
-    assert losses[1].item() == pytest.approx(sum(huber) / 3, rel=1e-5)
+    assert losses["branch_loss"].item() == pytest.approx(sum(huber) / 3, rel=1e-5)
     goal = targets(data, rows, net(data.states(data.following[rows])), 0.99)
     plain = torch.nn.functional.huber_loss(values, goal)
-    assert losses[0].item() == pytest.approx(plain.item() + 0.5 * losses[1].item(), rel=1e-5)
+    assert losses["loss"].item() == pytest.approx(plain.item() + 0.5 * losses["branch_loss"].item(), rel=1e-5)
 
 
 def test_branches_that_are_no_decisions_of_their_deal_are_refused() -> None:

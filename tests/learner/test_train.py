@@ -24,9 +24,10 @@ from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, 
 from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.told import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
+from learner.training.loop import learning_rate
 from learner.training.resume import partial_path
 from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
-from learner.training.train import learning_rate, train
+from learner.training.train import train
 from tests.learner.material import shard_of
 
 GAME = HeartsGame()
@@ -123,7 +124,7 @@ def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_pa
     learner = replace(LEARNER, checkpoint_every_steps=8, max_steps=8)
     whole = train(GAME, MODEL, learner, shards, tmp_path / "whole")
     with monkeypatch.context() as patched, pytest.raises(KilledError):
-        patched.setattr("learner.training.train.save_finished", kill)
+        patched.setattr("learner.training.loop.save_finished", kill)
         train(GAME, MODEL, learner, shards, tmp_path / "killed")
     resumed = train(GAME, MODEL, learner, shards, tmp_path / "killed")
     assert resumed.keys() == whole.keys() and resumed["step"] == resumed["num_steps"] == 8

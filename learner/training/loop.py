@@ -1,0 +1,333 @@
+"""The loop of every training: an objective, trained to its end, without Ray, in a process that can be killed.
+
+Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
+ends, on a CPU, in the same bytes as one that was left alone. Several learners may train one network together
+(``learner.training.parallel``): then each calls ``train_objective``, and all go through the same steps.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from cluster.errors import UserError, blaming_input
+from games.game import Game
+from learner.config import LearnerConfig
+from learner.model.checkpoint import checkpoint_id, game_record
+from learner.model.network import device_of, dtype_of, precision_of
+from learner.training.data import HELD_OUT, data_digest
+from learner.training.parallel import FINISHED, Group
+from learner.training.resume import (
+    HELD_OUT_KEY,
+    Clock,
+    Kept,
+    TrainingState,
+    find_partial,
+    partial_path,
+    read_finished,
+    read_state,
+    save_finished,
+    save_partial,
+)
+
+Progress = Callable[[dict[str, float]], None]
+
+
+class Objective(ABC):
+    """What one kind of network learns: its data, the losses of a step, and what is measured of them."""
+
+    names: tuple[str, ...]
+    """Of the losses, in the order in which ``training/state.json`` holds their sums."""
+    rows_are: str
+    """What a row of the data is: ``sequences`` or ``decisions``."""
+    group_of_keys: str
+    """Where the architecture is set on the command line: ``model`` or ``q_network``."""
+    free_at_start: tuple[str, ...] = ()
+    """Settings of the architecture in which a training may differ from the weights that it starts from."""
+    has_dropout = False
+    """Whether the result depends on the number of learners, which draw dropout each for itself."""
+    arch: Any
+    """A dataclass."""
+    net: Any
+    """The network in training; from ``begin`` on."""
+    target: Any = None
+    """A network of the same shape that is kept with ``net`` for resuming; None where there is none."""
+    data: Any
+    """Rows to train on and held-out rows are its ``training`` and ``validation``; from ``load`` on."""
+    rows_at_once: int
+    """Held-out rows of one forward pass."""
+    steps_per_epoch: int
+    """From ``load`` on."""
+    in_epochs = False
+    """Whether an epoch goes through all rows, and is shown."""
+
+    def __init__(self, game: Game, config: LearnerConfig, seed: int, group: Group | None = None) -> None:
+        """``ValueError`` where there is no such device."""
+        self.game, self.seed, self.group = game, seed, group
+        self.device = device_of(config.device, "learner.device")
+        self.config = replace(config, precision=precision_of(config.precision, self.device))
+        self.dtype = dtype_of(self.config.precision)
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Settings of the network and the learner that decide the result, by their names on the command line."""
+
+    @abstractmethod
+    def load(self, shards: Sequence[str]) -> None:
+        """Read the data. ``ValueError`` naming what cannot be trained on."""
+
+    @abstractmethod
+    def fresh(self) -> Any:
+        """The network with fresh weights from the seed, on the CPU."""
+
+    @abstractmethod
+    def read(self, start: str | Path) -> Any:
+        """The network of a checkpoint, on the CPU; ``ValueError`` where it holds no such network."""
+
+    def begin(self, net: Any) -> None:
+        """Train ``net``, which is on the device."""
+        self.net = net
+
+    @abstractmethod
+    def rows(self, step: int) -> np.ndarray:
+        """``int64[B]``: the rows of step number ``step``, from 0."""
+
+    @abstractmethod
+    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss whose gradient this step follows, and its parts by ``names``; ``float32[]`` each. In a group, this
+        learner's share of them."""
+
+    def after_step(self, step: int) -> None:
+        """What belongs to the end of a step, the ``step``-th of all."""
+        return
+
+    @abstractmethod
+    def line(self, means: Mapping[str, float]) -> dict[str, float]:
+        """What is shown of mean losses, with the whole ``loss``."""
+
+    @abstractmethod
+    def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
+        """By name, each mean over held-out rows and how many summands it is of."""
+
+    def amount(self, rows: np.ndarray) -> int:
+        """How much a step on ``rows`` trains on, in the unit of ``rates``."""
+        return len(rows)
+
+    @abstractmethod
+    def rates(self, per_second: float) -> dict[str, float]:
+        """The metrics of speed."""
+
+
+def train_objective(
+    objective: Objective,
+    shards: Sequence[str],
+    out: str | Path,
+    init_from: str | Path | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, float]:
+    """Train, publish the checkpoint ``out``, and return the final metrics, or go on where that was killed; see
+    ``learner.training.train.train``."""
+    group = objective.group
+    first = group is None or group.first
+    with blaming_input():
+        settings = _settings(objective, init_from, data_digest(shards))
+        # First of all: a damaged shard is called one, and not another data set than training was begun with.
+        objective.load(shards)
+        if first and (finished := read_finished(out, settings)):
+            if group:  # is told that there is nothing to do
+                group.join(objective.device)
+                group.agree(FINISHED, settings)
+            return finished.metrics
+    partial = find_partial(out) if first else None
+    with blaming_input():
+        state = TrainingState(settings, pending=[0.0] * len(objective.names))
+        if partial:
+            state = read_state(partial, settings)
+            if init_from:  # which is not loaded again
+                checkpoint_id(init_from)
+            _check_dropout(objective, partial_path(out), state.random_state.get("learners", 1))
+        net = _first_network(objective, partial or init_from).to(objective.device)
+    if objective.config.num_threads:
+        torch.set_num_threads(objective.config.num_threads)
+    objective.begin(net)
+    run = _Run(objective, state, out)
+    if partial:
+        run.kept.read_moments(partial)
+    if group and not run.start_together(group):
+        return {}
+    return run.to_the_end(on_progress or (lambda metrics: None))
+
+
+def _settings(objective: Objective, init_from: str | Path | None, digest: str) -> dict[str, Any]:
+    """Everything the result depends on, by the name it has on the command line."""
+    return {
+        **game_record(objective.game),
+        HELD_OUT_KEY: f"one deal in {HELD_OUT} by its seed",  # trainings of before chose by their own seeds
+        **objective.settings(),
+        "seed": objective.seed,
+        "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
+        "data": digest,
+    }
+
+
+def _check_dropout(objective: Objective, partial: str, before: int) -> None:
+    """``UserError`` where dropout was drawn by another number of learners; nothing else depends on it."""
+    now = objective.group.size if objective.group else 1
+    if before != now and objective.has_dropout:
+        raise UserError(
+            f"{partial}: was trained with cluster.learners={before}, and {now} draw other dropout; use "
+            f"{before} until this network is finished, or remove that directory to train it anew"
+        )
+
+
+def _first_network(objective: Objective, start: str | Path | None) -> Any:
+    """The network training starts or goes on from; ``ValueError`` naming the first key in which it has another
+    shape than is asked for."""
+    net = objective.fresh()
+    if start is not None:
+        weights = objective.read(start)
+        for key, wanted in asdict(objective.arch).items():
+            if key not in objective.free_at_start and (found := getattr(weights.arch, key)) != wanted:
+                raise ValueError(
+                    f"{start}: has {key}={found}, but {objective.group_of_keys}.{key}={wanted} is asked for; start "
+                    "from weights of the same shape"
+                )
+        net.load_state_dict(weights.state_dict())
+    return net
+
+
+class _Run:
+    """One training under way: the loop and what it changes."""
+
+    def __init__(self, objective: Objective, state: TrainingState, out: str | Path) -> None:
+        config = objective.config
+        self.objective, self.net, self.config, self.state, self.out = objective, objective.net, config, state, out
+        self.first = objective.group is None or objective.group.first
+        decay = config.weight_decay  # Adam where there is none
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), betas=config.betas, weight_decay=decay, fused=True)
+        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target)
+        self.num_steps = objective.steps_per_epoch * config.num_epochs
+        self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
+        pending = zip(objective.names, state.pending, strict=True)
+        self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
+
+    def start_together(self, group: Group) -> bool:
+        """Stand where the first learner of the group stands; whether there is anything left to train."""
+        group.join(self.objective.device)
+        step = group.agree(self.state.step, self.state.settings)
+        if step == FINISHED:
+            return False
+        self.stand_at(step)
+        start = list(self.net.parameters())
+        group.take_from_first(start + self.kept.moments() if step else start)
+        return True
+
+    def stand_at(self, step: int) -> None:
+        """Go on behind so many steps."""
+        self.state.step = step
+        if self.objective.in_epochs:
+            self.state.epoch, self.state.batch = divmod(step, self.objective.steps_per_epoch)
+
+    def to_the_end(self, on_progress: Progress) -> dict[str, float]:
+        """Train the steps that are left and publish the checkpoint."""
+        objective, config, state = self.objective, self.config, self.state
+        clock, marked, amount = Clock(state, config.checkpoint_every_steps), time.perf_counter(), 0
+        # A run killed while it validated its last step goes on with nothing left to measure but that.
+        metrics = {**(state.history[-1] if state.history else {}), "num_steps": self.num_steps, **objective.rates(0.0)}
+        while state.step < self.num_steps:
+            amount += self.step()
+            if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
+                rates = objective.rates(amount / max(time.perf_counter() - marked, 1e-9))
+                metrics = {**self.note(), "num_steps": self.num_steps, **rates}
+                amount, marked = 0, time.perf_counter()
+                on_progress(metrics)
+            if self.first and clock.save_due():
+                state.pending = [total.item() for total in self.sums.values()]
+                save_partial(self.out, self.kept)
+        if not self.first:
+            return {}
+        metrics |= {**self.validate(), "train_seconds": clock.stop()}
+        state.metrics = {**metrics, objective.rows_are: len(objective.data.training)}
+        save_finished(self.out, self.kept)
+        return state.metrics
+
+    def step(self) -> int:
+        """One optimiser step, whose losses are added to ``sums``; how much it trained on."""
+        objective, config, state, group = self.objective, self.config, self.state, self.objective.group
+        rate = learning_rate(config, state.step, self.num_steps)
+        self.optimizer.param_groups[0]["lr"] = rate
+        state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
+        rows = objective.rows(state.step)
+        self.optimizer.zero_grad()
+        parts = self.backward(rows)
+        if group:
+            group.add_up([*parts.values(), *(p.grad for p in self.net.parameters() if p.grad is not None)])
+        if config.grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
+        self.optimizer.step()
+        for name, part in parts.items():
+            self.sums[name] += part
+        self.stand_at(state.step + 1)
+        state.random_state = {"seed": objective.seed, "step": state.step}
+        if group:
+            state.random_state["learners"] = group.size
+        objective.after_step(state.step)
+        return objective.amount(rows)
+
+    def backward(self, rows: np.ndarray) -> dict[str, torch.Tensor]:
+        """The gradients of this learner's part of a batch, and its share of the losses."""
+        objective = self.objective
+        if objective.group and (part := objective.group.part(len(rows))).start == part.stop:
+            for parameter in self.net.parameters():
+                parameter.grad = torch.zeros_like(parameter)
+            return {name: torch.zeros((), device=objective.device) for name in objective.names}
+        loss, parts = objective.losses(rows, self.state.step)
+        loss.backward()
+        return {name: parts[name].detach() for name in objective.names}
+
+    def note(self) -> dict[str, float]:
+        """Add a line to the history and start new sums; ``UserError`` where the loss is no number any more."""
+        state = self.state
+        count = state.step - (int(state.history[-1]["step"]) if state.history else 0)
+        shown = self.objective.line({name: (total / count).item() for name, total in self.sums.items()})
+        if not shown["loss"] < float("inf"):
+            raise UserError(f"the loss is {shown['loss']} at step {state.step}; lower learner.learning_rate")
+        for total in self.sums.values():
+            total.zero_()
+        epoch = {"epoch": state.step / self.objective.steps_per_epoch} if self.objective.in_epochs else {}
+        line = {"step": state.step, **epoch, **shown, "learning_rate": state.schedule["learning_rate"]}
+        state.history.append(line)
+        return line
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Means over the held-out deals, without dropout; nothing where none are held out."""
+        objective, sums, counts = self.objective, defaultdict[str, float](float), Counter[str]()
+        rows, size = objective.data.validation, objective.rows_at_once
+        if not len(rows):
+            return {}
+        for first in range(0, len(rows), size):
+            for name, (mean, count) in objective.measure(rows[first : first + size]).items():
+                sums[name] += mean.item() * count
+                counts[name] += count
+        means = objective.line({name: total / max(counts[name], 1) for name, total in sums.items()})
+        return {
+            f"validation_{objective.rows_are}": len(rows),
+            **{f"validation_{name}": mean for name, mean in means.items()},
+        }
+
+
+def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
+    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling linearly to 0
+    behind the last step."""
+    if step < config.warmup_steps:
+        return config.learning_rate * (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return config.learning_rate
+    return config.learning_rate * (num_steps - step) / max(num_steps - config.warmup_steps, 1)
