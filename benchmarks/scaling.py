@@ -40,6 +40,7 @@ from learner.model.checkpoint import save_weights
 from learner.training.task import TrainingTask
 from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.parts import Tournament
 from selfplay.config import GamesConfig, InitialConfig
@@ -101,7 +102,7 @@ def evaluators(checkpoint: str, cores: Sequence[int], parts: int) -> float:
     """Parts of a tournament a second."""
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=140)
     tasks = [
-        DealsTask(settings, ("argmax_val", "random"), checkpoint, first=10 * part, count=10, seed=1)
+        DealsTask(settings, ("argmax_val", "random"), checkpoint, Deals(1, 10, first=10 * part))
         for part in range(parts * len(cores) + 2 * len(cores))
     ]
     return rate(Evaluator, [], cores, tasks, lambda actor, task: actor.play.remote(task))
@@ -113,7 +114,7 @@ def sweep(checkpoint: str, cores: Sequence[int], parts: int) -> float:
     for point in range(POINTS):
         search = SearchConfig(argmax_val=ArgmaxValConfig(threshold=0.01 * (point + 1)))
         settings = EvaluatorSettings(GameConfig("hearts"), search, EngineConfig(device="cpu"), table_size=140)
-        one = Tournament(settings, ("argmax_val", "random"), checkpoint, 10 * parts, seed=1, deals_per_task=10)
+        one = Tournament(settings, ("argmax_val", "random"), checkpoint, Deals(1, 10 * parts), deals_per_task=10)
         tasks += one.tasks(point)
     return rate(Evaluator, [], cores, [*tasks[: 2 * len(cores)], *tasks], lambda actor, task: actor.play.remote(task))
 

@@ -22,6 +22,7 @@ from learner.devices import on_lent_device
 from search.kept import Kept, key_of, parts_of, remove_parts
 from search.roster.registry import checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
+from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.result import TournamentResult, from_record, lead
@@ -193,11 +194,9 @@ class Evaluation:
             EvaluatorSettings(config.game, config.search, engine, config.evaluation.table_size),
             tuple(match.players),
             checkpoint,
-            match.deals,
-            self._seed(match) if seed is None else seed,
+            Deals(self._seed(match) if seed is None else seed, match.deals, seating=match.seating),
             config.evaluation.deals_per_task,
             self._settings(iteration),
-            match.seating,
         )
         entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
         settings = {**settings_of(tournament), "checkpoints": checkpoint_record(entrants)}

@@ -18,6 +18,7 @@ from learner.training.train import train
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.roster.registry import make_players
+from search.tournament.deals import Deals
 from search.tournament.matches import play_deals
 from search.tournament.result import summarize
 from selfplay.config import GamesConfig, InitialConfig
@@ -80,21 +81,21 @@ def test_the_network_has_learned_more_than_which_tokens_there_are(game: Game, ch
 @pytest.mark.parametrize("player", ["go_mcts", "go_mcts:mask_impossible=true", "argmax_val", "imitation"])
 def test_every_kind_of_player_plays_a_tournament_against_random_ones(game: Game, checkpoint: str, player: str) -> None:
     entrants = [player, "random"]
-    matches = play_deals(game, make_players(entrants, game, SEARCH, checkpoint, ENGINE), 0, 6, seed=2)
+    matches = play_deals(game, make_players(entrants, game, SEARCH, checkpoint, ENGINE), Deals(2, 6))
     assert matches.points.shape == (6, 2, 2) and (matches.points.sum(axis=2) == 0).all()
-    result = summarize(game, entrants, matches, seed=2)
+    result = summarize(game, entrants, matches)
     assert not result.lower_is_better and result.columns[0].comparisons[0].low is not None
 
 
 def test_masked_and_plain_search_meet_in_one_tournament_and_deals_are_shared_out(game: Game, checkpoint: str) -> None:
     def played(first: int, count: int) -> np.ndarray:
         players = make_players(["go_mcts:mask_impossible=true", "go_mcts"], game, SEARCH, checkpoint, ENGINE)
-        return play_deals(game, players, first, count, seed=3).points
+        return play_deals(game, players, Deals(3, count, first)).points
 
     assert np.array_equal(played(0, 4), np.concatenate([played(0, 1), played(1, 3)]))
 
 
 def test_search_wins_from_the_random_players_its_network_has_seen(game: Game, checkpoint: str) -> None:
     entrants = [f"go_mcts:mask_impossible=true@{Path(checkpoint).parent / '0'}", "random"]
-    matches = play_deals(game, make_players(entrants, game, SEARCH, "", ENGINE), 0, 100, seed=4)
-    assert summarize(game, entrants, matches, seed=4).columns[0].comparisons[0].advantage > 0
+    matches = play_deals(game, make_players(entrants, game, SEARCH, "", ENGINE), Deals(4, 100))
+    assert summarize(game, entrants, matches).columns[0].comparisons[0].advantage > 0

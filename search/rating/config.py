@@ -25,6 +25,7 @@ class RatingConfig(TournamentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(not self.keep, "", self, "keep", "empty: a round robin is many tournaments")
         twice = [player for player, times in Counter(self.players).items() if times > 1]
         require(not twice, "", self, "players", f"players of different names ({', '.join(twice)} is there twice)")
         require(len(self.players) > 1, "", self, "players", "two players or more")

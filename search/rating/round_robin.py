@@ -43,7 +43,8 @@ def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
 def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[str, TournamentResult]:
     """File -> result of tournaments that have not been played yet."""
     paths, results, failed = list(tournaments), dict[str, TournamentResult](), list[Exception]()
-    total, done = (sum(getattr(one, name) for one in tournaments.values()) for name in ("deals", "deals_played"))
+    total = sum(one.deals.count for one in tournaments.values())
+    done = sum(one.deals_played for one in tournaments.values())
     with tournament_workers(config.cluster) as evaluate, Progress("rating", total, "deals", done=done) as progress:
         for place, result in play_tournaments(list(tournaments.values()), evaluate, progress.update):
             path = paths[place]

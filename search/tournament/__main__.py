@@ -37,6 +37,8 @@ class Tournaments:
         Console().print(render(result))
         if config.out:
             print(f"result: {config.out}")
+        if config.keep:
+            print(f"histories: {config.keep}")
         return result.advantage
 
     def sweep(self, points: Sequence[Point[TournamentConfig]]) -> list[float | Exception]:
@@ -63,7 +65,7 @@ class Tournaments:
             title = f"{len(missing)} tournaments" if len(points) > 1 else " against ".join(points[0].config.players)
             order, left = list(missing), list(missing.values())
             done = sum(one.deals_played for one in left)
-            with Progress(title, sum(one.deals for one in left), "deals", done=done) as progress:
+            with Progress(title, sum(one.deals.count for one in left), "deals", done=done) as progress:
                 evaluate = self._workers(points[order[0]].config)
                 for place, result in play_tournaments(left, evaluate, progress.update):
                     results[order[place]] = _kept(points[order[place]], result)

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
 
-from cluster.errors import blaming_input
+from cluster.errors import UserError, blaming_input
+from cluster.files import storage
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.memory import check_deals
 from search.roster.engines import check_cache
 from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
 from search.tournament.config import TournamentConfig
+from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Tournament
 from search.tournament.seatings import seatings
@@ -29,6 +31,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         entrants = with_networks(resolve(config.players, game, config.search), config.checkpoint)
         networks = check_networks(entrants, game)
     check_out(config.out)
+    _check_keep(config.keep, overrides)
     engine = config.engine
     if config.cluster.place != "process":
         check_devices(config.cluster, evaluator=engine)
@@ -50,11 +53,10 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         settings,
         tuple(config.players),
         config.checkpoint,
-        config.deals,
-        config.seed,
+        Deals(config.seed, config.deals, config.first, config.seating),
         config.deals_per_task,
         record,
-        config.seating,
+        config.keep,
     )
     if config.cluster.here:
         check_decisions(entrants, game)
@@ -64,3 +66,12 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         for arch in networks:
             check_cache(arch, engine, histories, f"table_size={config.table_size}")
     return tournament
+
+
+def _check_keep(keep: str, overrides: Mapping[str, str]) -> None:
+    """``UserError`` where histories cannot be kept under this name."""
+    if keep and overrides:
+        raise UserError(f"keep={keep}: one shard holds one tournament; leave out --multirun")
+    if keep and storage.exists(keep):
+        raise UserError(f"keep={keep}: is there already; name a new file, or remove it")
+    check_out(keep)

@@ -23,6 +23,8 @@ class TournamentConfig:
     """Checkpoint directory of all players that name none."""
     deals: int = 100
     """Deals; each is played in every seating."""
+    first: int = 0
+    """Number of the first deal: ``first=17 deals=1`` plays the deal again that was number 17 of a larger tournament."""
     seating: str = ALL
     """Seatings of a deal: ``all`` in which both play, 14 of two players at four seats (paper 001); ``pairs``, North and
     South against East and West and the other way round, 2 (paper 002)."""
@@ -31,6 +33,9 @@ class TournamentConfig:
     out: str = ""
     """JSON file of the result; empty to print only. What it holds already is not played again. With ``--multirun`` the
     directory of the results, which must be given."""
+    keep: str = ""
+    """Parquet shard for what every seat saw in every match, for ``kibitz show`` and ``kibitz play replay=``; empty to
+    keep nothing. Matches are then played whatever ``out`` holds."""
     table_size: int = 256
     """Matches played side by side; memory for keys and values grows with it."""
     deals_per_task: int = 0
@@ -41,5 +46,5 @@ class TournamentConfig:
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals", "table_size")
-        at_least("", self, 0, "seed", "deals_per_task")
+        at_least("", self, 0, "seed", "deals_per_task", "first")
         one_of("", self, SEATINGS, "seating")

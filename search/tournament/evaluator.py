@@ -16,8 +16,8 @@ from search.config import SearchConfig
 from search.roster.engines import Engines
 from search.roster.registry import networks_of, resolve, seat_players, with_networks
 from search.roster.spec import labels
+from search.tournament.deals import Deals
 from search.tournament.matches import Matches, play_deals
-from search.tournament.seatings import ALL
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,14 @@ class DealsTask:
     """Names of the entrants, as ``search.roster.registry`` reads them."""
     checkpoint: str
     """Directory, path or URI, of the network of entrants that name none; empty if nobody needs one."""
-    first: int
-    """Number of the first deal."""
-    count: int
-    seed: int
-    """The tournament's seed."""
+    deals: Deals
     match: int = 0
     """Which of several tournaments it is a part of; two of the same players are told apart by it."""
-    seating: str = ALL
-    """One of ``search.tournament.seatings.SEATINGS``."""
+    keep: bool = False
+    """Whether histories are kept."""
 
     def __str__(self) -> str:
-        return f"deals {self.first} to {self.first + self.count - 1} of {' against '.join(self.players)}"
+        return f"deals {self.deals.numbers[0]} to {self.deals.numbers[-1]} of {' against '.join(self.players)}"
 
 
 class Evaluator:
@@ -76,16 +72,7 @@ class Evaluator:
             entrants = with_networks(resolve(task.players, self._game, settings.search), task.checkpoint)
             with self._engines.serving(networks_of(entrants)):
                 players = seat_players(entrants, labels(task.players), self._game, self._engines)
-                return play_deals(
-                    self._game,
-                    players,
-                    task.first,
-                    task.count,
-                    task.seed,
-                    settings.table_size,
-                    self._note,
-                    task.seating,
-                )
+                return play_deals(self._game, players, task.deals, settings.table_size, self._note, task.keep)
         finally:  # whoever asks next has counted this task already
             self._deals = self._decisions = 0
 

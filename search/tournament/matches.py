@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from games.game import Game
-from games.rng import derive, derive_many
+from games.rng import derive
+from games.shards import Sequences
 from search.players.player import Player
-from search.players.table import play_table
-from search.tournament.seatings import ALL, seatings
+from search.players.table import TableResult, play_table
+from search.tournament.deals import Deals
 
 
 @dataclass(frozen=True)
 class Matches:
     """Every seating of a run of consecutive deals."""
 
-    first: int
-    """Number of the first deal."""
+    deals: Deals
     points: np.ndarray
     """``float32[D, S, P]``: points of every seat."""
     decisions: np.ndarray
@@ -37,52 +37,42 @@ class Matches:
     """Whether each entrant looks at cards that a real player cannot see; empty where nobody does."""
     variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
-    seating: str = ALL
-    """One of ``search.tournament.seatings.SEATINGS``."""
-
-    @property
-    def deals(self) -> range:
-        """Numbers of the deals."""
-        return range(self.first, self.first + len(self.points))
+    histories: Sequences | None = None
+    """What every seat saw in every match, numbered by matches where shards number deals; None where not asked for."""
 
 
 def to_arrays(matches: Matches) -> dict[str, np.ndarray]:
-    """What a file keeps of them: every field but ``seating``, which the tournament knows."""
-    fields = ("first", "points", "decisions", "seconds", "fill", "sees_hidden", "variant")
+    """What a file keeps of them; the tournament knows the rest of ``deals``, and ``histories`` are not kept."""
+    fields = ("points", "decisions", "seconds", "fill", "sees_hidden", "variant")
     arrays = {name: np.asarray(getattr(matches, name)) for name in fields}
-    return arrays | {"sees_hidden": arrays["sees_hidden"].astype(np.bool_)}
+    return arrays | {"first": np.asarray(matches.deals.first), "sees_hidden": arrays["sees_hidden"].astype(np.bool_)}
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray], seating: str) -> Matches:
-    """The matches that ``to_arrays`` was given."""
-    plain: dict[str, Any] = {"first": int(arrays["first"]), "fill": float(arrays["fill"])}
-    plain["sees_hidden"] = tuple(arrays["sees_hidden"].tolist())
-    return Matches(**{**arrays, **plain}, seating=seating)
+def from_arrays(arrays: Mapping[str, np.ndarray], deals: Deals) -> Matches:
+    """The matches that ``to_arrays`` was given, of a tournament of ``deals``."""
+    fields: dict[str, Any] = {**arrays, "fill": float(arrays["fill"])}
+    fields["sees_hidden"] = tuple(arrays["sees_hidden"].tolist())
+    return Matches(deals.part(int(fields.pop("first")), len(arrays["points"])), **fields)
 
 
 def play_deals(
     game: Game,
     players: Sequence[Player],
-    first: int,
-    count: int,
-    seed: int,
+    deals: Deals,
     table_size: int = 256,
     on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
-    seating: str = ALL,
+    keep: bool = False,
 ) -> Matches:
-    """Play deals ``first .. first + count - 1`` of the tournament that ``seed`` names, each in every seating.
+    """Play every deal in every seating.
 
     Args:
         players: the entrants.
         table_size: matches played side by side; bounds the memory.
         on_progress: called whenever a player has decided its turns or matches have ended, with the number of deals'
             worth of matches that have ended since the last call, and of decisions taken.
-        seating: one of ``search.tournament.seatings.SEATINGS``.
+        keep: whether the histories are kept.
     """
-    if count < 1:
-        raise ValueError(f"deals={count}: at least 1 deal must be played")
-    seats = seatings(len(players), game.num_players, game.cooperative, seating)
-    deals = derive_many(derive(seed, "tournament"), count, first)
+    seats = deals.seatings(game, len(players))
     ended = 0
 
     def count_deals(matches: int, decisions: int) -> None:
@@ -90,39 +80,57 @@ def play_deals(
         before, ended = ended // len(seats), ended + matches
         on_progress(ended // len(seats) - before, decisions)
 
-    rows, seeds = np.tile(seats, (count, 1)), np.repeat(deals, len(seats))
-    result = play_table(game, players, rows, seeds, table_size, count_deals, secret=derive(seed, "decisions"))
-    points = result.points.reshape(count, *seats.shape)
+    rows, seeds = np.tile(seats, (deals.count, 1)), np.repeat(deals.seeds(), len(seats))
+    result = play_table(game, players, rows, seeds, table_size, count_deals, secret=derive(deals.seed, "decisions"))
+    points = result.points.reshape(deals.count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
     variant = game.variant(result.states[:: len(seats)]) if game.variants else np.zeros(0, np.int16)
-    return Matches(first, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, seating)
+    histories = _histories(game, players, rows, seeds, result, deals.first * len(seats)) if keep else None
+    return Matches(deals, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, histories)
 
 
-def merge(parts: Sequence[Matches], first: int, count: int) -> Matches:
-    """The parts of a tournament of deals ``first .. first + count - 1`` as one.
+def _histories(
+    game: Game, players: Sequence[Player], seating: np.ndarray, seeds: np.ndarray, result: TableResult, first: int
+) -> Sequences:
+    """Every seat's history of every match, which are numbered from ``first`` on."""
+    names, num_seats = np.array([player.name for player in players], object), game.num_players
+    match, seat = np.divmod(np.arange(len(seeds) * num_seats), num_seats)
+    return Sequences(
+        tokens=game.histories(result.states[match], seat)[0],
+        outcome=result.labels[match, seat],
+        seat=seat,
+        player=names[seating[match, seat]],
+        deal_seed=seeds[match],
+        game=first + match,
+    )
+
+
+def merge(parts: Sequence[Matches], deals: Deals) -> Matches:
+    """The parts of a tournament of ``deals`` as one.
 
     ``ValueError`` naming the deals that are missing, there more than once, or not of this tournament.
     """
-    promised = range(first, first + count)
-    times = Counter(deal for part in parts for deal in part.deals)
+    promised = deals.numbers
+    times = Counter(deal for part in parts for deal in part.deals.numbers)
     wrong = {
         "missing": [deal for deal in promised if deal not in times],
         "more than once": sorted(deal for deal, number in times.items() if number > 1),
         "not asked for": sorted(deal for deal in times if deal not in promised),
     }
     if any(wrong.values()):
-        said = (f"{what}: {_listed(deals)}" for what, deals in wrong.items() if deals)
-        raise ValueError(f"the parts of deals {first}..{first + count - 1} do not fit; {'; '.join(said)}")
-    ordered = sorted(parts, key=lambda part: part.first)
+        said = (f"{what}: {_listed(numbers)}" for what, numbers in wrong.items() if numbers)
+        raise ValueError(f"the parts of deals {promised[0]}..{promised[-1]} do not fit; {'; '.join(said)}")
+    ordered = sorted(parts, key=lambda part: part.deals.first)
+    kept = [part.histories for part in ordered if part.histories is not None]
     return Matches(
-        first,
+        deals,
         np.concatenate([part.points for part in ordered]),
         np.sum([part.decisions for part in ordered], axis=0),
         np.sum([part.seconds for part in ordered], axis=0),
         float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
         ordered[0].sees_hidden,
         np.concatenate([part.variant for part in ordered]),
-        ordered[0].seating,
+        Sequences.concat(kept) if kept else None,
     )
 
 

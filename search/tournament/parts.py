@@ -11,12 +11,13 @@ from typing import Any
 from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
+from games.shards import write_shard
 from search.kept import Kept
 from search.roster.spec import labels
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import Matches, from_arrays, merge, to_arrays
 from search.tournament.result import TournamentResult, summarize
-from search.tournament.seatings import ALL, seatings
 
 Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches | Exception]]]
 """Plays parts of tournaments, each with its matches or why it has failed, in whatever order they are finished."""
@@ -31,14 +32,13 @@ class Tournament:
     """Entrants, A first, as ``search.roster.registry`` reads them."""
     checkpoint: str
     """Directory of the network of entrants that name none; empty if nobody needs one."""
-    deals: int
-    seed: int
+    deals: Deals
     deals_per_task: int
     """Most deals of a part; 0 for as many as fill the table."""
     record: Mapping[str, Any] = field(default_factory=dict)
     """Put into the result as ``settings``."""
-    seating: str = ALL
-    """One of ``search.tournament.seatings.SEATINGS``."""
+    keep: str = ""
+    """Shard for the histories of all matches; empty to keep none."""
     kept: Kept = field(default_factory=Kept)
     """Finished parts in files."""
 
@@ -51,10 +51,10 @@ class Tournament:
         """The parts that were in files already, no deal twice."""
         parts, deals = list[Matches](), set[int]()
         for name in sorted(self.kept.found):
-            part = from_arrays(self.kept.found[name], self.seating)
-            if deals.isdisjoint(part.deals):  # parts of two commands at once may overlap
+            part = from_arrays(self.kept.found[name], self.deals)
+            if deals.isdisjoint(part.deals.numbers):  # parts of two commands at once may overlap
                 parts.append(part)
-                deals.update(part.deals)
+                deals.update(part.deals.numbers)
         return parts
 
     @property
@@ -65,16 +65,16 @@ class Tournament:
     def tasks(self, match: int) -> list[DealsTask]:
         """Its parts that are still to be played, of nearly the same size; they do not depend on who plays them or on
         how many do."""
-        played = {deal for part in self.played for deal in part.deals}
+        played = {deal for part in self.played for deal in part.deals.numbers}
         return [
-            DealsTask(self.settings, self.players, self.checkpoint, first, count, self.seed, match, self.seating)
+            DealsTask(self.settings, self.players, self.checkpoint, self.deals.part(*run), match, bool(self.keep))
             for begin, end in self._cuts()
-            for first, count in _runs(deal for deal in range(begin, end) if deal not in played)
+            for run in _runs(deal for deal in range(begin, end) if deal not in played)
         ]
 
-    def keep(self, part: Matches) -> None:
+    def keep_part(self, part: Matches) -> None:
         """Write a part to its file, if they are kept."""
-        self.kept.keep(f"{part.first:08d}-{len(part.points)}", to_arrays(part))
+        self.kept.keep(f"{part.deals.first:08d}-{len(part.points)}", to_arrays(part))
 
     def matches_at_once(self) -> int:
         """Most matches that are under way at one table."""
@@ -84,18 +84,23 @@ class Tournament:
     def _cuts(self) -> list[tuple[int, int]]:
         """First deal of every part, and the one behind its last."""
         most = self.deals_per_task or -(-self.settings.table_size // self._seatings())
-        parts = -(-self.deals // most)
-        return list(pairwise(self.deals * part // parts for part in range(parts + 1)))
+        first, count = self.deals.first, self.deals.count
+        parts = -(-count // most)
+        return list(pairwise(first + count * part // parts for part in range(parts + 1)))
 
     def _seatings(self) -> int:
         """How many matches every deal makes."""
-        game = self.game()
-        return len(seatings(len(self.players), game.num_players, game.cooperative, self.seating))
+        return len(self.deals.seatings(self.game(), len(self.players)))
 
     def result(self, parts: Sequence[Matches]) -> TournamentResult:
-        """What its parts come to together."""
-        matches = merge(parts, 0, self.deals)
-        return summarize(self.game(), labels(self.players), matches, self.seed, settings=self.record)
+        """What its parts come to together; writes the shard of their histories, where one is asked for."""
+        game, matches = self.game(), merge(parts, self.deals)
+        if matches.histories is not None:
+            networks = self.record.get("checkpoints", {}).items()
+            ids = " ".join(f"{name}:{network['id']}" for name, network in networks)
+            provenance = {"seating": "tournament", "run_seed": str(self.deals.seed), "checkpoints": ids}
+            write_shard(self.keep, matches.histories, game, provenance)
+        return summarize(game, labels(self.players), matches, self.record)
 
 
 def play_tournaments(
@@ -134,7 +139,7 @@ def play_tournaments(
                 failed.add(task.match)
                 yield task.match, matches
             continue
-        tournaments[task.match].keep(matches)
+        tournaments[task.match].keep_part(matches)
         parts[task.match].append(matches)
         deals += len(matches.points)
         decisions += int(matches.decisions.sum())

@@ -21,7 +21,7 @@ import numpy as np
 
 from games.game import Game
 from search.tournament.matches import Matches
-from search.tournament.seatings import ALL, PAIRS, seatings
+from search.tournament.seatings import ALL, PAIRS
 from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
 
 FORMAT = 2
@@ -103,6 +103,8 @@ class TournamentResult:
     are compared by. Empty in records of before it was kept."""
     seating: str = ALL
     """One of ``search.tournament.seatings.SEATINGS``; records of before there were several have all."""
+    first: int = 0
+    """Number of the first deal; on record where it is not 0."""
 
     @property
     def advantage(self) -> float:
@@ -125,7 +127,7 @@ class TournamentResult:
     def record(self) -> dict[str, Any]:
         """The result as plain JSON types."""
         record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
-        return record
+        return record if self.first else {key: value for key, value in record.items() if key != "first"}
 
 
 def from_record(record: Mapping[str, Any]) -> TournamentResult:
@@ -153,19 +155,18 @@ def summarize(
     game: Game,
     players: Sequence[str],
     matches: Matches,
-    seed: int,
     settings: Mapping[str, Any] | None = None,
 ) -> TournamentResult:
     """The result of all the matches of a tournament between ``players`` (distinct names)."""
-    seats = seatings(len(players), game.num_players, game.cooperative, matches.seating)
+    seats = matches.deals.seatings(game, len(players))
     means, lower_better = _means(matches.points, seats), lower_is_better(game)
     return TournamentResult(
         game=game.name,
         game_options=dict(game.options),
         players=tuple(players),
         sees_hidden=tuple(name for name, sees in zip(players, matches.sees_hidden, strict=False) if sees),
-        seed=seed,
-        deals=len(matches.points),
+        seed=matches.deals.seed,
+        deals=matches.deals.count,
         matches=means.shape[0] * means.shape[1],
         lower_is_better=lower_better,
         columns=tuple(
@@ -181,7 +182,8 @@ def summarize(
             _variant(game, int(kind), players, means[matches.variant == kind], lower_better)
             for kind in np.unique(matches.variant)
         ),
-        seating=matches.seating,
+        seating=matches.deals.seating,
+        first=matches.deals.first,
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )
 

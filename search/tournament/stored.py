@@ -15,7 +15,7 @@ from search.tournament.result import TournamentResult, from_record
 def check_out(out: str) -> None:
     """``UserError`` where no file can be written under this name; nothing where there is none."""
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
-        raise UserError(f"out={out}: is a directory; name the JSON file to write")
+        raise UserError(f"{out}: is a directory; name the file to write")
     if out:
         storage.check_writable(storage.parent(out))
 
@@ -35,7 +35,7 @@ def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
     Raises:
         UserError: it holds another tournament's, or something else; names what differs.
     """
-    if not path or not storage.exists(path):
+    if not path or not storage.exists(path) or tournament.keep:  # histories are in no file
         return None
     result = read_result(path)
     check_same(path, "a tournament", {**result.settings, **_named(result)}, settings_of(tournament))
@@ -50,9 +50,11 @@ def with_parts(tournament: Tournament, path: str) -> Tournament:
     Raises:
         UserError: parts of another tournament lie there, which names what differs, or a damaged one.
     """
+    if tournament.keep:
+        return tournament
     begun = replace(tournament, kept=Kept(parts_of(path), settings_of(tournament), "a tournament"))
     if begun.deals_played:
-        print(f"{path}: {begun.deals_played} of {begun.deals} deals played before", flush=True)
+        print(f"{path}: {begun.deals_played} of {begun.deals.count} deals played before", flush=True)
     return begun
 
 
@@ -70,12 +72,14 @@ def settings_of(tournament: Tournament) -> dict[str, Any]:
         "game": game.name,
         "game.options": dict(game.options),
         "players": list(labels(tournament.players)),
-        "deals": tournament.deals,
-        "seed": tournament.seed,
-        "seating": tournament.seating,
+        **_of_deals(tournament.deals.count, tournament.deals.seed, tournament.deals.seating, tournament.deals.first),
     }
 
 
 def _named(result: TournamentResult) -> dict[str, Any]:
     named = {"game": result.game, "game.options": result.game_options, "players": list(result.players)}
-    return {**named, "deals": result.deals, "seed": result.seed, "seating": result.seating}
+    return {**named, **_of_deals(result.deals, result.seed, result.seating, result.first)}
+
+
+def _of_deals(count: int, seed: int, seating: str, first: int) -> dict[str, Any]:
+    return {"deals": count, "seed": seed, "seating": seating} | ({"first": first} if first else {})

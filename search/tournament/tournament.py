@@ -5,6 +5,7 @@ from typing import Any
 
 from games.game import Game
 from search.players.player import Player
+from search.tournament.deals import Deals
 from search.tournament.matches import play_deals
 from search.tournament.result import TournamentResult, summarize
 from search.tournament.seatings import ALL
@@ -33,5 +34,5 @@ def run_tournament(
     names = [player.name for player in players]
     if len(set(names)) != len(names):
         raise ValueError(f"players of a tournament need distinct names; these have {', '.join(names)}")
-    matches = play_deals(game, players, 0, deals, seed, table_size, on_progress, seating)
-    return summarize(game, names, matches, seed, settings)
+    matches = play_deals(game, players, Deals(seed, deals, seating=seating), table_size, on_progress)
+    return summarize(game, names, matches, settings)

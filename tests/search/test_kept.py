@@ -55,7 +55,7 @@ def played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, 
     tasks = tournament.tasks(0)[:parts]
     for _, matches in Evaluator().evaluate(tasks, lambda so_far: None):
         tournament.keep(raised(matches))
-    return [(task.first, task.count) for task in tasks]
+    return [(task.deals.first, task.deals.count) for task in tasks]
 
 
 def finish(tournament: Tournament) -> TournamentResult:
@@ -89,7 +89,7 @@ def test_the_same_command_after_a_kill_plays_what_is_missing_and_finds_what_an_u
 def test_only_missing_deals_are_played_whatever_the_parts_are_now(config: Callable[..., TournamentConfig]) -> None:
     assert played(begun(config()), 2) == [(0, 1), (1, 2)]
     other = config(deals_per_task=5, table_size=14)
-    assert [(task.first, task.count) for task in begun(other).tasks(0)] == [(3, 4)]
+    assert [(task.deals.first, task.deals.count) for task in begun(other).tasks(0)] == [(3, 4)]
     result = finish(begun(other))
     assert result.by_deal == finish(checked(config())).by_deal
     assert finish(begun(config())).by_deal == result.by_deal and begun(config()).tasks(0) == []
@@ -149,7 +149,7 @@ def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(
     with pytest.raises(UserError, match=rf"{damaged.name}: is damaged, .*; remove it to have them made again"):
         begun(config())
     damaged.unlink()
-    assert [(task.first, task.count) for task in begun(config()).tasks(0)] == [(1, 2)]
+    assert [(task.deals.first, task.deals.count) for task in begun(config()).tasks(0)] == [(1, 2)]
     assert figures(finish(begun(config()))) == figures(result)
 
 

@@ -22,6 +22,7 @@ from search.rating.round_robin import play_round_robin
 from search.roster.registry import make_players
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
+from search.tournament.deals import Deals
 from search.tournament.evaluator import Evaluator
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.parts import Tournament, play_tournaments
@@ -52,8 +53,8 @@ DIFFERENTIALS = [(-20, -24), (26, 2), (-18, 2), (26, 26), (0, -26)]
 
 
 def by_hand() -> TournamentResult:
-    matches = Matches(0, POINTS, np.array([260, 260]), np.ones(2), seating="pairs")
-    return summarize(HeartsGame(), ["one", "two"], matches, seed=3)
+    matches = Matches(Deals(3, len(POINTS), seating="pairs"), POINTS, np.array([260, 260]), np.ones(2))
+    return summarize(HeartsGame(), ["one", "two"], matches)
 
 
 def tournament(**changes: Any) -> Tournament:
@@ -130,14 +131,14 @@ def test_the_printed_table_says_pairs_and_the_papers_figure() -> None:
 def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     game = HeartsGame()
     players = make_players(NAMES, game, SearchConfig())
-    pairs = play_deals(game, players, 3, 4, seed=5, seating="pairs")
-    everything = play_deals(game, players, 3, 4, seed=5)
+    pairs = play_deals(game, players, Deals(5, 4, 3, "pairs"))
+    everything = play_deals(game, players, Deals(5, 4, 3))
     rows = [seatings(2, 4).tolist().index(seating) for seating in ([0, 1, 0, 1], [1, 0, 1, 0])]
     assert pairs.points.shape == (4, 2, 4)
     np.testing.assert_array_equal(pairs.points, everything.points[:, rows])
-    parts = [play_deals(game, players, first, 2, seed=5, seating="pairs") for first in (5, 3)]
-    assert merge(parts, 3, 4).seating == "pairs"
-    np.testing.assert_array_equal(merge(parts, 3, 4).points, pairs.points)
+    parts = [play_deals(game, players, Deals(5, 2, first, "pairs")) for first in (5, 3)]
+    assert merge(parts, Deals(5, 4, 3, "pairs")).deals.seating == "pairs"
+    np.testing.assert_array_equal(merge(parts, Deals(5, 4, 3, "pairs")).points, pairs.points)
 
 
 def test_a_pair_is_exactly_as_good_as_itself() -> None:
@@ -149,7 +150,7 @@ def test_a_pair_is_exactly_as_good_as_itself() -> None:
 
 def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
     one = tournament(deals=20, table_size=8)
-    assert [(task.count, task.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
+    assert [(task.deals.count, task.deals.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
     assert one.matches_at_once() == 8
 
 

@@ -10,6 +10,7 @@ from games.hearts.game import HeartsGame
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
+from search.tournament.deals import Deals
 from search.tournament.matches import play_deals
 from search.tournament.seatings import seatings
 from search.tournament.statistics import mean_interval, wilcoxon_p
@@ -57,11 +58,11 @@ def differences() -> dict[str, np.ndarray]:
     the truth. Two columns, "All" and the most discrete one; and the most skewed of all, one rule-based seat against
     three random ones."""
     seats, deals = seatings(2, 4), 600
-    points = play_deals(HeartsGame(), [HeartsRules(), Careless()], 0, deals, seed=5, table_size=2048).points
+    points = play_deals(HeartsGame(), [HeartsRules(), Careless()], Deals(5, deals), table_size=2048).points
     weights = (seats == 0) / (seats == 0).sum(1, keepdims=True) - (seats == 1) / (seats == 1).sum(1, keepdims=True)
     ahead = (points * weights).sum(axis=2)
     lone = (seats == 0).sum(1) == 1
-    others = play_deals(HeartsGame(), [HeartsRules(), RandomPlayer()], 0, deals, seed=5, table_size=2048).points
+    others = play_deals(HeartsGame(), [HeartsRules(), RandomPlayer()], Deals(5, deals), table_size=2048).points
     far = (others * weights).sum(axis=2)[:, lone].mean(axis=1)
     return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, lone].mean(axis=1), "far better": far}
 

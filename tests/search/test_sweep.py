@@ -22,6 +22,7 @@ from learner.model.checkpoint import save_weights
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.tournament import pictures
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from search.tournament.parts import Tournament, play_tournaments
@@ -168,12 +169,12 @@ def test_a_cache_too_small_for_a_tournament_is_refused_before_anything_is_played
 
 def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
-    one = Tournament(settings, ("hearts_rules", "random"), "", deals=4, seed=1, deals_per_task=1)
+    one = Tournament(settings, ("hearts_rules", "random"), "", Deals(1, 4), deals_per_task=1)
     tried, play = list[tuple[int, int]](), Evaluator.play
 
     def broken(self: Evaluator, task: DealsTask) -> Matches:
-        tried.append((task.match, task.first))
-        if task.match == 0 and task.first == 1:
+        tried.append((task.match, task.deals.first))
+        if task.match == 0 and task.deals.first == 1:
             raise RuntimeError("broken")
         return play(self, task)
 
@@ -238,10 +239,10 @@ def test_players_against_one_opponent_are_told_by_their_names(monkeypatch: pytes
 
 def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
-    one = Tournament(settings, ("hearts_rules", "random"), "", deals=5, seed=1, deals_per_task=0)
+    one = Tournament(settings, ("hearts_rules", "random"), "", Deals(1, 5), deals_per_task=0)
     tasks = one.tasks(match=3)
-    assert [(task.first, task.count, task.match) for task in tasks] == [(0, 1, 3), (1, 2, 3), (3, 2, 3)]
-    two = replace(one, players=("random", "hearts_rules"), deals=2)
+    assert [(task.deals.first, task.deals.count, task.match) for task in tasks] == [(0, 1, 3), (1, 2, 3), (3, 2, 3)]
+    two = replace(one, players=("random", "hearts_rules"), deals=Deals(1, 2))
     order: list[int] = []
 
     def backwards(
@@ -263,7 +264,7 @@ def test_a_result_counts_for_a_tournament_only_if_its_engine_answers_alike(
     engine = EngineConfig(device="cpu")
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), engine, table_size=28)
     one = Tournament(
-        settings, ("hearts_rules", "random"), "", deals=1, seed=1, deals_per_task=0, record={"engine": asdict(engine)}
+        settings, ("hearts_rules", "random"), "", Deals(1, 1), deals_per_task=0, record={"engine": asdict(engine)}
     )
     write_result(path := str(tmp_path / "result.json"), raised(dict(play_tournaments([one], Evaluator().evaluate))[0]))
     other = replace(one, record={"engine": asdict(replace(engine, **setting))})

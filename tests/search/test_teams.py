@@ -14,6 +14,7 @@ from games.outcomes import OutcomeTable
 from games.rng import derive, derive_many
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
+from search.tournament.deals import Deals
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import render, variant_rows
 from search.tournament.result import from_record, lead, summarize
@@ -53,7 +54,7 @@ class Lowest(RandomPlayer):
 
 
 def played(first: int, count: int, players: Sequence[RandomPlayer] | None = None) -> Matches:
-    return play_deals(GAME, players or [Lowest(), RandomPlayer()], first, count, seed=5, table_size=3)
+    return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
 
 
 def test_each_entrant_has_all_seats_of_one_seating_of_every_deal() -> None:
@@ -68,7 +69,7 @@ def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:
     assert (same.points[:, 0] == same.points[:, 1]).all(), "the same player meets the same cards and random numbers"
     matches = played(0, 40)
     assert matches.points.shape == (40, 2, 2) and set(np.unique(matches.points)) == {0, 1}
-    result = summarize(GAME, ["lowest", "random"], matches, seed=5)
+    result = summarize(GAME, ["lowest", "random"], matches)
     (column,) = result.columns
     assert (column.name, column.matches, result.matches) == ("All", 80, 80)
     rates = matches.points.mean(axis=(0, 2))
@@ -82,7 +83,7 @@ def test_every_kind_of_deal_has_its_rates_with_wilsons_intervals() -> None:
     matches = played(0, 40)
     states = GAME.deal(derive_many(derive(5, "tournament"), 40))
     assert matches.variant.tolist() == GAME.variant(states).tolist() and len(set(matches.variant)) == 2
-    result = summarize(GAME, ["lowest", "random"], matches, seed=5)
+    result = summarize(GAME, ["lowest", "random"], matches)
     assert [variant.column.name for variant in result.variants] == list(GAME.variants[:2])
     assert sum(variant.deals for variant in result.variants) == 40
     for kind, variant in enumerate(result.variants):
@@ -105,16 +106,16 @@ def test_wilsons_interval_is_that_of_the_textbook() -> None:
 
 def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
     whole = played(0, 40)
-    parts = merge([played(25, 15), played(0, 25)], 0, 40)
+    parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
     assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
-    result = summarize(GAME, ["lowest", "random"], parts, seed=5)
+    result = summarize(GAME, ["lowest", "random"], parts)
     assert from_record(json.loads(json.dumps(result.record()))) == result
     older = {key: value for key, value in result.record().items() if key != "variants"}
     assert from_record(older).variants == ()
 
 
 def test_the_table_has_one_column_and_a_row_for_each_kind() -> None:
-    result = summarize(GAME, ["lowest", "random"], played(0, 40), seed=5)
+    result = summarize(GAME, ["lowest", "random"], played(0, 40))
     console = Console(width=140, file=io.StringIO())
     with console.capture() as capture:
         console.print(render(result))

@@ -15,6 +15,7 @@ from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import interval, render, signed
@@ -34,8 +35,8 @@ def by_hand_points() -> np.ndarray:
 
 def by_hand() -> TournamentResult:
     """What the two deals come to."""
-    matches = Matches(0, by_hand_points(), np.array([700, 800]), np.array([7.0, 0.4]))
-    return summarize(HeartsGame(), ["one", "two"], matches, seed=3, settings={"note": "by hand"})
+    matches = Matches(Deals(3, len(by_hand_points())), by_hand_points(), np.array([700, 800]), np.array([7.0, 0.4]))
+    return summarize(HeartsGame(), ["one", "two"], matches, settings={"note": "by hand"})
 
 
 def test_two_entrants_sit_in_every_seating_in_which_both_play() -> None:
@@ -72,8 +73,8 @@ def test_all_weighs_every_match_alike_as_in_table_2() -> None:
     """Table 2's ArgmaxVal* row, 4.46, 3.98, 3.63, gives its "All", 4.02, over 4, 6 and 4 seatings."""
     seats = seatings(2, 4)
     points = np.array([0.0, 3.63, 3.98, 4.46])[(seats == 0).sum(axis=1)][None, :, None] * (seats == 0)
-    matches = Matches(0, points.astype(np.float32), np.ones(2, int), np.ones(2))
-    assert round(summarize(HeartsGame(), ["A", "B"], matches, seed=1).columns[0].points["A"], 2) == 4.02
+    matches = Matches(Deals(1, len(points)), points.astype(np.float32), np.ones(2, int), np.ones(2))
+    assert round(summarize(HeartsGame(), ["A", "B"], matches).columns[0].points["A"], 2) == 4.02
 
 
 def test_the_json_record_is_this() -> None:
@@ -128,8 +129,10 @@ def test_the_printed_table_holds_points_differences_intervals_and_times() -> Non
 def test_two_deals_print_no_interval_and_six_do() -> None:
     """Six deals with differences in turn -2 and -3: mean -2.5, deviation 0.548, t with 5 degrees of freedom 2.571."""
     assert _line("95 % interval", by_hand()).split()[-4:] == ["-", "-", "-", "-"]
-    matches = Matches(0, np.concatenate([by_hand_points()] * 3), np.array([1, 1]), np.ones(2))
-    six = summarize(HeartsGame(), ["one", "two"], matches, seed=3)
+    matches = Matches(
+        Deals(3, 3 * len(by_hand_points())), np.concatenate([by_hand_points()] * 3), np.array([1, 1]), np.ones(2)
+    )
+    six = summarize(HeartsGame(), ["one", "two"], matches)
     assert "-3.07..-1.93" in _line("95 % interval", six)
 
 
@@ -159,12 +162,13 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
     def players() -> list:
         return make_players(["hearts_rules", "random"], game, SearchConfig())
 
-    whole = play_deals(game, players(), 0, 7, seed=5, table_size=1000)
-    parts = [play_deals(game, players(), first, count, seed=5, table_size=20) for first, count in ((4, 3), (0, 4))]
-    assert np.array_equal(merge(parts, 0, 7).points, whole.points)
-    assert np.array_equal(merge(parts, 0, 7).decisions, whole.decisions)
+    whole = play_deals(game, players(), Deals(5, 7), table_size=1000)
+    parts = [play_deals(game, players(), Deals(5, count, first), table_size=20) for first, count in ((4, 3), (0, 4))]
+    assert np.array_equal(merge(parts, Deals(5, 7)).points, whole.points)
+    assert np.array_equal(merge(parts, Deals(5, 7)).decisions, whole.decisions)
     assert (
-        merge(parts, 0, 7).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
+        merge(parts, Deals(5, 7)).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7)
+        and 0.5 < whole.fill <= 1
     )
 
 
@@ -183,16 +187,16 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
 )
 def test_parts_that_are_not_the_promised_deals_are_refused_by_name(parts: list[tuple[int, int]], message: str) -> None:
     points = np.zeros((9, 14, 4), np.float32)
-    given = [Matches(first, points[:count], np.ones(2, int), np.ones(2)) for first, count in parts]
+    given = [Matches(Deals(1, count, first), points[:count], np.ones(2, int), np.ones(2)) for first, count in parts]
     with pytest.raises(ValueError, match=rf"the parts of deals 0\.\.6 do not fit; {message}"):
-        merge(given, 0, 7)
+        merge(given, Deals(1, 7))
 
 
 def test_a_result_says_who_sees_hidden_cards_however_its_deals_were_shared_out() -> None:
     game, players = ToyGame(), [RandomPlayer("honest"), RandomPlayer("cheat")]
     players[1].sees_hidden = True
-    parts = [play_deals(game, players, first, 2, seed=1) for first in (2, 0)]
-    result = summarize(game, ["honest", "cheat"], merge(parts, 0, 4), seed=1)
+    parts = [play_deals(game, players, Deals(1, 2, first)) for first in (2, 0)]
+    result = summarize(game, ["honest", "cheat"], merge(parts, Deals(1, 4)))
     assert result.sees_hidden == ("cheat",) and result.record()["sees_hidden"] == ["cheat"]
     console = Console(width=120, file=io.StringIO())
     with console.capture() as capture:
@@ -202,7 +206,7 @@ def test_a_result_says_who_sees_hidden_cards_however_its_deals_were_shared_out()
 
 def test_every_hand_of_hearts_shares_out_26_points_or_is_a_moon() -> None:
     game = HeartsGame()
-    matches = play_deals(game, make_players(["random", "hearts_rules"], game, SearchConfig()), 0, 10, seed=1)
+    matches = play_deals(game, make_players(["random", "hearts_rules"], game, SearchConfig()), Deals(1, 10))
     assert matches.points.shape == (10, 14, 4)
     assert set(matches.points.sum(axis=2).ravel().tolist()) <= {26.0, 78.0}
     assert matches.decisions.sum() >= 10 * 14 * 52
@@ -263,7 +267,7 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
     evaluator = Evaluator()
-    evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", first=0, count=2, seed=1))
+    evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 2)))
     assert evaluator.progress() == {
         "deals": 0,
         "decisions": 0,

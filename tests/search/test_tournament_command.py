@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from games.registry import make_game
+from games.shards import read_shard
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,3 +47,26 @@ def test_bad_input_ends_in_one_line_before_any_work(arguments: tuple[str, ...], 
     assert done.returncode == 2
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deal_of_a_tournament_can_be_played_again_by_its_number_and_its_histories_kept(tmp_path: Path) -> None:
+    played = ("game=hearts", 'players=["hearts_rules:explore=0.2",random]', "seed=1")
+    assert command(*played, "deals=4", f"out={tmp_path}/whole.json").returncode == 0
+    shard = tmp_path / "deal.parquet"
+    again = command(*played, "deals=1", "first=2", f"keep={shard}", f"out={tmp_path}/one.json")
+    assert again.returncode == 0 and f"histories: {shard}" in again.stdout, again.stderr
+    whole, one = (json.loads((tmp_path / name).read_text()) for name in ("whole.json", "one.json"))
+    assert "first" not in whole and (one["first"], one["deals"]) == (2, 1)
+    for player, points in whole["by_deal"].items():
+        assert one["by_deal"][player] == points[2:3]
+    game = make_game("hearts")
+    kept = read_shard(shard, game)
+    assert len(kept) == 14 * 4 and len(set(kept.deal_seed)) == 1 and set(kept.game) == set(range(28, 42))
+    points = game.outcomes.points[kept.outcome, 0]
+    for player, (mean,) in one["by_deal"].items():  # the mean over seatings of the mean over the player's seats
+        matches = [points[(kept.game == match) & (kept.player == player)] for match in set(kept.game)]
+        assert np.isclose(np.mean([seats.mean() for seats in matches if len(seats)]), mean)
+    refused = command(*played, "deals=1", "first=2", f"keep={shard}")
+    assert refused.returncode == 2 and f"keep={shard}: is there already; name a new file" in refused.stderr
+    twice = command("--multirun", *played, "deals=1,2", f"keep={tmp_path}/a.parquet", f"out={tmp_path}/sweep")
+    assert twice.returncode == 2 and "one shard holds one tournament; leave out --multirun" in twice.stderr

@@ -73,5 +73,5 @@ def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
     gate.unlink()
     assert not Evaluation(config, RunDirectory(config.run.dir)).complete()
     again = run(config)
-    assert not again.trained and sum(task.count for task in again.evaluated) == 2
+    assert not again.trained and sum(task.deals.count for task in again.evaluated) == 2
     assert json.loads(gate.read_text())[0]["columns"] == before[0]["columns"]

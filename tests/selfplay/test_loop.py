@@ -315,7 +315,7 @@ def test_a_tournament_that_ended_before_the_command_was_killed_is_not_played_aga
         run(config, Dying)
     first, second = Evaluation(config, RunDirectory(config.run.dir)).final()
     assert first is not None and first.deals == 3 and second is None
-    assert sum(task.count for task in run(config).evaluated) == 2
+    assert sum(task.deals.count for task in run(config).evaluated) == 2
     assert Evaluation(config, RunDirectory(config.run.dir)).complete()
 
 
@@ -336,11 +336,11 @@ def test_a_tournament_in_whose_middle_the_command_was_killed_goes_on(again: Trai
     file = Path(again.run.dir) / "results/tournament.json"
     with pytest.raises(ConnectionError, match="gone"):
         run(config, DyingLater)
-    assert [(task.first, task.count) for task in run(config).evaluated] == [(4, 2)]
+    assert [(task.deals.first, task.deals.count) for task in run(config).evaluated] == [(4, 2)]
     resumed = Evaluation(config, RunDirectory(config.run.dir)).final()[0]
     assert not list(file.parent.glob("*.parts"))
     file.unlink()
-    assert sum(task.count for task in run(config).evaluated) == 6
+    assert sum(task.deals.count for task in run(config).evaluated) == 6
     undisturbed = Evaluation(config, RunDirectory(config.run.dir)).final()[0]
     assert resumed and undisturbed and resumed.decisions == undisturbed.decisions
     assert replace(resumed, seconds_per_turn={}) == replace(undisturbed, seconds_per_turn={})
@@ -365,7 +365,7 @@ def test_the_parts_of_a_tournament_that_is_not_wanted_any_more_are_not_taken_for
     with pytest.raises(ConnectionError, match="gone"):
         run(evaluating(again, final=[MatchConfig(players, deals)]), DyingLater)
     config = evaluating(again, final=[MatchConfig(players, deals + 1)])
-    assert sum(task.count for task in run(config).evaluated) == deals + 1
+    assert sum(task.deals.count for task in run(config).evaluated) == deals + 1
     assert not list((Path(again.run.dir) / "results").glob("*.parts"))
 
 

@@ -14,6 +14,7 @@ from learner.training.task import Learner, TrainingTask
 from search.config import SearchConfig
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from selfplay.checks import check
 from selfplay.config import GamesConfig, InitialConfig
@@ -38,7 +39,7 @@ def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
 
 def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
     settings = EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 14)
-    task = DealsTask(settings, ("random", "hearts_rules"), "", first=0, count=TOO_MANY, seed=1)
+    task = DealsTask(settings, ("random", "hearts_rules"), "", Deals(1, TOO_MANY))
     with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
         Evaluator().play(task)
 
@@ -73,4 +74,6 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
             plan, str(tmp_path / "shard")
         )
     with pytest.raises(UserError, match=refused):
-        Evaluator().play(DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", 0, 1, 1))
+        Evaluator().play(
+            DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", Deals(1, 1))
+        )

@@ -8,6 +8,7 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.roster.registry import make_players
+from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import merge, play_deals
 from search.tournament.workers import tournament_workers
@@ -20,7 +21,7 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
     settings = EvaluatorSettings(game, search, engine, 14)
-    tasks = [DealsTask(settings, PLAYERS, "", first=first, count=900, seed=1) for first in (0, 900)]
+    tasks = [DealsTask(settings, PLAYERS, "", Deals(1, 900, first)) for first in (0, 900)]
     seen: list[tuple[int, dict[str, float]]] = []
     done = []
     with tournament_workers(cluster) as evaluate:
@@ -30,5 +31,5 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     assert early, "nothing was heard of the first task before it was done"
     assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
     hearts = HeartsGame()
-    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), 0, 1800, seed=1)
-    assert np.array_equal(merge(done, 0, 1800).points, alone.points)
+    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), Deals(1, 1800))
+    assert np.array_equal(merge(done, Deals(1, 1800)).points, alone.points)

@@ -1,0 +1,43 @@
+"""Which deals a tournament plays: the one record that goes from its configuration to the table."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive, derive_many
+from search.tournament.seatings import ALL, seatings
+
+
+@dataclass(frozen=True)
+class Deals:
+    """Consecutive deals of the tournament that a seed names, each played in every seating."""
+
+    seed: int
+    """The tournament's: what a deal is depends on it and on the deal's number alone."""
+    count: int
+    first: int = 0
+    """Number of the first deal."""
+    seating: str = ALL
+    """One of ``search.tournament.seatings.SEATINGS``."""
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"deals={self.count}: at least 1 deal must be played")
+
+    @property
+    def numbers(self) -> range:
+        """Numbers of the deals."""
+        return range(self.first, self.first + self.count)
+
+    def part(self, first: int, count: int) -> "Deals":
+        """Some of them."""
+        return replace(self, first=first, count=count)
+
+    def seeds(self) -> np.ndarray:
+        """``uint64[count]``: what each is dealt from."""
+        return derive_many(derive(self.seed, "tournament"), self.count, self.first)
+
+    def seatings(self, game: Game, num_players: int) -> np.ndarray:
+        """``int[S, P]``: which of the entrants has which seat, in every seating of a deal."""
+        return seatings(num_players, game.num_players, game.cooperative, self.seating)
