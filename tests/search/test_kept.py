@@ -54,7 +54,7 @@ def played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, 
     """First deals and numbers of deals of the parts that are played now, of which there may be so many."""
     tasks = tournament.tasks(0)[:parts]
     for _, matches in Evaluator().evaluate(tasks, lambda so_far: None):
-        tournament.keep(raised(matches))
+        tournament.keep_part(raised(matches))
     return [(task.deals.first, task.deals.count) for task in tasks]
 
 

@@ -179,7 +179,7 @@ def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch:
         return play(self, task)
 
     monkeypatch.setattr(Evaluator, "play", broken)
-    results = dict(play_tournaments([one, replace(one, seed=2)], Evaluator().evaluate))
+    results = dict(play_tournaments([one, replace(one, deals=Deals(2, 4))], Evaluator().evaluate))
     assert tried == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
     assert isinstance(results[0], RuntimeError) and isinstance(results[1], TournamentResult)
 

@@ -326,7 +326,7 @@ class DyingLater(InProcess):
         self, tasks: Iterable[DealsTask], on_progress: OnProgress
     ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for result in super().evaluate(tasks, on_progress):
-            if self.evaluated[-1].first >= 4:
+            if self.evaluated[-1].deals.first >= 4:
                 raise ConnectionError("gone")
             yield result
 
