@@ -1,7 +1,7 @@
 """Training tokens a second: ``python -m benchmarks.training [--full] [--device cuda]``.
 
-Ours is ``learner.training.train`` as the demo preset runs it, which is not the paper's arithmetic: bfloat16, and the
-outcome head at eight positions of a sequence. Theirs is the plain loop over the same sequences in the same process,
+Ours is ``learner.training.loop.train`` as the demo preset runs it, which is not the paper's arithmetic: bfloat16, and
+the outcome head at eight positions of a sequence. Theirs is the plain loop over the same sequences in the same process,
 turn and turn about: the transformers model, float32, the outcome loss at every position. Networks ``paper_model``
 (Table 4, dropout and all) and ``demo_model`` (``model=demo``), random hands of Hearts, batches of 64.
 """
@@ -24,7 +24,8 @@ from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
 from learner.model.told import Rules
 from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
-from learner.training.train import train
+from learner.training.loop import train
+from learner.training.sequences import SequenceObjective
 from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
@@ -38,7 +39,7 @@ BATCH = 64
 
 
 class Ours:
-    """``learner.training.train``: every call trains a network of its own."""
+    """``learner.training.loop.train``: every call trains a network of its own."""
 
     def __init__(self, model: ModelConfig, precision: str, shard: str, out: Path, device: str) -> None:
         self._model, self._precision, self._shard = model, precision, shard
@@ -58,14 +59,8 @@ class Ours:
         )
         rates: list[float] = []
         out = self._out / str(self._runs)
-        train(
-            GAME,
-            self._model,
-            config,
-            [self._shard],
-            out,
-            on_progress=lambda line: rates.append(line["tokens_per_second"]),
-        )
+        objective = SequenceObjective(GAME, self._model, config, seed=0)
+        train(objective, [self._shard], out, on_progress=lambda line: rates.append(line["tokens_per_second"]))
         return median(rates[1:])
 
 

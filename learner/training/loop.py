@@ -2,14 +2,13 @@
 
 Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
 ends, on a CPU, in the same bytes as one that was left alone. Several learners may train one network together
-(``learner.training.parallel``): then each calls ``train_objective``, and all go through the same steps.
+(``learner.training.parallel``): then each calls ``train``, and all go through the same steps.
 """
 
 import time
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ import numpy as np
 import torch
 
 from cluster.errors import UserError, blaming_input
-from games.game import Game
 from learner.config import LearnerConfig
 from learner.model.checkpoint import checkpoint_id, game_record
-from learner.model.network import device_of, dtype_of, precision_of
 from learner.training.data import HELD_OUT, data_digest
+from learner.training.objective import Objective
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
     HELD_OUT_KEY,
@@ -39,100 +37,35 @@ from learner.training.resume import (
 Progress = Callable[[dict[str, float]], None]
 
 
-class Objective(ABC):
-    """What one kind of network learns: its data, the losses of a step, and what is measured of them."""
-
-    names: tuple[str, ...]
-    """Of the losses, in the order in which ``training/state.json`` holds their sums."""
-    rows_are: str
-    """What a row of the data is: ``sequences`` or ``decisions``."""
-    group_of_keys: str
-    """Where the architecture is set on the command line: ``model`` or ``q_network``."""
-    free_at_start: tuple[str, ...] = ()
-    """Settings of the architecture in which a training may differ from the weights that it starts from."""
-    has_dropout = False
-    """Whether the result depends on the number of learners, which draw dropout each for itself."""
-    arch: Any
-    """A dataclass."""
-    net: Any
-    """The network in training; from ``begin`` on."""
-    target: Any = None
-    """A network of the same shape that is kept with ``net`` for resuming; None where there is none."""
-    data: Any
-    """Rows to train on and held-out rows are its ``training`` and ``validation``; from ``load`` on."""
-    rows_at_once: int
-    """Held-out rows of one forward pass."""
-    steps_per_epoch: int
-    """From ``load`` on."""
-    in_epochs = False
-    """Whether an epoch goes through all rows, and is shown."""
-
-    def __init__(self, game: Game, config: LearnerConfig, seed: int, group: Group | None = None) -> None:
-        """``ValueError`` where there is no such device."""
-        self.game, self.seed, self.group = game, seed, group
-        self.device = device_of(config.device, "learner.device")
-        self.config = replace(config, precision=precision_of(config.precision, self.device))
-        self.dtype = dtype_of(self.config.precision)
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Settings of the network and the learner that decide the result, by their names on the command line."""
-
-    @abstractmethod
-    def load(self, shards: Sequence[str]) -> None:
-        """Read the data. ``ValueError`` naming what cannot be trained on."""
-
-    @abstractmethod
-    def fresh(self) -> Any:
-        """The network with fresh weights from the seed, on the CPU."""
-
-    @abstractmethod
-    def read(self, start: str | Path) -> Any:
-        """The network of a checkpoint, on the CPU; ``ValueError`` where it holds no such network."""
-
-    def begin(self, net: Any) -> None:
-        """Train ``net``, which is on the device."""
-        self.net = net
-
-    @abstractmethod
-    def rows(self, step: int) -> np.ndarray:
-        """``int64[B]``: the rows of step number ``step``, from 0."""
-
-    @abstractmethod
-    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss whose gradient this step follows, and its parts by ``names``; ``float32[]`` each. In a group, this
-        learner's share of them."""
-
-    def after_step(self, step: int) -> None:
-        """What belongs to the end of a step, the ``step``-th of all."""
-        return
-
-    @abstractmethod
-    def line(self, means: Mapping[str, float]) -> dict[str, float]:
-        """What is shown of mean losses, with the whole ``loss``."""
-
-    @abstractmethod
-    def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
-        """By name, each mean over held-out rows and how many summands it is of."""
-
-    def amount(self, rows: np.ndarray) -> int:
-        """How much a step on ``rows`` trains on, in the unit of ``rates``."""
-        return len(rows)
-
-    @abstractmethod
-    def rates(self, per_second: float) -> dict[str, float]:
-        """The metrics of speed."""
-
-
-def train_objective(
+def train(
     objective: Objective,
     shards: Sequence[str],
     out: str | Path,
     init_from: str | Path | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Train, publish the checkpoint ``out``, and return the final metrics, or go on where that was killed; see
-    ``learner.training.train.train``."""
+    """Train, publish the checkpoint ``out``, and return the final metrics.
+
+    Called again it reads the data, which must be the same, returns the metrics where ``out`` is finished, and goes on
+    from ``<out>.partial`` where it was killed.
+
+    Args:
+        objective: what is learned; the first of its group alone reads and writes ``out``.
+        shards: paths or URIs of shards, in order.
+        out: directory of the checkpoint, a path or a URI.
+        init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
+        on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
+            losses since the last call and the speed. What it raises ends the training, which can be resumed.
+
+    Returns:
+        The last of these, with how many ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, where
+        deals were held out, ``validation_sequences``, ``validation_loss`` and so on. Nothing for a learner that is not
+        the first of its group.
+
+    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
+    ``init_from`` that do not fit the game or the network, too few sequences. ``PeerLostError`` at any time where
+    another learner of the group has gone.
+    """
     group = objective.group
     first = group is None or group.first
     with blaming_input():

@@ -16,10 +16,11 @@ from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet
 from learner.q_network.network import QNet, q_architecture
-from learner.q_network.train import train_q_network
-from learner.training.loop import Progress
+from learner.q_network.objective import QObjective
+from learner.training.loop import Progress, train
+from learner.training.objective import Objective
 from learner.training.parallel import Group
-from learner.training.train import train
+from learner.training.sequences import SequenceObjective
 
 KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """Environment variable that oneDNN reads at a process's first matrix product."""
@@ -93,17 +94,21 @@ def check_size(game: Game, model: ModelConfig, q_network: QNetworkConfig) -> Non
 def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
     """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
-    Returns the final metrics, and raises; see ``learner.training.train.train`` and
-    ``learner.q_network.train.train_q_network``. ``UserError`` for a Q-network that a group is to train.
+    Returns the final metrics, and raises; see ``learner.training.loop.train``. ``UserError`` for a Q-network that a
+    group is to train.
     """
     # Each batch with branches has shapes of its own, and oneDNN would keep kernels of the last 1,024 (docs/learner.md).
     os.environ.setdefault(KERNELS_KEPT, "32")
     game = make_game(task.game.name, task.game.options)
     with blaming_input():
         check_size(game, task.model, task.q_network)  # the driver may be another machine
-    rest = (task.learner, list(task.shards), task.out, task.init_from, task.seed, on_progress)
+        objective = _objective(task, game, group)
+    return train(objective, task.shards, task.out, task.init_from, on_progress)
+
+
+def _objective(task: TrainingTask, game: Game, group: Group | None) -> Objective:
     if not task.q_network.wanted:
-        return train(game, task.model, *rest, group)
+        return SequenceObjective(game, task.model, task.learner, task.seed, group)
     if group:
         raise UserError(f"cluster.learners={group.size}: a Q-network is trained by one learner; give 1")
-    return train_q_network(game, task.q_network, *rest)
+    return QObjective(game, task.q_network, task.learner, task.seed)

@@ -5,14 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
+from cluster.errors import blaming_input
 from games.branches import Branches
+from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from learner.config import ModelConfig
+from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
+from learner.q_network.objective import QObjective
+from learner.training import loop
+from learner.training.loop import Progress
+from learner.training.parallel import Group
+from learner.training.sequences import SequenceObjective
 from selfplay.branches import branch
 
 TINY = ModelConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
@@ -61,3 +68,36 @@ def branched_shard(game: HeartsGame, directory: Path, count: int, seed: int = 0,
     path = directory / f"branched-{count}-{seed}.parquet"
     write_shard(path, replace(sequences, branches=Branches.concat(chosen)), game, {})
     return str(path)
+
+
+def train(
+    game: Game,
+    model_config: ModelConfig,
+    learner_config: LearnerConfig,
+    shards: list[str],
+    out: str | Path,
+    init_from: str | Path | None = None,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+    group: Group | None = None,
+) -> dict[str, float]:
+    """Train a transformer; the final metrics."""
+    with blaming_input():
+        objective = SequenceObjective(game, model_config, learner_config, seed, group)
+    return loop.train(objective, shards, out, init_from, on_progress)
+
+
+def train_q_network(
+    game: Game,
+    q_config: QNetworkConfig,
+    learner_config: LearnerConfig,
+    shards: list[str],
+    out: str | Path,
+    init_from: str | Path | None = None,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> dict[str, float]:
+    """Train a Q-network; the final metrics."""
+    with blaming_input():
+        objective = QObjective(game, q_config, learner_config, seed)
+    return loop.train(objective, shards, out, init_from, on_progress)

@@ -18,8 +18,7 @@ from learner.observation_model import EMPTY
 from learner.training.data import Batch, load_data, make_batch
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
-from learner.training.train import train
-from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, transformers_model
+from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train, transformers_model
 from tests.learner.test_told import GAME, SETTINGS, inputs
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 

@@ -11,8 +11,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.observation_model import EMPTY
-from learner.training.train import train
-from tests.learner.material import TINY, branched_shard, tiny_net
+from tests.learner.material import TINY, branched_shard, tiny_net, train
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 GAME = HeartsGame()

@@ -11,8 +11,7 @@ from learner.config import LearnerConfig, ModelConfig
 from learner.model.checkpoint import load_weights
 from learner.model.outcome_init import outcome_features, start_outcome_head
 from learner.model.pretrained import PolicyValueModel
-from learner.training.train import train
-from tests.learner.material import shard_of
+from tests.learner.material import shard_of, train
 
 GAME = HeartsGame()
 POINTS = GAME.outcomes.points

@@ -15,10 +15,10 @@ from safetensors.torch import load_file
 from cluster.errors import PeerLostError, UserError
 from games.hearts.game import HeartsGame
 from learner.config import LearnerConfig, ModelConfig
+from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
-from learner.training.train import Progress, train
-from tests.learner.material import branched_shard, shard_of
+from tests.learner.material import branched_shard, shard_of, train
 from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()

@@ -23,11 +23,11 @@ from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.q_network.network import QNet, initialise, q_architecture
-from learner.q_network.train import QObjective, train_q_network
+from learner.q_network.objective import QObjective
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
-from tests.learner.material import branched_shard, random_games
+from tests.learner.material import branched_shard, random_games, train_q_network
 from tests.learner.test_train import KilledError, contents, flip, killing_at
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}

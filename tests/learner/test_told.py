@@ -23,8 +23,7 @@ from learner.model.told import Rules, Told
 from learner.observation_model import EMPTY
 from learner.training.data import load_data, make_batch
 from learner.training.loss import losses
-from learner.training.train import train
-from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
+from tests.learner.material import TINY, shard_of, tiny_net, train, transformers_model
 
 
 def _choices(views: np.ndarray, numbers: np.ndarray) -> None:

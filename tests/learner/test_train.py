@@ -27,8 +27,7 @@ from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.loop import learning_rate
 from learner.training.resume import partial_path
 from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
-from learner.training.train import train
-from tests.learner.material import shard_of
+from tests.learner.material import shard_of, train
 
 GAME = HeartsGame()
 MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)

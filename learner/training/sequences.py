@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, ModelConfig
@@ -18,8 +17,8 @@ from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
 from learner.model.told import Rules
 from learner.training.data import TrainingData, counts, epoch_order, load_data, make_batch
-from learner.training.loop import Objective, Progress, train_objective
 from learner.training.loss import losses
+from learner.training.objective import Objective
 from learner.training.parallel import Group
 from learner.training.roofline import matmul_rate, training_flops
 
@@ -27,53 +26,12 @@ _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every
 """Learner settings that a resumed run may change: they do not decide what is learned."""
 
 
-def train(
-    game: Game,
-    model_config: ModelConfig,
-    learner_config: LearnerConfig,
-    shards: Sequence[str],
-    out: str | Path,
-    init_from: str | Path | None = None,
-    seed: int = 0,
-    on_progress: Progress | None = None,
-    group: Group | None = None,
-) -> dict[str, float]:
-    """Train, publish the checkpoint ``out``, and return the final metrics.
-
-    Called again it reads the data, which must be the same, returns the metrics where ``out`` is finished, and goes on
-    from ``<out>.partial`` where it was killed.
-
-    Args:
-        game: whose sequences these are.
-        model_config: the network; ``init_from`` must have the same shape.
-        learner_config: how to train.
-        shards: paths or URIs of shards, in order.
-        out: directory of the checkpoint, a path or a URI.
-        init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
-        seed: of everything random.
-        on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``epoch``, mean ``loss``,
-            ``observation_loss``, ``outcome_loss`` and with branches ``branch_loss`` (nats) since the last call,
-            ``learning_rate``, ``tokens_per_second`` and ``matmul_share``, the part of this machine's rate of large
-            matrix products that they make. What it raises ends the training, which can be resumed.
-        group: this learner's place among those that train the network together; None if it does so alone. The first
-            of them alone reads and writes ``out``.
-
-    Returns:
-        The last of these, with ``sequences``, ``train_seconds`` (of all calls) and, where deals were held out,
-        ``validation_sequences`` and every loss as ``validation_loss`` and so on. Nothing for a learner that is not the
-        first of its group.
-
-    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
-    ``init_from`` that do not fit the game or the model, too few sequences, no such device. ``PeerLostError`` at any
-    time where another learner of the group has gone.
-    """
-    with blaming_input():
-        objective = SequenceObjective(game, model_config, learner_config, seed, group)
-    return train_objective(objective, shards, out, init_from, on_progress)
-
-
 class SequenceObjective(Objective):
-    """Next tokens and outcomes of sequences, and outcomes of their branches where these weigh anything."""
+    """Next tokens and outcomes of sequences, and outcomes of their branches where these weigh anything.
+
+    Its losses are in nats: ``observation_loss``, ``outcome_loss``, with branches ``branch_loss``, and ``loss``, their
+    weighted sum. ``matmul_share`` is the part of this machine's rate of large matrix products that training makes.
+    """
 
     rows_are, group_of_keys, in_epochs = "sequences", "model", True
     free_at_start = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")

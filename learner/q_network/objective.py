@@ -1,4 +1,4 @@
-"""Training one Q-network on one data set (paper 002, "Multi-agent Reinforcement Learning" and "Further Work").
+"""What a Q-network learns (paper 002, "Multi-agent Reinforcement Learning" and "Further Work").
 
 One-step temporal differences between the decisions of one seat: q(s, a) of the seat to act learns
 
@@ -33,14 +33,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cluster.errors import blaming_input
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, QNetworkConfig
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import QData, load_decisions, targets
 from learner.q_network.network import QNet, initialise, q_architecture
-from learner.training.loop import Objective, Progress, train_objective
+from learner.training.objective import Objective
 
 _LEARNER_KEYS = (
     *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
@@ -49,43 +48,12 @@ _LEARNER_KEYS = (
 """Learner settings that decide what a Q-network learns; the others are the transformer's, or free to change."""
 
 
-def train_q_network(
-    game: Game,
-    q_config: QNetworkConfig,
-    learner_config: LearnerConfig,
-    shards: Sequence[str],
-    out: str | Path,
-    init_from: str | Path | None = None,
-    seed: int = 0,
-    on_progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, publish the checkpoint ``out``, and return the final metrics.
-
-    Called again it returns the metrics where ``out`` is finished, and goes on from ``<out>.partial`` where it was
-    killed; as ``learner.training.train.train``, whose arguments these are.
-
-    Args:
-        q_config: the network and its targets.
-        learner_config: how to optimise; ``num_epochs`` times as many steps are made as ``states_per_step`` says.
-        on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, mean ``loss`` since the last
-            call (Huber, of points), with branches their ``branch_loss``, ``learning_rate`` and ``states_per_second``
-            trained on.
-
-    Returns:
-        The last of these, with ``decisions`` to learn from, ``train_seconds`` and, where deals were held out,
-        ``validation_decisions``, their ``validation_loss`` and ``validation_error``: the mean distance in points
-        between q and what was then made of the decision, discounted.
-
-    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
-    ``init_from`` that do not fit, too few sequences, deals that are not whole, no such device.
-    """
-    with blaming_input():
-        objective = QObjective(game, q_config, learner_config, seed)
-    return train_objective(objective, shards, out, init_from, on_progress)
-
-
 class QObjective(Objective):
-    """Temporal differences between decisions, and what playouts of their branches made where these weigh anything."""
+    """Temporal differences between decisions, and what playouts of their branches made where these weigh anything.
+
+    ``loss`` is Huber's, of points, and with branches ``branch_loss`` their part of it. ``validation_error`` is the mean
+    distance in points between q and what was then made of the decision, discounted.
+    """
 
     names = ("loss", "branch_loss")  # the first has the second in it
     rows_are, group_of_keys, rows_at_once = "decisions", "q_network", 4096

@@ -1,0 +1,100 @@
+"""What the training loop asks of a kind of network; a further kind brings a further objective."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from games.game import Game
+from learner.config import LearnerConfig
+from learner.model.network import device_of, dtype_of, precision_of
+from learner.training.parallel import Group
+
+
+class Objective(ABC):
+    """What one kind of network learns: its data, the losses of a step, and what is measured of them."""
+
+    names: tuple[str, ...]
+    """Of the losses, in the order in which ``training/state.json`` holds their sums."""
+    rows_are: str
+    """What a row of the data is: ``sequences`` or ``decisions``."""
+    group_of_keys: str
+    """Where the architecture is set on the command line: ``model`` or ``q_network``."""
+    free_at_start: tuple[str, ...] = ()
+    """Settings of the architecture in which a training may differ from the weights that it starts from."""
+    has_dropout = False
+    """Whether the result depends on the number of learners, which draw dropout each for itself."""
+    arch: Any
+    """A dataclass."""
+    net: Any
+    """The network in training; from ``begin`` on."""
+    target: Any = None
+    """A network of the same shape that is kept with ``net`` for resuming; None where there is none."""
+    data: Any
+    """Rows to train on and held-out rows are its ``training`` and ``validation``; from ``load`` on."""
+    rows_at_once: int
+    """Held-out rows of one forward pass."""
+    steps_per_epoch: int
+    """From ``load`` on."""
+    in_epochs = False
+    """Whether an epoch goes through all rows, and is shown."""
+
+    def __init__(self, game: Game, config: LearnerConfig, seed: int, group: Group | None = None) -> None:
+        """``ValueError`` where there is no such device."""
+        self.game, self.seed, self.group = game, seed, group
+        self.device = device_of(config.device, "learner.device")
+        self.config = replace(config, precision=precision_of(config.precision, self.device))
+        self.dtype = dtype_of(self.config.precision)
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Settings of the network and the learner that decide the result, by their names on the command line."""
+
+    @abstractmethod
+    def load(self, shards: Sequence[str]) -> None:
+        """Read the data. ``ValueError`` naming what cannot be trained on."""
+
+    @abstractmethod
+    def fresh(self) -> Any:
+        """The network with fresh weights from the seed, on the CPU."""
+
+    @abstractmethod
+    def read(self, start: str | Path) -> Any:
+        """The network of a checkpoint, on the CPU; ``ValueError`` where it holds no such network."""
+
+    def begin(self, net: Any) -> None:
+        """Train ``net``, which is on the device."""
+        self.net = net
+
+    @abstractmethod
+    def rows(self, step: int) -> np.ndarray:
+        """``int64[B]``: the rows of step number ``step``, from 0."""
+
+    @abstractmethod
+    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss whose gradient this step follows, and its parts by ``names``; ``float32[]`` each. In a group, this
+        learner's share of them."""
+
+    def after_step(self, step: int) -> None:
+        """What belongs to the end of a step, the ``step``-th of all."""
+        return
+
+    @abstractmethod
+    def line(self, means: Mapping[str, float]) -> dict[str, float]:
+        """What is shown of mean losses, with the whole ``loss``."""
+
+    @abstractmethod
+    def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
+        """By name, each mean over held-out rows and how many summands it is of."""
+
+    def amount(self, rows: np.ndarray) -> int:
+        """How much a step on ``rows`` trains on, in the unit of ``rates``."""
+        return len(rows)
+
+    @abstractmethod
+    def rates(self, per_second: float) -> dict[str, float]:
+        """The metrics of speed."""
