@@ -290,6 +290,9 @@ def explain(error: Exception) -> str:
     if open_choice:
         group, names = open_choice[1], open_choice[2].split()
         return f"{group} must be given, for example {group}={_example(names)}; there are {', '.join(names)}"
+    group = re.match(r"Error merging override ([\w.]+)=(.*)", str(error))
+    if group and re.match(r"Invalid type assigned|Cannot assign", str(error.__cause__)):
+        return f"{group[1]}={group[2]}: {group[1]} has keys of its own and no presets; give {group[1]}.KEY=VALUE"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     source = error.__cause__ if unknown else error
     if isinstance(source, OmegaConfBaseException):

@@ -80,6 +80,11 @@ GAME = HeartsGame()
         ),
         (["q_network=rnn"], "q_network=rnn: no such choice; there are fc, none, pv16, pv24"),
         (["run.dir="], "run.dir must be given"),
+        (
+            ["selfplay=default"],
+            "selfplay=default: selfplay has keys of its own and no presets; give",
+        ),
+        (["initial_learner=like_learner"], "initial_learner has keys of its own and no presets"),
         (["run.dir=s3:/bucket/run"], "s3:/bucket/run: a URI has two slashes"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
     ],
