@@ -1,13 +1,13 @@
 """Card tables in characters: cards, names, and what lies in the middle."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.text import Text
 
 from games.tricks import Trick
 from search.pictures.canvas import Canvas, shortened
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Place
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Choice, Layout, Pause, Place
 
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
 """The face of a card."""
@@ -25,6 +25,75 @@ class Spot:
     name: tuple[int, int]
     points: int
     card: tuple[int, int]
+
+
+class CardLayout(Layout):
+    """What the pictures of card games share, the observer at the bottom.
+
+    Seats are relative to the observer. A trick is the one on the table, None before the first.
+    """
+
+    def face(self, card: int) -> Card:
+        """A card that lies open."""
+        raise NotImplementedError
+
+    def hand(self, cards: Iterable[int], legal: Collection[int], group: Callable[[int], int]) -> tuple[Choice, ...]:
+        """The cards that the observer holds; neighbours of another ``group`` stand apart."""
+        faces = ((card, self.face(card)) for card in cards)
+        return tuple(Choice(card, face.name, card in legal, face.red, group(card)) for card, face in faces)
+
+    def card_table(
+        self,
+        turn: int,
+        trick: Trick | None,
+        middle: Iterable[str],
+        rows: Iterable[tuple[str, Iterable[int]]] = (),
+        points: Sequence[float] = (),
+        roles: Sequence[str] = (),
+    ) -> CardTable:
+        """The table, not drawn yet.
+
+        Args:
+            turn: seat to act, -1 where there is none.
+            middle: lines of text in the middle.
+            rows: label and cards of what the observer has seen besides; rows without cards are left out.
+            points: that each seat has won so far; none where the game counts none.
+            roles: of each seat, where seats differ.
+        """
+        seats = range(len(self.names))
+        shown = ((label, tuple(map(self.face, cards))) for label, cards in rows)
+        places = tuple(
+            Place(
+                self.names[seat],
+                self.players[seat],
+                to_play=turn == seat,
+                points=points[seat] if points else 0,
+                card=self._played(trick, seat),
+                role=roles[seat] if roles else "",
+            )
+            for seat in seats
+        )
+        return CardTable(places, tuple(middle), tuple(row for row in shown if row[1]))
+
+    def last_trick(self, tricks: Sequence[Trick]) -> tuple[str, ...]:
+        """Remarks on the trick before the one on the table."""
+        if len(tricks) < 2:
+            return ()
+        trick = tricks[-2]
+        cards = " ".join(self.face(card).name for card in trick.cards)
+        return ("Last trick", f"{self.names[trick.leader]} led {cards}", f"{self.names[trick.winner]} took it")
+
+    def _played(self, trick: Trick | None, seat: int) -> Card | None:
+        """What a seat has played to a trick, faded once it has lost."""
+        turn = (seat - trick.leader) % trick.size if trick else 0
+        if trick is None or turn >= len(trick.cards):
+            return None
+        return replace(self.face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
+
+
+def pause_at(trick: Trick | None, moved: bool) -> Pause:
+    """How long a scene stays: longest on a complete trick, and no time before a seat has ``moved``."""
+    return Pause.TRICK if trick is not None and trick.complete else Pause.CARD if moved else Pause.NONE
 
 
 def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int]) -> Text:
@@ -45,23 +114,6 @@ def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int])
     for line, (label, cards) in enumerate(table.shown):
         _draw_row(canvas, _SHOWN_AT + line, label, cards)
     return canvas.text()
-
-
-def played_card(trick: Trick | None, seat: int, num_seats: int, face: Callable[[int], Card]) -> Card | None:
-    """What a seat has played to a trick, faded once it has lost."""
-    turn = (seat - trick.leader) % num_seats if trick else num_seats
-    if trick is None or turn >= len(trick.cards):
-        return None
-    return replace(face(trick.cards[turn]), faded=trick.complete and seat != trick.winner)
-
-
-def last_trick(tricks: Sequence[Trick], seats: Sequence[str], text: Callable[[int], str]) -> tuple[str, ...]:
-    """Remarks on the trick before the one on the table."""
-    if len(tricks) < 2:
-        return ()
-    trick = tricks[-2]
-    cards = " ".join(map(text, trick.cards))
-    return ("Last trick", f"{seats[trick.leader]} led {cards}", f"{seats[trick.winner]} took it")
 
 
 def standing(place: Place) -> str:

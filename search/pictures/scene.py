@@ -2,14 +2,14 @@
 alone. Letters: ``T`` tokens of a history.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
 
 import numpy as np
 from rich.text import Text
 
-from games.game import Game
+from games.game import Game, Next
 
 TABLE_WIDTH, TABLE_HEIGHT = 50, 16
 """Columns and lines of the table; with the panel beside it, the hand and three lines of text it fills 80 x 24."""
@@ -101,25 +101,38 @@ class Scene:
     """Whether the order of several choices is the seat's to decide; if not, they are done in the order of tokens."""
 
 
-def final_points(game: Game, views: np.ndarray) -> tuple[float, ...]:
-    """Points of each seat at the end of a hand as one seat's view (``[1]``) tells them, its own first; else nothing."""
-    label = int(game.view_outcome(views)[0])
-    return tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()
-
-
-class Layout(Protocol):
+class Layout:
     """How a game is shown."""
 
     names: tuple[str, ...]
     """Short names of the seats, the observer's first, then clockwise."""
-    points_per_utility: float
+    points_per_utility = 0.0
     """Points that a utility of 1 stands for; 0 where that is not known."""
+
+    def __init__(self, game: Game, players: Sequence[str]) -> None:
+        """``players``: who sits where, the observer first, then clockwise."""
+        self.game, self.players = game, players
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """Lengths of the beginnings of a history (``[T]``) that are scenes, in order; at least one."""
+        raise NotImplementedError
 
     def scene(self, tokens: np.ndarray) -> Scene:
         """The scene behind a history (``[T]``)."""
+        raise NotImplementedError
 
     def token(self, token: int) -> str:
         """A token as people write it."""
+        return self.game.vocabulary.name(token)
+
+    def words(self, tokens: Iterable[int]) -> tuple[Choice, ...]:
+        """Legal actions to choose among by their names."""
+        return tuple(Choice(token, self.token(token), True) for token in tokens)
+
+    def state_of(self, tokens: np.ndarray) -> tuple[list[int], bool, tuple[float, ...]]:
+        """Of a history (``[T]``): the legal actions, whether the observer is to act, and the points of each seat, its
+        own first, at the end of the hand; before it nothing."""
+        game, views = self.game, self.game.views(tokens[None], np.array([len(tokens)]))
+        legal, label = np.flatnonzero(game.view_legal(views)[0]).tolist(), int(game.view_outcome(views)[0])
+        points = tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()
+        return legal, bool(game.next(views)[0] == Next.ACTION), points

@@ -1,17 +1,14 @@
 """Pictures of The Crew: four names and cards around a table, drawn from one seat's history alone."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from games.crew.cards import MARKS, NUM_CARDS, UNMARKED
+from games.crew.cards import MARKS, UNMARKED
 from games.crew.game import CrewGame
 from games.crew.missions import MISSIONS
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
 from games.crew.table import Table, Task, card_text, stops, table_of
-from games.game import Next
-from search.pictures.cards import Spot, draw_table, played_card
-from search.pictures.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
+from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.pictures.scene import Card, Scene
 
 _SEATS = ("You", "Left", "Across", "Right")
 _SPOTS = (
@@ -39,74 +36,45 @@ _PROMPTS = {
 }
 
 
-class CrewLayout:
+class CrewLayout(CardLayout):
     """The Crew, the observer at the bottom."""
 
-    names: tuple[str, ...] = _SEATS
-    points_per_utility = 0.0
-
-    def __init__(self, game: CrewGame, players: Sequence[str]) -> None:
-        """``players``: who sits where: the observer, then to its left, across and to its right."""
-        self._game = game
-        self._players = players
+    game: CrewGame
+    names = _SEATS
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
-        return stops(self._game, tokens)
+        return stops(self.game, tokens)
 
-    def token(self, token: int) -> str:
-        """See ``Layout``."""
-        return self._game.vocabulary.name(token)
+    def face(self, card: int) -> Card:
+        """Rockets are red, as they win over all others."""
+        return Card(card_text(card), card >= _FIRST_ROCKET)
 
     def scene(self, tokens: np.ndarray) -> Scene:
         """See ``Layout``."""
-        table = table_of(self._game, tokens)
-        views = self._game.views(tokens[None], np.array([len(tokens)]))
-        legal = np.flatnonzero(self._game.view_legal(views)[0]).tolist()
-        my_turn = self._game.next(views)[0] == Next.ACTION
-        speaks = bool(my_turn and table.phase not in (PLAY, PASS))
-        cards = self._card_table(table, speaks)
+        table = table_of(self.game, tokens)
+        legal, my_turn, points = self.state_of(tokens)
+        speaks = my_turn and table.phase not in (PLAY, PASS)
+        free = [task.card for task in table.tasks if task.owner < 0]
+        cards = self.card_table(
+            table.turn,
+            table.trick,
+            _middle(table),
+            (("Your hand", table.hand if speaks else ()), ("Tasks", free)),
+            roles=[_role(table, seat) for seat in range(4)],
+        )
         return Scene(
             title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
-            choices=tuple(Choice(t, self.token(t), True) for t in legal) if speaks else _hand(table, legal),
+            choices=self.words(legal) if speaks else self.hand(table.hand, legal, lambda card: card // 9),
             cards=not speaks,
             needed=int(my_turn),
             prompt=_PROMPTS[table.phase] if my_turn else "",
-            pause=_pause(table),
+            pause=pause_at(table.trick, moved=table.phase in (TALK, PLAY)),
             remarks=_radio(table),
-            points=final_points(self._game, views),
+            points=points,
             card_table=cards,
         )
-
-    def _card_table(self, table: Table, speaks: bool) -> CardTable:
-        places = tuple(
-            Place(
-                name,
-                player,
-                to_play=table.turn == seat,
-                points=0,
-                card=played_card(table.trick, seat, len(_SEATS), _face),
-                role=_role(table, seat),
-            )
-            for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
-        )
-        free = tuple(task for task in table.tasks if task.owner < 0)
-        rows = (("Your hand", table.hand if speaks else ()), ("Tasks", tuple(task.card for task in free)))
-        shown = tuple((label, tuple(map(_face, cards))) for label, cards in rows if cards)
-        return CardTable(places, _middle(table), shown)
-
-
-def _hand(table: Table, legal: Sequence[int]) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(card, card_text(card), card in legal, card >= _FIRST_ROCKET, min(card, NUM_CARDS) // 9)
-        for card in table.hand
-    )
-
-
-def _face(card: int) -> Card:
-    """Rockets are red, as they win over all others."""
-    return Card(card_text(card), card >= _FIRST_ROCKET)
 
 
 def _role(table: Table, seat: int) -> str:
@@ -143,12 +111,6 @@ def _radio(table: Table) -> tuple[str, ...]:
         for seat, card, mark in table.said
     ]
     return ("Radio", *said) if 0 < len(said) < 4 else tuple(said)
-
-
-def _pause(table: Table) -> Pause:
-    if table.trick is not None and table.trick.complete:
-        return Pause.TRICK
-    return Pause.CARD if table.phase in (TALK, PLAY) else Pause.NONE
 
 
 def _title(table: Table) -> str:

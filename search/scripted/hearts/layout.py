@@ -1,16 +1,13 @@
 """Pictures of Hearts: names and cards around a table, drawn from one seat's history alone."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from games.game import Next
-from games.hearts.cards import PASS_SIZE
+from games.hearts.cards import NUM_CARDS, PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, card_text, is_red, stops, table_of
 from games.tricks import Trick
-from search.pictures.cards import Spot, draw_table, last_trick, played_card
-from search.pictures.scene import Card, CardTable, Choice, Pause, Place, Scene, final_points
+from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.pictures.scene import Card, Scene
 
 _SEATS = ("You", "West", "North", "East")
 _SPOTS = (
@@ -30,16 +27,12 @@ _FROM = ("", "East", "North", "West")
 """Who passes to the observer, by direction."""
 
 
-class HeartsLayout:
+class HeartsLayout(CardLayout):
     """Hearts, the observer at the bottom."""
 
-    names: tuple[str, ...] = _SEATS
+    game: HeartsGame
+    names = _SEATS
     points_per_utility = float(UTILITY_POINTS)
-
-    def __init__(self, game: HeartsGame, players: Sequence[str]) -> None:
-        """``players``: who sits where: the observer, then to its left, across and to its right."""
-        self._game = game
-        self._players = players
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
@@ -47,51 +40,38 @@ class HeartsLayout:
 
     def token(self, token: int) -> str:
         """See ``Layout``."""
-        return card_text(token) if token < 52 else self._game.vocabulary.name(token)
+        return card_text(token) if token < NUM_CARDS else super().token(token)
+
+    def face(self, card: int) -> Card:
+        """See ``CardLayout``."""
+        return Card(card_text(card), is_red(card))
 
     def scene(self, tokens: np.ndarray) -> Scene:
         """See ``Layout``."""
-        table = table_of(self._game, tokens)
-        views = self._game.views(tokens[None], np.array([len(tokens)]))
-        legal = self._game.view_legal(views)[0]
-        my_turn = self._game.next(views)[0] == Next.ACTION
-        choices = tuple(Choice(card, card_text(card), bool(legal[card]), is_red(card), card & 3) for card in table.hand)
+        table = table_of(self.game, tokens)
+        legal, my_turn, points = self.state_of(tokens)
         needed = (PASS_SIZE - len(table.passed) if table.passing else 1) if my_turn else 0
         trick = table.tricks[-1] if table.tricks else None
-        cards = self._card_table(table, trick)
+        cards = self.card_table(table.turn, trick, _middle(table, trick), _passed(table), points=table.points)
         return Scene(
             title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
-            choices=choices,
+            choices=self.hand(table.hand, legal, lambda card: card & 3),
             cards=True,
             needed=needed,
             prompt=_prompt(table, needed),
-            pause=Pause.NONE if trick is None else Pause.TRICK if trick.complete else Pause.CARD,
-            remarks=last_trick(table.tricks, _SEATS, card_text),
-            points=final_points(self._game, views) or table.points,
+            pause=pause_at(trick, moved=trick is not None),
+            remarks=self.last_trick(table.tricks),
+            points=points or table.points,
             card_table=cards,
         )
 
-    def _card_table(self, table: Table, trick: Trick | None) -> CardTable:
-        places = tuple(
-            Place(
-                name,
-                player,
-                to_play=table.turn == seat,
-                points=table.points[seat],
-                card=played_card(trick, seat, len(_SEATS), _face),
-            )
-            for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
-        )
-        shown: tuple[tuple[str, tuple[Card, ...]], ...] = ()
-        if table.passed and (trick is None or len(table.tricks) == 1):
-            rows = ((f"To {_SEATS[table.direction]}", table.passed), (f"From {_FROM[table.direction]}", table.received))
-            shown = tuple((label, tuple(map(_face, cards))) for label, cards in rows if cards)
-        return CardTable(places, _middle(table, trick), shown)
 
-
-def _face(card: int) -> Card:
-    return Card(card_text(card), is_red(card))
+def _passed(table: Table) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The cards passed and received, until the first trick is over."""
+    if not table.passed or len(table.tricks) > 1:
+        return ()
+    return ((f"To {_SEATS[table.direction]}", table.passed), (f"From {_FROM[table.direction]}", table.received))
 
 
 def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:

@@ -1,17 +1,14 @@
 """Pictures of Skat: three names and cards around a table, drawn from one seat's history alone."""
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 
-from games.game import Next
 from games.skat.cards import GAMES, HOLD, MODIFIERS, NUM_CARDS, SEATS
 from games.skat.game import SkatGame
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, OVER, PLAY
 from games.skat.table import UTILITY_POINTS, Table, card_text, group_of, is_red, stops, table_of
 from games.tricks import Trick
-from search.pictures.cards import Spot, draw_table, last_trick, played_card
-from search.pictures.scene import TABLE_WIDTH, Card, CardTable, Choice, Pause, Place, Scene, final_points
+from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.pictures.scene import TABLE_WIDTH, Card, Scene
 
 _SEATS = ("You", "Left", "Right")
 _SPOTS = (
@@ -26,65 +23,55 @@ _TWO_ROWS = 9
 """Cards turned over that are too many for one row."""
 
 
-class SkatLayout:
+class SkatLayout(CardLayout):
     """Skat, the observer at the bottom."""
 
-    names: tuple[str, ...] = _SEATS
+    game: SkatGame
+    names = _SEATS
     points_per_utility = float(UTILITY_POINTS)
-
-    def __init__(self, game: SkatGame, players: Sequence[str]) -> None:
-        """``players``: who sits where: the observer, then to its left and to its right."""
-        self._game = game
-        self._players = players
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
-        return stops(self._game, tokens)
+        return stops(self.game, tokens)
 
     def token(self, token: int) -> str:
         """See ``Layout``."""
-        return card_text(token) if token < NUM_CARDS else self._game.vocabulary.name(token)
+        return card_text(token) if token < NUM_CARDS else super().token(token)
+
+    def face(self, card: int) -> Card:
+        """See ``CardLayout``."""
+        return Card(card_text(card), is_red(card))
 
     def scene(self, tokens: np.ndarray) -> Scene:
         """See ``Layout``."""
-        table = table_of(self._game, tokens)
-        views = self._game.views(tokens[None], np.array([len(tokens)]))
-        legal = np.flatnonzero(self._game.view_legal(views)[0]).tolist()
-        my_turn = self._game.next(views)[0] == Next.ACTION
-        speaks = bool(my_turn and table.phase in _SPOKEN)
-        cards = self._card_table(table, speaks)
+        table = table_of(self.game, tokens)
+        legal, my_turn, points = self.state_of(tokens)
+        speaks = my_turn and table.phase in _SPOKEN
+        trick = table.tricks[-1] if table.tricks else None
+        cards = self.card_table(
+            table.turn,
+            trick,
+            (self._auction(table) if table.soloist < 0 else _contract(table), *_trick_lines(trick), *_end(table)),
+            _shown(table, speaks),
+            points=table.points,
+            roles=[_role(table, seat) for seat in range(3)],
+        )
+        # Any two cards may be discarded, though the rules have them come in one order.
+        free = table.hand if table.phase == DISCARD and not table.laid else legal
+        hand = self.hand(table.hand, free, lambda card: group_of(card, table.game))
         return Scene(
             title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
-            choices=self._words(legal) if speaks else _cards(table, legal),
+            choices=self.words(legal) if speaks else hand,
             cards=not speaks,
             needed=_needed(table) if my_turn else 0,
             prompt=_prompt(table) if my_turn else "",
-            pause=_pause(table),
-            remarks=last_trick(table.tricks, _SEATS, card_text),
-            points=final_points(self._game, views),
+            pause=pause_at(trick, moved=bool(table.calls)),
+            remarks=self.last_trick(table.tricks),
+            points=points,
             card_table=cards,
             ordered=table.phase != DISCARD,
         )
-
-    def _words(self, legal: Iterable[int]) -> tuple[Choice, ...]:
-        return tuple(Choice(token, self.token(token), True) for token in legal)
-
-    def _card_table(self, table: Table, speaks: bool) -> CardTable:
-        trick = table.tricks[-1] if table.tricks else None
-        places = tuple(
-            Place(
-                name,
-                player,
-                to_play=table.turn == seat,
-                points=table.points[seat],
-                card=played_card(trick, seat, len(_SEATS), _face),
-                role=_role(table, seat),
-            )
-            for seat, (name, player) in enumerate(zip(_SEATS, self._players, strict=True))
-        )
-        middle = (self._auction(table) if table.soloist < 0 else _contract(table), *_trick_lines(trick), *_end(table))
-        return CardTable(places, middle, _shown(table, speaks))
 
     def _auction(self, table: Table) -> str:
         """The last calls, as many as fit into a line."""
@@ -97,14 +84,6 @@ class SkatLayout:
                 return f"… · {line}"
             line = f"{said} · {line}" if line else said
         return line or "The auction begins"
-
-
-def _cards(table: Table, legal: Sequence[int]) -> tuple[Choice, ...]:
-    """The hand. Any two cards may be discarded, though the rules have them come in one order."""
-    free = table.hand if table.phase == DISCARD and not table.laid else legal
-    return tuple(
-        Choice(card, card_text(card), card in free, is_red(card), group_of(card, table.game)) for card in table.hand
-    )
 
 
 def _needed(table: Table) -> int:
@@ -124,12 +103,6 @@ def _prompt(table: Table) -> str:
         MODIFIER: "Announce more, or play plain",
         PLAY: "Your card",
     }[table.phase]
-
-
-def _pause(table: Table) -> Pause:
-    if table.tricks and table.tricks[-1].complete:
-        return Pause.TRICK
-    return Pause.CARD if table.calls else Pause.NONE
 
 
 def _role(table: Table, seat: int) -> str:
@@ -161,7 +134,7 @@ def _end(table: Table) -> tuple[str, ...]:
     return (f"{_SEATS[table.soloist]} {how}: {result.points} card points, value {result.value}",)
 
 
-def _shown(table: Table, speaks: bool) -> tuple[tuple[str, tuple[Card, ...]], ...]:
+def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
     """Rows of cards beside the hand: the hand itself where words stand in its place."""
     rows = [
         ("Your hand", table.hand if speaks else ()),
@@ -171,11 +144,7 @@ def _shown(table: Table, speaks: bool) -> tuple[tuple[str, tuple[Card, ...]], ..
         ("Turned over", table.turned[:_TWO_ROWS]),
         ("and", table.turned[_TWO_ROWS:]),
     ]
-    return tuple((label, tuple(map(_face, cards))) for label, cards in rows if cards)[-2:]
-
-
-def _face(card: int) -> Card:
-    return Card(card_text(card), is_red(card))
+    return [row for row in rows if row[1]][-2:]
 
 
 def _title(table: Table) -> str:
