@@ -27,11 +27,11 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     """
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        seatings(len(config.players), game.num_players, game.cooperative, config.seating)
+        seats = seatings(len(config.players), game.num_players, game.cooperative, config.seating)
         entrants = with_networks(resolve(config.players, game, config.search), config.checkpoint)
         networks = check_networks(entrants, game)
     check_out(config.out)
-    _check_keep(config.keep, overrides)
+    _check_keep(config, len(seats), overrides)
     engine = config.engine
     if config.cluster.place != "process":
         check_devices(config.cluster, evaluator=engine)
@@ -68,10 +68,13 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     return tournament
 
 
-def _check_keep(keep: str, overrides: Mapping[str, str]) -> None:
-    """``UserError`` where histories cannot be kept under this name."""
+def _check_keep(config: TournamentConfig, matches: int, overrides: Mapping[str, str]) -> None:
+    """``UserError`` where histories of so many matches a deal cannot be kept under the name given."""
+    keep, most = config.keep, 2**31 // matches - config.deals
     if keep and overrides:
         raise UserError(f"keep={keep}: one shard holds one tournament; leave out --multirun")
     if keep and storage.exists(keep):
         raise UserError(f"keep={keep}: is there already; name a new file, or remove it")
-    check_out(keep)
+    if keep and config.first > most:
+        raise UserError(f"first={config.first}: a shard numbers its matches below 2**31; give at most {most}")
+    check_out(keep, "keep")

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
-from cluster.validation import at_least, one_of
+from cluster.validation import at_least, one_of, require, within
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
+
+_MOST_DEALS = 10**7
+"""Points of more deals do not fit a machine's memory."""
 
 
 @dataclass
@@ -46,5 +49,7 @@ class TournamentConfig:
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals", "table_size")
-        at_least("", self, 0, "seed", "deals_per_task", "first")
+        at_least("", self, 0, "seed", "deals_per_task")
+        require(self.deals <= _MOST_DEALS, "", self, "deals", f"at most {_MOST_DEALS}")
+        within("", self, 0, 2**63 - 1 - self.deals, "first")
         one_of("", self, SEATINGS, "seating")

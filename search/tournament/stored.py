@@ -12,10 +12,10 @@ from search.tournament.parts import Tournament
 from search.tournament.result import TournamentResult, from_record
 
 
-def check_out(out: str) -> None:
-    """``UserError`` where no file can be written under this name; nothing where there is none."""
+def check_out(out: str, key: str = "out") -> None:
+    """``UserError`` where no file can be written under this name, given as ``key``; nothing where there is none."""
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
-        raise UserError(f"{out}: is a directory; name the file to write")
+        raise UserError(f"{key}={out}: is a directory; name the file to write")
     if out:
         storage.check_writable(storage.parent(out))
 
@@ -29,30 +29,32 @@ def read_result(path: str) -> TournamentResult:
 
 
 def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
-    """The result that ``path`` holds if it is this tournament's; None where there is no such file. A setting of players
-    that is newer than the file counts as its default there.
+    """The result that ``path`` holds if it is this tournament's; None where there is no such file, or histories are
+    asked for, which lie in no such file. A setting of players that is newer than the file counts as its default there.
 
     Raises:
         UserError: it holds another tournament's, or something else; names what differs.
     """
-    if not path or not storage.exists(path) or tournament.keep:  # histories are in no file
+    if not path or not storage.exists(path):
         return None
     result = read_result(path)
     check_same(path, "a tournament", {**result.settings, **_named(result)}, settings_of(tournament))
+    if tournament.keep:
+        return None
     remove_parts(path)  # left by a command that was killed between writing the one and removing the others
     return result
 
 
 def with_parts(tournament: Tournament, path: str) -> Tournament:
-    """The tournament with those of its parts that were played for the result ``path`` before; those that will be are
-    kept too, until ``write_result``.
+    """The tournament with those of its parts that were played for the result ``path`` before, unless histories are
+    asked for, which no part holds; those that will be are kept too, until ``write_result``.
 
     Raises:
         UserError: parts of another tournament lie there, which names what differs, or a damaged one.
     """
-    if tournament.keep:
-        return tournament
     begun = replace(tournament, kept=Kept(parts_of(path), settings_of(tournament), "a tournament"))
+    if tournament.keep:
+        begun.kept.found.clear()
     if begun.deals_played:
         print(f"{path}: {begun.deals_played} of {begun.deals.count} deals played before", flush=True)
     return begun

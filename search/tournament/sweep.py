@@ -70,7 +70,7 @@ def keys(points: Sequence[SweptPoint]) -> list[str]:
 def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
     """How far a result is behind the best one on the same deals: mean and 95 % interval of the differences by deal, in
     points per hand and seat; None where they did not play the same deals."""
-    played = ("game", "game_options", "seed", "deals", "seating")
+    played = ("game", "game_options", "seed", "first", "deals", "seating")
     same = all(getattr(best, name) == getattr(other, name) for name in played)
     if not same or not best.by_deal or not other.by_deal:
         return None

@@ -19,7 +19,7 @@ from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import read_result, stored_result, with_parts, write_result
+from search.tournament.stored import check_out, read_result, stored_result, with_parts, write_result
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.selfplay.commands import call
@@ -126,6 +126,27 @@ def test_parts_of_another_tournament_are_refused_by_what_differs(
     with pytest.raises(UserError, match=rf"result\.json\.parts: holds parts of a tournament with {message}") as error:
         begun(config(**changes))
     assert "\n" not in str(error.value) and str(error.value).endswith("remove it, or give another out")
+
+
+def test_a_tournament_whose_histories_are_kept_spares_other_results_and_takes_no_part_of_its_own(
+    config: Callable[..., TournamentConfig], tmp_path: Path
+) -> None:
+    keep = str(tmp_path / "histories.parquet")
+    played(begun(config()), 1)
+    with pytest.raises(UserError, match=r"parts: holds parts of a tournament with seed=1, and this one has seed=2"):
+        begun(config(seed=2, keep=keep))
+    assert begun(config(keep=keep)).deals_played == 0
+    result = finish(begun(config()))
+    write_result(config().out, result)
+    assert begun(config(keep=keep)).deals_played == 0
+    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seed=1, and this one has seed=2"):
+        begun(config(seed=2, keep=keep))
+
+
+def test_a_directory_in_place_of_a_file_is_refused_by_the_key_that_names_it(tmp_path: Path) -> None:
+    for key in ("out", "keep"):
+        with pytest.raises(UserError, match=f"^{key}={tmp_path}: is a directory; name the file to write$"):
+            check_out(str(tmp_path), key)
 
 
 def test_parts_of_a_network_that_has_been_replaced_are_refused(

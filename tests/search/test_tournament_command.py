@@ -38,6 +38,12 @@ def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> Non
         (("players=[argmax_val,random]",), "give checkpoint=DIR"),
         (('players=["pimc:evaluator=solver",random]',), "pimc:evaluator=solver: for hearts it must be one of uct"),
         (("players=[random]", "deals=0"), "deals=0: must be at least 1"),
+        (("players=[random]", "deals=99999999999999999999"), "deals=99999999999999999999: must be at most 10000000"),
+        (("players=[random]", "first=99999999999999999999"), "first=99999999999999999999: must be between 0 and"),
+        (
+            ("players=[random,hearts_rules]", "first=200000000", "keep=a"),
+            "first=200000000: a shard numbers",
+        ),
         ((), "players"),
         (("players=[random,hearts_rules]", "engine.device=cuda"), "device=cuda: torch finds no CUDA device here"),
     ],
@@ -66,6 +72,9 @@ def test_a_deal_of_a_tournament_can_be_played_again_by_its_number_and_its_histor
     for player, (mean,) in one["by_deal"].items():  # the mean over seatings of the mean over the player's seats
         matches = [points[(kept.game == match) & (kept.player == player)] for match in set(kept.game)]
         assert np.isclose(np.mean([seats.mean() for seats in matches if len(seats)]), mean)
+    other = command(*played, "deals=1", "first=2", f"keep={tmp_path}/new.parquet", f"out={tmp_path}/whole.json")
+    assert other.returncode == 2 and "whole.json: holds a tournament with deals=4, and this one has" in other.stderr
+    assert json.loads((tmp_path / "whole.json").read_text()) == whole and not (tmp_path / "new.parquet").exists()
     refused = command(*played, "deals=1", "first=2", f"keep={shard}")
     assert refused.returncode == 2 and f"keep={shard}: is there already; name a new file" in refused.stderr
     twice = command("--multirun", *played, "deals=1,2", f"keep={tmp_path}/a.parquet", f"out={tmp_path}/sweep")
