@@ -57,11 +57,16 @@ def overview() -> str:
     for group, names in own.items():
         hidden = [name for name in plugins.offered(group) if name in names]
         lines += [f"unusable: {group} {name!r} has a name of Kibitz's own; write module:attribute" for name in hidden]
-    for name in plugins.offered(plugins.PLAYERS):
-        try:
-            kinds.find(name)
-        except ValueError as error:
-            lines.append(f"unusable: {error}")
+    hidden = [name for name in plugins.offered(plugins.SUPPORT) if name in kinds.SUPPORT]
+    lines += [
+        f"unusable: {plugins.SUPPORT} {name!r} is for a game of Kibitz's own, which brings its" for name in hidden
+    ]
+    for group, load in ((plugins.PLAYERS, kinds.find), (plugins.SUPPORT, kinds.offered_support)):
+        for name in plugins.offered(group):
+            try:
+                load(name)
+            except ValueError as error:
+                lines.append(f"unusable: {error}")
     return "\n".join(lines)
 
 

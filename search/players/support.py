@@ -26,9 +26,14 @@ class Support:
     evaluators: Mapping[str, str] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
 
+    @property
+    def baseline(self) -> PlayerKind | None:
+        """The game's scripted player; None where there is none."""
+        return next((kind for kind in self.kinds if kind.baseline), None)
+
     def scripted(self, game: Game) -> Player:
         """The game's scripted player with its defaults; a random one where there is none."""
-        kind = next((kind for kind in self.kinds if kind.baseline), None)
+        kind = self.baseline
         if kind is None:
             return RandomPlayer()
         return kind.factory(game, None, kind.settings() if kind.settings else None)

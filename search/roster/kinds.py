@@ -4,8 +4,10 @@ A package of your own offers a kind as an entry point of the group ``kibitz.play
 ``module:attribute`` stands wherever a kind's name may.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from games import plugins
 from games.game import Game
@@ -48,7 +50,7 @@ def find(name: str, game: Game | None = None) -> PlayerKind:
     Raises:
         ValueError: there is none, or it cannot be imported; one line.
     """
-    for kind in (*BUILT_IN, *_of_supports()):
+    for kind in chain(BUILT_IN, _of_supports()):
         if kind.name == name:
             return kind
     module, _, attribute = name.partition(":")
@@ -82,12 +84,13 @@ def support_of(game: Game) -> Support:
     """
     found = SUPPORT.get(game.name)
     if found is None:
-        found = _offered(game.name) if game.name in plugins.offered(plugins.SUPPORT) else Support()
+        found = offered_support(game.name) if game.name in plugins.offered(plugins.SUPPORT) else Support()
     scripted = [kind for kind in every() if kind.baseline and kind.plays(game) and kind not in found.kinds]
     return replace(found, kinds=(*found.kinds, *scripted))
 
 
-def _offered(name: str) -> Support:
+def offered_support(name: str) -> Support:
+    """What a package offers for the game called ``name``; ``ValueError``, one line, where it cannot be used."""
     found = plugins.load(plugins.SUPPORT, name)
     if not isinstance(found, Support):
         what = f"{plugins.SUPPORT} {name!r} is a {type(found).__name__}"
@@ -95,18 +98,17 @@ def _offered(name: str) -> Support:
     return found
 
 
-def _of_supports() -> list[PlayerKind]:
-    """Kinds that packages offer with their games; a package that cannot be imported is left out."""
-    kinds: list[PlayerKind] = []
+def _of_supports() -> Iterator[PlayerKind]:
+    """Kinds that packages offer with games of their own; a package that cannot be imported is left out."""
     for name in plugins.offered(plugins.SUPPORT):
         with suppress(ValueError):
-            kinds += _offered(name).kinds
-    return kinds
+            yield from offered_support(name).kinds if name not in SUPPORT else ()
 
 
 def baseline(game: Game) -> str | None:
-    """The scripted player of ``game``; None where there is none."""
-    return next((kind.name for kind in every() if kind.baseline and kind.plays(game)), None)
+    """The scripted player of ``game``; None where there is none. ``ValueError`` as ``support_of``."""
+    kind = support_of(game).baseline
+    return kind.name if kind else None
 
 
 def playout_player(name: str, game: Game) -> str:

@@ -31,6 +31,11 @@ lost = "tiny_tricks.lost:Game"
 highest = "tiny_tricks.players:HIGHEST"
 broken = "tiny_tricks.players:NO_SUCH_KIND"
 random = "tiny_tricks.players:HIGHEST"
+
+[project.entry-points."kibitz.support"]
+toy = "tiny_tricks.support:SUPPORT"
+lost = "tiny_tricks.lost:SUPPORT"
+hearts = "tiny_tricks.support:SUPPORT"
 """
 PLAYERS = '''
 """Players of the toy game."""
@@ -78,6 +83,56 @@ UNLISTED = PlayerKind(
     name="unlisted", summary="As above.", settings=Settings, factory=lambda game, model, settings: Highest(settings)
 )
 '''
+SUPPORT = '''
+"""What there is for the toy game beyond its rules."""
+
+import numpy as np
+
+from search.play.layouts import PlainLayout
+from search.players.kinds import PlayerKind
+from search.players.support import Support
+from tiny_tricks.players import Highest, Settings
+
+
+class TitledLayout(PlainLayout):
+    """The words of any game under a title of its own."""
+
+    def _table(self, tokens):
+        table = super()._table(tokens)
+        table.append(" (two tricks)")
+        return table
+
+
+def lowest(pimc, worlds, seeds, seconds):
+    """An evaluator: low cards are worth more."""
+    legal = pimc.game.legal(worlds)
+    return np.where(legal, -np.arange(legal.shape[1], dtype=float), -np.inf)
+
+
+SUPPORT = Support(
+    kinds=(
+        PlayerKind(
+            name="lowest",
+            summary="Plays its lowest legal card.",
+            games=("toy",),
+            factory=lambda game, model, settings: Highest(Settings(lowest=True)),
+            baseline=True,
+        ),
+    ),
+    layout="tiny_tricks.support:TitledLayout",
+    evaluators={"lowest": "tiny_tricks.support:lowest"},
+)
+'''
+DRAWN = """
+import numpy as np
+from games.registry import make_game
+from search.play.layouts import layout_of
+from search.roster import kinds
+game = make_game("toy")
+tokens, lengths = game.histories(game.deal(np.array([1], np.uint64)), np.zeros(1, int))
+print(layout_of(game, ["lowest"]).scene(tokens[0, : lengths[0]]).table, kinds.playout_player("", game))
+"""
+"""A scene of the toy, and who plays it out."""
 TOURNAMENTS = """
 import contextlib, io, json, os, runpy, sys
 answers = []
@@ -97,11 +152,13 @@ json.dump(answers, sys.stdout)
 """Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
-    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, highest"),
+    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, lowest"),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
     ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
     ("toy", '"highest:depth=2"', "highest has no 'depth'; there are lowest"),
+    ("toy", '"pimc:evaluator=solver"', "for toy it must be one of uct, playouts, network, value, lowest"),
+    ("hearts", "lowest", "player 'lowest' plays toy only, not hearts; choose random, hearts_rules"),
 )
 
 
@@ -115,6 +172,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (package / "__init__.py").write_text("")
     (package / "game.py").write_text(Path(toy.__file__).read_text())
     (package / "players.py").write_text(PLAYERS)
+    (package / "support.py").write_text(SUPPORT)
     line = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*line, "--target", str(target), str(source)], check=True, timeout=120)
     return {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{ROOT}"}
@@ -146,11 +204,13 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, argmax_val, imitation,"
-        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, highest"
+        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, lowest, highest"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
+    assert "unusable: plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError" in said
+    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 4
     assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
         environment, "-m", "cluster.console", "docs", "players"
     )
@@ -162,6 +222,7 @@ def answers(environment: dict[str, str]) -> dict[tuple[str, str], tuple[int, str
     """(game, first player) -> what a tournament of them answers."""
     both = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
     lines = {(game, "highest"): [f"game={game}", both, "deals=20"] for game in PLAYED}
+    lines["toy", "lowest"] = ["game=toy", 'players=[lowest,"pimc:evaluator=lowest:cheat=true"]', "deals=20"]
     lines |= {(game, player): [f"game={game}", f"players=[{player},random]", "deals=1"] for game, player, _ in REFUSED}
     line = [sys.executable, "-c", TOURNAMENTS]
     given = json.dumps(list(lines.values()))
@@ -175,6 +236,16 @@ def test_it_plays_tournaments(answers: dict[tuple[str, str], tuple[int, str, str
     code, output, errors = answers[game, "highest"]
     assert code == 0, errors
     assert "highest (A)" in output
+
+
+def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(
+    answers: dict[tuple[str, str], tuple[int, str, str]], environment: dict[str, str]
+) -> None:
+    code, output, errors = answers["toy", "lowest"]
+    assert code == 0, errors
+    assert "lowest (A)" in output and "pimc:evaluator=lowest" in output
+    drawn = checked(environment, "-c", DRAWN)
+    assert "leads" in drawn and drawn.endswith("(two tricks) lowest\n")
 
 
 @pytest.mark.slow
