@@ -82,6 +82,27 @@ class Sequences:
         return len(self.tokens)
 
     @staticmethod
+    def of_deals(
+        game: Game,
+        states: np.ndarray,
+        seeds: np.ndarray,
+        names: np.ndarray | str,
+        keep: np.ndarray | None = None,
+        first: int = 0,
+    ) -> "Sequences":
+        """The histories of ``G`` ended deals of ``P`` seats, deal by deal in the order of the seats.
+
+        Args:
+            names: ``object[G, P]`` names of the players, or the name of all of them.
+            keep: ``bool[G, P]``: whose histories; None for all.
+            first: number of the first deal.
+        """
+        labels = game.outcome(states)
+        deal, seat = np.nonzero(np.ones_like(labels) if keep is None else keep)
+        tokens, player = game.histories(states[deal], seat)[0], np.broadcast_to(np.asarray(names, object), labels.shape)
+        return Sequences(tokens, labels[deal, seat], seat, player[deal, seat], seeds[deal], first + deal)
+
+    @staticmethod
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
         """All sequences of ``parts`` in order; at least one part."""
         columns: dict[str, Any] = {

@@ -129,16 +129,8 @@ class Generator:
 
     def _sequences(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> Sequences:
         """What is kept of the deals."""
-        rows, seat = np.nonzero(played.keep)
-        names = np.array([player.name for player in players], object)
-        sequences = Sequences(
-            tokens=self.game.histories(played.states[rows], seat)[0],
-            outcome=played.labels[rows, seat],
-            seat=seat,
-            player=names[played.seating[rows, seat]],
-            deal_seed=played.seeds[rows],
-            game=rows,
-        )
+        names = np.array([player.name for player in players], object)[played.seating]
+        sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
         return sequences

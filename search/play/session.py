@@ -110,22 +110,11 @@ class Session:
     def _finish(self) -> None:
         for player in set(self._players.values()):
             player.forget(np.zeros(1, np.int64))
-        count, seats = self.game.num_players, np.arange(self.game.num_players)
-        states = np.repeat(self._state, count)
         self._points.append(np.roll(self.game.points(self._state)[0], -self.seat))
-        self._finished.append(
-            Sequences(
-                tokens=self.game.histories(states, seats)[0],
-                outcome=self.game.outcome(self._state)[0],
-                seat=seats,
-                player=np.array([self._name(seat) for seat in range(count)], object),
-                deal_seed=np.full(count, self._deal_seed, np.uint64),
-                game=np.full(count, len(self._finished)),
-            )
-        )
-
-    def _name(self, seat: int) -> str:
-        return HUMAN if seat == self.seat else self._players[seat].name
+        named = {seat: player.name for seat, player in self._players.items()} | {self.seat: HUMAN}
+        names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)
+        seeds, first = np.array([self._deal_seed], np.uint64), len(self._finished)
+        self._finished.append(Sequences.of_deals(self.game, self._state, seeds, names, first=first))
 
     # ---- what is kept
 

@@ -16,7 +16,7 @@ from games.game import Game
 from games.rng import derive
 from games.shards import Sequences
 from search.players.player import Player
-from search.players.table import TableResult, play_table
+from search.players.table import play_table
 from search.tournament.deals import Deals
 
 
@@ -85,24 +85,11 @@ def play_deals(
     points = result.points.reshape(deals.count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
     variant = game.variant(result.states[:: len(seats)]) if game.variants else np.zeros(0, np.int16)
-    histories = _histories(game, players, rows, seeds, result, deals.first * len(seats)) if keep else None
+    histories = None
+    if keep:
+        names, first = np.array([player.name for player in players], object)[rows], deals.first * len(seats)
+        histories = Sequences.of_deals(game, result.states, seeds, names, first=first)
     return Matches(deals, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, histories)
-
-
-def _histories(
-    game: Game, players: Sequence[Player], seating: np.ndarray, seeds: np.ndarray, result: TableResult, first: int
-) -> Sequences:
-    """Every seat's history of every match, which are numbered from ``first`` on."""
-    names, num_seats = np.array([player.name for player in players], object), game.num_players
-    match, seat = np.divmod(np.arange(len(seeds) * num_seats), num_seats)
-    return Sequences(
-        tokens=game.histories(result.states[match], seat)[0],
-        outcome=result.labels[match, seat],
-        seat=seat,
-        player=names[seating[match, seat]],
-        deal_seed=seeds[match],
-        game=first + match,
-    )
 
 
 def merge(parts: Sequence[Matches], deals: Deals) -> Matches:

@@ -102,15 +102,7 @@ def test_shards_keep_the_counts_and_add_up(tmp_path: Path) -> None:
     for number in range(2):
         deals = played(derive_many(number, 20))
         kept, more = play_on(GAME, deals, played, 3, most_games=500, seed=number)
-        rows, seat = np.nonzero(kept.keep)
-        sequences = Sequences(
-            tokens=GAME.histories(kept.states[rows], seat)[0],
-            outcome=kept.labels[rows, seat],
-            seat=seat,
-            player=np.full(len(rows), "random", object),
-            deal_seed=kept.seeds[rows],
-            game=rows,
-        )
+        sequences = Sequences.of_deals(GAME, kept.states, kept.seeds, "random", kept.keep)
         planned = Successes.of(GAME, deals.states, deals.labels)
         paths.append(str(tmp_path / f"{number}.parquet"))
         write_shard(paths[-1], sequences, GAME, told(planned, more))

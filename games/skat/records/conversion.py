@@ -62,6 +62,10 @@ class _Batch:
     states: np.ndarray
     lines: list[int] = field(default_factory=list)
 
+    def sequences(self, game: Game) -> Sequences:
+        """The three of every deal, whose seed is the number of its line."""
+        return Sequences.of_deals(game, self.states[: len(self.lines)], np.array(self.lines, np.uint64), PLAYER)
+
 
 def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
     """Convert a file of records; returns a line that says what came of it.
@@ -97,7 +101,7 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
     shards = 0
     with path.open(encoding="utf-8", errors="replace") as file, (out / _LEFT_OUT).open("w") as left_out:
         for batch in _batches(file, kept, deals_per_shard, SCORINGS.index(scoring), counts, left_out):
-            write_shard(out / f"shard_{shards:05d}.parquet", _sequences(game, batch), game, _provenance(config, shards))
+            write_shard(out / f"shard_{shards:05d}.parquet", batch.sequences(game), game, _provenance(config, shards))
             shards += 1
     if shards == 0:
         raise ConversionError(f"{path}: no game of this file agrees with our rules; {_LEFT_OUT} in {out} says why")
@@ -184,22 +188,6 @@ def _taken(line: str, kept: Filter, state: np.void) -> tuple[str, str]:
     if state["public"]["turn"] >= 0:
         return "ended early", f"record {record.id}: ended after {state['public']['num_played']} cards"
     return "", ""
-
-
-def _sequences(game: Game, batch: _Batch) -> Sequences:
-    """The three sequences of every deal, in the order of the seats."""
-    count = len(batch.lines)
-    states = np.repeat(batch.states[:count], 3)
-    seats = np.tile(np.arange(3), count)
-    tokens, _ = game.histories(states, seats)
-    return Sequences(
-        tokens=tokens,
-        outcome=game.outcome(batch.states[:count]).reshape(-1),
-        seat=seats,
-        player=np.full(3 * count, PLAYER, object),
-        deal_seed=np.repeat(np.array(batch.lines, np.uint64), 3),
-        game=np.repeat(np.arange(count), 3),
-    )
 
 
 def _digest(path: Path) -> str:
