@@ -34,11 +34,11 @@ class AlphaHearts(WorldsPlayer):
         """``float64[B, V]``: mean values at the roots; with PUCT, which tries few actions, how often each was tried."""
         config, puct = self.config, self.config.selection == "puct"
         forest = alphahearts(
-            self._game,
+            self.game,
             self._model,
             worlds,
             seeds,
-            unit_utility(self._game, config.utility),
+            unit_utility(self.game, config.utility),
             config.iterations,
             config.exploration,
             puct,
@@ -70,8 +70,8 @@ class QValues(WorldsPlayer):
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: what the network says."""
-        q = self._model.values(worlds, self._game.to_move(worlds))
-        return np.where(self._game.legal(worlds), q.astype(np.float64), -np.inf)
+        q = self._model.values(worlds, self.game.to_move(worlds))
+        return np.where(self.game.legal(worlds), q.astype(np.float64), -np.inf)
 
 
 def _beliefs(settings: AlphaHeartsConfig | QValuesConfig) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ class GoMcts(ModelPlayer):
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every history is forgotten."""
         super().start(game, num_games)
-        self._game = game
         self._subtrees = Subtrees()
 
     def forget(self, games: np.ndarray) -> None:
@@ -52,7 +51,7 @@ class GoMcts(ModelPlayer):
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
         kind, width = self._parallelism(len(roots.lengths))
-        search = kind(self._game, self.histories.model, self.config, roots, width)
+        search = kind(self.game, self.histories.model, self.config, roots, width)
         if self.config.keep_subtree:
             self._subtrees.hand_on(search, turns, known)
         search.run()

@@ -7,7 +7,7 @@ from search.is_mcts.config import IsMctsConfig
 from search.is_mcts.search import IsMcts
 from search.players.kinds import PlayerKind
 from search.players.memory import tree_bytes
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 
 
 def check_is_mcts(game: Game, config: IsMctsConfig) -> None:
@@ -16,31 +16,18 @@ def check_is_mcts(game: Game, config: IsMctsConfig) -> None:
         raise ValueError(f"player is_mcts samples deals, which {game.name} cannot")
 
 
-class IsMctsPlayer:
-    """Plays the action that most simulations began with; the lowest token of equals. A forced move costs no search."""
+class IsMctsPlayer(ChoosingPlayer):
+    """Plays the action that most simulations began with; the lowest token of equals."""
 
     name = "is_mcts"
-    sees_hidden = False
 
     def __init__(self, config: IsMctsConfig) -> None:
         self._config = config
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game."""
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every decision is searched anew."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
-        if len(free):
-            turns = turns.take(free)
-            views = self._game.views(turns.tokens, turns.lengths)
-            actions[free] = IsMcts(self._game, self._config, views, turns.seeds).visits().argmax(axis=1)
-        return actions
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: see above."""
+        views = self.game.views(turns.tokens, turns.lengths)
+        return IsMcts(self.game, self._config, views, turns.seeds).visits().argmax(axis=1)
 
 
 KIND = PlayerKind(

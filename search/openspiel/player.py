@@ -16,42 +16,36 @@ from games.game import Game
 from games.openspiel_counterpart import counterpart
 from games.rng import derive, derive_many
 from search.openspiel.config import OpenSpielConfig
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 
 
-class OpenSpielBot:
+class OpenSpielBot(ChoosingPlayer):
     """Plays Hearts and OpenSpiel's games as a bot of OpenSpiel's does."""
 
     name = "openspiel"
-    sees_hidden = False
 
     def __init__(self, game: Game, config: OpenSpielConfig) -> None:
         """``ValueError`` for a game that OpenSpiel does not have, and for a bot that is missing or does not play it."""
-        self._game, self._config = game, config
+        self.game, self._config = game, config
         self._counterpart = counterpart(game)
         if config.bot == "xinxin":
             self._xinxin()
 
     def start(self, game: Game, num_games: int) -> None:
         """Nothing to remember; ``ValueError`` for another game than it was made for."""
-        if (game.name, game.options) != (self._game.name, self._game.options):
-            raise ValueError(f"player {self.name!r} was made for {self._game.name}, not for this {game.name}")
+        if (game.name, game.options) != (self.game.name, self.game.options):
+            raise ValueError(f"player {self.name!r} was made for {self.game.name}, not for this {game.name}")
 
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn; a forced move costs no search."""
-        actions = turns.legal.argmax(axis=1)
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: what the bot answers."""
         decide = self._play_xinxin if self._config.bot == "xinxin" else self._search
-        for row in np.flatnonzero(turns.legal.sum(axis=1) > 1):
-            view = self._game.views(turns.tokens[row : row + 1], turns.lengths[row : row + 1])
-            actions[row] = self._counterpart.first_action + decide(view, int(turns.seeds[row]))
-        return actions
+        views = np.split(self.game.views(turns.tokens, turns.lengths), len(turns.seeds))
+        first = self._counterpart.first_action
+        return np.array([first + decide(view, int(seed)) for view, seed in zip(views, turns.seeds, strict=True)])
 
     def _worlds(self, view: np.ndarray, seed: int, count: int) -> Iterator[Any]:
         """``count`` sampled states (``pyspiel.State``) that agree with one view (``[1]``)."""
-        states, _ = self._game.determinize(np.repeat(view, count), derive_many(derive(seed, "world"), count))
+        states, _ = self.game.determinize(np.repeat(view, count), derive_many(derive(seed, "world"), count))
         return iter(self._counterpart.to_spiel(states))
 
     def _search(self, view: np.ndarray, seed: int) -> int:
@@ -87,7 +81,7 @@ class OpenSpielBot:
                 "openspiel:xinxin: this pyspiel has no xinxin; build OpenSpiel with OPEN_SPIEL_BUILD_WITH_XINXIN=ON"
             )
         if self._counterpart.spiel.get_type().short_name != "hearts":
-            raise ValueError(f"openspiel:xinxin plays hearts only, not {self._game.name}; choose openspiel:is_mcts")
+            raise ValueError(f"openspiel:xinxin plays hearts only, not {self.game.name}; choose openspiel:is_mcts")
         try:
             return pyspiel.make_xinxin_bot(
                 self._counterpart.spiel.get_parameters(),
@@ -96,7 +90,7 @@ class OpenSpielBot:
                 use_threads=False,
             )
         except pyspiel.SpielError as error:
-            raise ValueError(f"openspiel:xinxin does not play {self._game.name} with these options: {error}") from None
+            raise ValueError(f"openspiel:xinxin does not play {self.game.name} with these options: {error}") from None
 
 
 class _RandomRollouts:

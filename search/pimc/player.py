@@ -4,6 +4,7 @@ Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``Z`` legal action
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -113,10 +114,10 @@ class Pimc(WorldsPlayer):
         name = config.evaluator
         self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluator(name)
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game."""
-        super().start(game, num_games)
-        self.game, self.scripted = game, self._support.scripted(game)
+    @cached_property
+    def scripted(self) -> Player:
+        """The game's scripted player, made when an evaluator asks for it."""
+        return self._support.scripted(self.game)
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: see ``Evaluator``."""

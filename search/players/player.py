@@ -1,4 +1,4 @@
-"""What a player is: something that acts on batches of turns.
+"""What a player is: something that acts on batches of turns; and the base of most players.
 
 Letters: ``M`` turns of a batch, ``L`` token positions, ``V`` tokens of the vocabulary.
 """
@@ -54,3 +54,33 @@ class Player(Protocol):
     def act(self, turns: Turns) -> np.ndarray:
         """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; whoever
         calls this for other deals must have called ``forget`` or ``start`` before."""
+
+
+class ChoosingPlayer:
+    """Decides by ``choose`` the turns that leave a choice; a forced move costs nothing. Keeps nothing of a deal."""
+
+    name: str
+    sees_hidden = False
+    plays = ""
+    """Name of the only game it plays; empty for any."""
+
+    def start(self, game: Game, num_games: int) -> None:
+        """Remember the game; ``ValueError`` for one that it does not play."""
+        if self.plays not in ("", game.name):
+            raise ValueError(f"player {self.name!r} plays {self.plays} only, not {game.name}")
+        self.game = game
+
+    def forget(self, games: np.ndarray) -> None:
+        """Nothing to forget: every turn holds its whole history."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn."""
+        actions = turns.legal.argmax(axis=1)
+        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        if len(free):
+            actions[free] = self.choose(turns.take(free))
+        return actions
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token for each of these turns, which have several."""
+        raise NotImplementedError

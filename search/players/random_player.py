@@ -3,28 +3,19 @@
 import numpy as np
 
 from games.compiling import kernel
-from games.game import Game
 from games.rng import below
 from search.players.kinds import PlayerKind
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 
 
-class RandomPlayer:
+class RandomPlayer(ChoosingPlayer):
     """Plays the n-th legal action, n uniform from the turn's seed."""
-
-    sees_hidden = False
 
     def __init__(self, name: str = "random") -> None:
         self.name = name
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Nothing to remember."""
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget."""
-
     def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
+        """``int64[M]``: one legal token per turn; forced moves are not set apart, which would take longer."""
         return choose_uniformly(turns.legal, turns.seeds)
 
 

@@ -7,10 +7,9 @@ import time
 
 import numpy as np
 
-from games.game import Game
 from games.rng import mix
 from learner.observation_model import ObservationModel
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 from search.players.worlds import weighted_worlds
 
 _DEAL, _SEARCH = 1, 2
@@ -26,11 +25,8 @@ def deal_seeds(seeds: np.ndarray) -> np.ndarray:
     return mix(seeds, _DEAL)
 
 
-class WorldsPlayer:
-    """Plays the action whose values over the worlds of a turn add up to the most, the first one of equals. A
-    forced move costs nothing."""
-
-    name: str
+class WorldsPlayer(ChoosingPlayer):
+    """Plays the action whose values over the worlds of a turn add up to the most, the first one of equals."""
 
     def __init__(
         self,
@@ -56,21 +52,11 @@ class WorldsPlayer:
         self._num_worlds, self._seconds, self._side_by_side = worlds, seconds, side_by_side
         self._num_candidates, self._beliefs = candidates, beliefs
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game."""
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: see above."""
         size = max(1, min(self._side_by_side // self._num_worlds, _CANDIDATES // max(1, self._num_candidates)))
-        for rows in (free[first : first + size] for first in range(0, len(free), size)):
-            actions[rows] = self.values(turns.take(rows)).argmax(axis=1)
-        return actions
+        parts = np.split(np.arange(len(turns.seeds)), range(size, len(turns.seeds), size))
+        return np.concatenate([self.values(turns.take(part)).argmax(axis=1) for part in parts])
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: what actions are worth over all worlds, -inf where they are illegal."""
@@ -89,12 +75,12 @@ class WorldsPlayer:
     def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
         """``[B]``: deals that agree with what the seats have seen, one for each seed (``uint64[B]``); with candidates,
         drawn from these by how likely the others' actions are in them."""
-        views = self._game.views(turns.tokens, turns.lengths)
+        views = self.game.views(turns.tokens, turns.lengths)
         if self._num_candidates:
             assert self._beliefs is not None
             sizes = self._num_worlds, self._num_candidates
-            return weighted_worlds(self._game, self._beliefs, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)
-        return self._game.determinize(np.repeat(views, self._num_worlds), deal_seeds(seeds))[0]
+            return weighted_worlds(self.game, self._beliefs, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)
+        return self.game.determinize(np.repeat(views, self._num_worlds), deal_seeds(seeds))[0]
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: the value of each action for the seat to act, -inf where it is illegal or not considered.

@@ -35,22 +35,22 @@ from games.hearts.view import own_legal
 from search.players.player import Turns
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.rules import somebody_shoots
-from search.scripted.hearts.scripted import HeartsScripted
+from search.scripted.rules_player import RulesPlayer
 
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~(_LOW_SPADES | QUEEN_SET)
 
 
-class HeartsComplex(HeartsScripted):
+class HeartsComplex(RulesPlayer):
     """Plays Hearts by rules that look at the whole table; deterministic."""
 
-    name = "hearts_complex"
+    name, plays = "hearts_complex", "hearts"
 
     def __init__(self, config: HeartsComplexConfig) -> None:
         self.sees_hidden = config.cheat
 
-    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
-        """As ``HeartsScripted.choose``."""
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """See ``RulesPlayer``."""
         if self.sees_hidden:
             assert turns.hidden is not None
             seats = (turns.seat[:, None] + np.arange(4)) % 4

@@ -11,6 +11,7 @@ relative to it: 0 itself, then clockwise.
 
 import numpy as np
 
+from games.batches import results
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
@@ -18,26 +19,20 @@ from games.hearts.hidden import unseen
 from games.hearts.rules import card_points
 from games.hearts.view import own_legal
 from search.players.player import Turns
-from search.scripted.hearts.scripted import HeartsScripted
+from search.scripted.rules_player import RulesPlayer
 
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~((QUEEN_SET << 1) - 1)
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 
 
-class HeartsRules(HeartsScripted):
+class HeartsRules(RulesPlayer):
     """Plays Hearts by rules of thumb; deterministic."""
 
-    name = "hearts_rules"
+    name, plays = "hearts_rules", "hearts"
 
-    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
-        """As ``HeartsScripted.choose``."""
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """See ``RulesPlayer``."""
         _choose_batch(views, chosen)
-
-
-@kernel
-def _choose_batch(views, chosen):
-    for row in range(len(views)):
-        chosen[row] = _choose(views[row])
 
 
 @kernel
@@ -52,6 +47,9 @@ def _choose(view):
         if cost < least:
             best, least = card, cost
     return best
+
+
+_choose_batch = results(_choose)
 
 
 @kernel

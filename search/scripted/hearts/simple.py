@@ -12,28 +12,23 @@ Of equal ranks it takes hearts last when it leads, and spades first when it thro
 
 import numpy as np
 
+from games.batches import results
 from games.bits import lowest
 from games.compiling import kernel
 from games.hearts.cards import BIT, HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
 from games.hearts.view import own_legal
 from search.players.player import Turns
-from search.scripted.hearts.scripted import HeartsScripted
+from search.scripted.rules_player import RulesPlayer
 
 
-class HeartsSimple(HeartsScripted):
+class HeartsSimple(RulesPlayer):
     """Plays Hearts greedily; deterministic."""
 
-    name = "hearts_simple"
+    name, plays = "hearts_simple", "hearts"
 
-    def choose(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
-        """As ``HeartsScripted.choose``."""
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """See ``RulesPlayer``."""
         _choose_batch(views, chosen)
-
-
-@kernel
-def _choose_batch(views, chosen):
-    for row in range(len(views)):
-        chosen[row] = _choose(views[row])
 
 
 @kernel
@@ -49,6 +44,9 @@ def _choose(view):
     if legal & QUEEN_SET != 0:
         return QUEEN_OF_SPADES
     return _highest(legal & HEART_CARDS) if legal & HEART_CARDS != 0 else _highest(legal)
+
+
+_choose_batch = results(_choose)
 
 
 @kernel

@@ -9,30 +9,17 @@ It sees what its seat has seen (``games.crew.view``), never hidden cards, and us
 
 import numpy as np
 
-from games.game import Game
 from search.players.player import Turns
 from search.scripted.crew.rules.deciding import choose_batch
 from search.scripted.crew.rules.notes import NOTES
+from search.scripted.rules_player import RulesPlayer
 
 
-class CrewRules:
+class CrewRules(RulesPlayer):
     """Plays The Crew by rules of thumb; deterministic."""
 
-    name = "crew_rules"
-    sees_hidden = False
+    name, plays = "crew_rules", "crew"
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game; ``ValueError`` for any but The Crew."""
-        if game.name != "crew":
-            raise ValueError(f"player {self.name!r} plays crew only, not {game.name}")
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        views = self._game.views(turns.tokens, turns.lengths)
-        chosen = np.empty(len(views), np.int64)
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """See ``RulesPlayer``."""
         choose_batch(views, np.zeros(1, NOTES), chosen)
-        return chosen

@@ -10,10 +10,10 @@ hand's strength, which follows from the cards dealt to the seat: a whole deal ha
 import numpy as np
 
 from games.compiling import kernel
-from games.game import Game
 from games.skat.cards import NULL
 from games.skat.rules import AUCTION, CHOICE, DISCARD, MODIFIER, PLAY
 from search.players.player import Turns
+from search.scripted.rules_player import RulesPlayer
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.bidding import choose_call, choose_pickup, optimism
 from search.scripted.skat.rules.coefficients import NUM_FEATURES
@@ -23,30 +23,17 @@ from search.scripted.skat.rules.playing import choose_card
 from search.scripted.skat.rules.weights import WEIGHTS
 
 
-class SkatRules:
+class SkatRules(RulesPlayer):
     """Plays Skat by rules of thumb; deterministic."""
 
-    name = "skat_rules"
-    sees_hidden = False
+    name, plays = "skat_rules", "skat"
 
     def __init__(self, config: SkatRulesConfig) -> None:
         self._settings = np.array([config.aggression, config.noise])
 
-    def start(self, game: Game, num_games: int) -> None:
-        """Remember the game; ``ValueError`` for any but Skat."""
-        if game.name != "skat":
-            raise ValueError(f"player {self.name!r} plays skat only, not {game.name}")
-        self._game = game
-
-    def forget(self, games: np.ndarray) -> None:
-        """Nothing to forget: every turn tells all."""
-
-    def act(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token per turn."""
-        views = self._game.views(turns.tokens, turns.lengths)
-        chosen = np.empty(len(views), np.int64)
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """See ``RulesPlayer``."""
         _choose_batch(views, self._settings, WEIGHTS, chosen)
-        return chosen
 
 
 @kernel

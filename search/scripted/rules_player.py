@@ -1,0 +1,19 @@
+"""What players by rules of thumb have in common: they choose by their seat's view alone, and remember nothing."""
+
+import numpy as np
+
+from search.players.player import ChoosingPlayer, Turns
+
+
+class RulesPlayer(ChoosingPlayer):
+    """Plays one game by the compiled rules of ``decide``; deterministic."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn; forced moves are not set apart, which would take longer."""
+        views, chosen = self.game.views(turns.tokens, turns.lengths), np.empty(len(turns.tokens), np.int64)
+        self.decide(turns, views, chosen)
+        return chosen
+
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """Write a legal token for every turn, of which ``views`` (``[M]``) are made, into ``chosen``, ``int64[M]``."""
+        raise NotImplementedError
