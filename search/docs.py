@@ -53,14 +53,12 @@ def _settings(kind: PlayerKind) -> str:
 def overview() -> str:
     """Everything that can be named here, plug-ins included, with a line for each plug-in that cannot be used."""
     lines = [f"games: {', '.join(registry.names())}", f"players: {', '.join(kind.name for kind in kinds.every())}"]
-    own = {plugins.PLAYERS: [kind.name for kind in kinds.BUILT_IN], plugins.GAMES: registry.BUILT_IN}
-    for group, names in own.items():
-        hidden = [name for name in plugins.offered(group) if name in names]
-        lines += [f"unusable: {group} {name!r} has a name of Kibitz's own; write module:attribute" for name in hidden]
-    hidden = [name for name in plugins.offered(plugins.SUPPORT) if name in kinds.SUPPORT]
-    lines += [
-        f"unusable: {plugins.SUPPORT} {name!r} is for a game of Kibitz's own, which brings its" for name in hidden
-    ]
+    for group, own, why in (
+        (plugins.PLAYERS, [kind.name for kind in kinds.BUILT_IN], "has a name of Kibitz's own; write module:attribute"),
+        (plugins.GAMES, registry.BUILT_IN, "has a name of Kibitz's own; write module:attribute"),
+        (plugins.SUPPORT, kinds.SUPPORT, "is for a game of Kibitz's own"),
+    ):
+        lines += [f"unusable: {group} {name!r} {why}" for name in plugins.offered(group) if name in own]
     for group, load in ((plugins.PLAYERS, kinds.find), (plugins.SUPPORT, kinds.offered_support)):
         for name in plugins.offered(group):
             try:

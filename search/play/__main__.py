@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cluster import cli
@@ -113,7 +114,10 @@ def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
         raise UserError(
             f"player {lacking!r} needs a network{none}: give checkpoint=DIR, or {lacking}@DIR, or players=[{without}]"
         )
-    return resolve([f"{e.name}@{checkpoint}" if e.lacks_model else e.name for e in entrants], game, config.search)
+    return [
+        replace(entrant, name=f"{entrant.name}@{checkpoint}", checkpoint=checkpoint) if entrant.lacks_model else entrant
+        for entrant in entrants
+    ]
 
 
 def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Player]:
