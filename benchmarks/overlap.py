@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.report import Case, report
 from benchmarks.scaling import seconds
 from search.tournament.report import interval, signed
-from search.tournament.result import from_record, lead
+from search.tournament.result import TournamentResult, lead
 
 ITERATIONS = 4
 RUN = (
@@ -52,7 +52,7 @@ def minutes(directory: Path, games: int, settings: Sequence[str], cores: Collect
     took = seconds([*line, "evaluation.final=[]"], cores)
     seconds([*line, LEAD])
     (record,) = json.loads((directory / "results/tournament.json").read_text())
-    ahead, low, high = lead(from_record(record), column=0)
+    ahead, low, high = lead(TournamentResult.from_record(record), column=0)
     print(f"{directory.name}: {took:.0f} s, {signed(ahead)} ({interval(low, high)}) points ahead of hearts_rules")
     return took / 60
 

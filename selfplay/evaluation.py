@@ -25,7 +25,7 @@ from search.roster.spec import labels
 from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
-from search.tournament.result import TournamentResult, from_record, lead
+from search.tournament.result import TournamentResult, lead
 from search.tournament.stored import settings_of
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -215,7 +215,7 @@ def stored(path: str) -> list[TournamentResult]:
     if not storage.exists(path):
         return []
     try:
-        return [from_record(record) for record in storage.read_json(path)]
+        return [TournamentResult.from_record(record) for record in storage.read_json(path)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, UserError):
             raise

@@ -1,19 +1,17 @@
 """What a Q-network thinks of every first action: ``python -m search.openings game=hearts_no_pass checkpoint=DIR``."""
 
 from dataclasses import asdict, replace
-from typing import Any
 
 from rich.console import Console
 
 from cluster import cli
-from cluster.errors import UserError, blaming_input
+from cluster.errors import blaming_input
 from cluster.files import storage
 from games.registry import make_game
-from search.kept import check_same
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values
 from search.openings.pictures import charts
-from search.openings.report import OpeningsResult, from_record, render
+from search.openings.report import OpeningsResult, render
 from search.roster.engines import Engines
 from search.tournament.stored import check_out
 
@@ -36,38 +34,18 @@ def main(config: OpeningsConfig) -> None:
         actions=(),
         settings={"checkpoint": checkpoint, "engine": asdict(config.engine)},
     )
-    result = _stored(path, empty)
+    result = OpeningsResult.stored(path, empty.depends_on)
     if result is None:
         points, legal = first_values(game, model, config.deals, config.seed)
         result = replace(empty, actions=tuple(by_action(game.vocabulary.names, points, legal)))
         if out:
-            storage.write_json_atomic(path, result.record())
+            result.write(path)
     else:
         print(f"{path}: asked before")
     Console().print(render(result))
     if out:
         storage.write_bytes_atomic(f"{out}/openings.png", charts(result))  # it may be missing beside an old result
         print(f"result: {path}, openings.png")
-
-
-def _stored(path: str, asked: OpeningsResult) -> OpeningsResult | None:
-    """What the file holds, None where there is none. ``UserError`` where it was asked with other settings."""
-    if not path or not storage.exists(path):
-        return None
-    try:
-        result = from_record(storage.read_json(path))
-        before = _settings_of(result)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: holds no openings ({error}); remove it, or give another out") from error
-    check_same(path, "openings", before, _settings_of(asked))
-    return result
-
-
-def _settings_of(result: OpeningsResult) -> dict[str, Any]:
-    """Everything that the figures depend on."""
-    own = {key: getattr(result, key) for key in ("game", "game_options", "deals", "seed")}
-    settings = result.settings
-    return {**own, "checkpoint": settings["checkpoint"]["id"], "engine.precision": settings["engine"]["precision"]}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What first actions are worth: the record, and the table."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -9,14 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from search.openings.measure import OpeningValue
-
-FORMAT = 1
-"""Raised whenever the JSON changes its meaning."""
+from search.recorded import Recorded
 
 
 @dataclass(frozen=True)
-class OpeningsResult:
-    """Everything worth keeping; ``record`` is what goes to JSON."""
+class OpeningsResult(Recorded):
+    """Everything worth keeping."""
+
+    WHAT = "openings"
 
     game: str
     game_options: dict[str, bool | int | str]
@@ -27,18 +26,12 @@ class OpeningsResult:
     settings: dict[str, Any]
     """Path and id of the checkpoint, engine settings."""
 
-    def record(self) -> dict[str, Any]:
-        """The result as plain JSON types."""
-        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
-        return record
-
-
-def from_record(record: dict[str, Any]) -> OpeningsResult:
-    """The result that ``record`` made a record of; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
-    values = dict(record)
-    if values.pop("format") != FORMAT:
-        raise ValueError(f"its format is not {FORMAT}")
-    return OpeningsResult(**{**values, "actions": tuple(OpeningValue(**action) for action in values["actions"])})
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """See ``Recorded``."""
+        own = {name: getattr(self, name) for name in ("game", "game_options", "deals", "seed")}
+        checkpoint, engine = self.settings["checkpoint"], self.settings["engine"]
+        return {**own, "checkpoint": checkpoint["id"], "engine.precision": engine["precision"]}
 
 
 def title(result: OpeningsResult) -> str:

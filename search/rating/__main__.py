@@ -15,7 +15,7 @@ def main(config: RatingConfig) -> None:
     ratings = rate(play_round_robin(config), config.anchor)
     wide_console().print(render(ratings))
     out = config.out.rstrip("/")
-    storage.write_json_atomic(f"{out}/ratings.json", ratings.record())
+    ratings.write(f"{out}/ratings.json")
     storage.write_bytes_atomic(f"{out}/ratings.png", heat_map(ratings))
     storage.write_bytes_atomic(f"{out}/strength.png", strength(ratings))
     storage.write_bytes_atomic(f"{out}/leads.png", leads(ratings, config.leads_of))

@@ -4,22 +4,18 @@ A comparison is a deal that two players have played in every seating. Whose mean
 equal means are a draw. Letters: ``D`` deals, ``N`` players, ``R`` replicates of the bootstrap.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from games.rng import derive
 from search.rating.bradley_terry import ELO, bootstrap, strengths
+from search.recorded import Recorded
 from search.tournament.result import Lead, TournamentResult
 from search.tournament.seatings import ALL
 from search.tournament.statistics import mean_interval
-
-FORMAT = 1
-"""Raised whenever the JSON changes its meaning."""
 
 _REPLICATES = 1000
 """Of the bootstrap: standard errors are then known to 2 or 3 % of themselves."""
@@ -68,8 +64,10 @@ class RatedPair:
 
 
 @dataclass(frozen=True)
-class Ratings:
-    """The table; ``record`` is what goes to JSON."""
+class Ratings(Recorded):
+    """The table."""
+
+    WHAT = "ratings"
 
     game: str
     game_options: dict[str, bool | int | str]
@@ -83,11 +81,6 @@ class Ratings:
     """Every pair once, the better one first."""
     seating: str = ALL
     """One of ``search.tournament.seatings.SEATINGS``."""
-
-    def record(self) -> dict[str, Any]:
-        """The table as plain JSON types."""
-        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
-        return record
 
     def between(self, attribute: str) -> np.ndarray:
         """``float64[N, N]``: ``ahead`` or ``superiority`` of each player over each other one, as seen from the row; not

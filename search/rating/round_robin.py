@@ -11,7 +11,7 @@ from search.rating.config import RatingConfig
 from search.tournament.checks import checked
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, with_parts, write_result
+from search.tournament.stored import stored_result, with_parts
 from search.tournament.workers import tournament_workers
 
 
@@ -51,7 +51,7 @@ def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[st
             if isinstance(result, Exception):
                 failed.append(about(" against ".join(tournaments[path].players), result))
             else:
-                write_result(path, result)
+                result.write(path)
                 results[path] = result
     if failed:
         raise failed[0]

@@ -17,7 +17,7 @@ from search.tournament.config import TournamentConfig
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.report import render, signed
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, with_parts, write_result
+from search.tournament.stored import stored_result, with_parts
 from search.tournament.sweep import report_sweep
 from search.tournament.workers import tournament_workers
 
@@ -82,7 +82,7 @@ def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) 
     if isinstance(result, Exception):
         return _failed(point, result)
     if point.config.out:
-        write_result(point.config.out, result)
+        result.write(point.config.out)
     if point.overrides:
         print(f"{_name(point)}: {signed(result.advantage)}", flush=True)
     return result

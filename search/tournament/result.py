@@ -11,21 +11,19 @@ In a tournament of pairs (paper 002, Figure 1) an entrant holds two seats of a m
 by twice ``Comparison.delta``; the paper's total point differential is that, summed over all matches.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from games.game import Game
+from search.recorded import Recorded
+from search.tournament.deals import Deals
 from search.tournament.matches import Matches
 from search.tournament.seatings import ALL, PAIRS
 from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
-
-FORMAT = 2
-"""Raised whenever the JSON changes its meaning."""
 
 Lead = tuple[float, float | None, float | None]
 """Points a hand ahead, and the ends of the 95 % interval, None where there is none."""
@@ -74,8 +72,11 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class TournamentResult:
-    """Everything worth keeping of a tournament; ``record`` is what goes to JSON."""
+class TournamentResult(Recorded):
+    """Everything worth keeping of a tournament."""
+
+    FORMAT = 2
+    WHAT = "a tournament"
 
     game: str
     game_options: dict[str, bool | int | str]
@@ -124,31 +125,22 @@ class TournamentResult:
         None but for ``seating=pairs``. It is ``2 * matches`` times the delta of column All."""
         return 2 * self.matches * self.columns[0].comparisons[0].delta if self.seating == PAIRS else None
 
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """See ``Recorded``."""
+        deals = Deals(self.seed, self.deals, self.first, self.seating)
+        return {**self.settings, **identity(self.game, self.game_options, self.players, deals)}
+
     def record(self) -> dict[str, Any]:
-        """The result as plain JSON types."""
-        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
-        return record if self.first else {key: value for key, value in record.items() if key != "first"}
+        """See ``Recorded``."""
+        return {key: value for key, value in super().record().items() if key != "first" or value}
 
 
-def from_record(record: Mapping[str, Any]) -> TournamentResult:
-    """The result that ``record`` came from; ``ValueError`` for a record of another format."""
-    if record.get("format") != FORMAT:
-        raise ValueError(f"a tournament of format {record.get('format')!r}; this version reads {FORMAT}")
-    variants = tuple(
-        Variant(
-            deals=variant["deals"],
-            intervals={name: tuple(ends) if ends else None for name, ends in variant["intervals"].items()},
-            column=_read_column(variant["column"]),
-        )
-        for variant in record.get("variants", ())
-    )
-    rest = {key: value for key, value in record.items() if key not in ("format", "columns", "variants")}
-    rest |= {key: tuple(record[key]) for key in ("players", "sees_hidden")}
-    return TournamentResult(columns=tuple(map(_read_column, record["columns"])), variants=variants, **rest)
-
-
-def _read_column(record: Mapping[str, Any]) -> Column:
-    return Column(**{**record, "comparisons": tuple(Comparison(**pair) for pair in record["comparisons"])})
+def identity(game: str, options: Mapping[str, Any], players: Sequence[str], deals: Deals) -> dict[str, Any]:
+    """What a tournament depends on besides settings, by its key in a configuration."""
+    first = {"first": deals.first} if deals.first else {}
+    named = {"game": game, "game.options": dict(options), "players": list(players)}
+    return {**named, "deals": deals.count, "seed": deals.seed, "seating": deals.seating, **first}
 
 
 def summarize(

@@ -19,7 +19,6 @@ from search.tournament.pictures import draw_heat_map, draw_leads
 from search.tournament.report import interval, marked, signed, wide_console
 from search.tournament.result import Lead, TournamentResult, lead
 from search.tournament.statistics import mean_interval
-from search.tournament.stored import read_result
 
 HEAT_MAP, LEADS = "heat_map.png", "leads.png"
 _LONG = 10
@@ -55,7 +54,7 @@ def read_points(directory: str) -> list[SweptPoint]:
     points = []
     for name in names:
         try:
-            result = read_result(f"{directory.rstrip('/')}/{name}")
+            result = TournamentResult.read(f"{directory.rstrip('/')}/{name}")
             points.append(SweptPoint(dict(result.settings.get("overrides", {})), result))
         except UserError as error:
             print(f"{name}: left out ({error})", file=sys.stderr)

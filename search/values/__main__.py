@@ -26,7 +26,6 @@ from search.values.decisions import Decisions, draw_decisions
 from search.values.measure import Part, ask, measure
 from search.values.reference import PLAYOUTS, playout_utilities
 from search.values.report import ValuesResult, render, unit_of
-from search.values.stored import WHAT, settings_of, stored_values, write_values
 
 
 def main(config: ValuesConfig) -> None:
@@ -58,13 +57,13 @@ def main(config: ValuesConfig) -> None:
         parts=(),
         settings=_settings(config, entrants, engines),
     )
-    result = stored_values(config.out, empty)
+    result = ValuesResult.stored(config.out, empty.depends_on)
     if result is None:
-        kept = Kept(parts_of(config.out), settings_of(empty), WHAT)
+        kept = Kept(parts_of(config.out), empty.depends_on, empty.WHAT)
         playouts = None if names[1] == "random" else players[1]
         result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, kept)))
         if config.out:
-            write_values(config.out, result)
+            result.write(config.out)
     else:
         print(f"{config.out}: measured before")
     Console().print(render(result))

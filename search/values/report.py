@@ -1,8 +1,7 @@
 """What a measurement of values found out: its record, and its table."""
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from games.game import Game
+from search.recorded import Recorded
 from search.values.measure import Estimate, Part
 
-FORMAT = 1
-"""Raised whenever the JSON changes its meaning."""
 _POINTS, _AHEAD, _UTILITY = "points", "points ahead of the mean of the others", "units of the utility"
 
 
 @dataclass(frozen=True)
-class ValuesResult:
-    """Everything worth keeping of a measurement; ``record`` is what goes to JSON."""
+class ValuesResult(Recorded):
+    """Everything worth keeping of a measurement."""
+
+    WHAT = "a measurement of values"
 
     game: str
     game_options: dict[str, bool | int | str]
@@ -41,23 +41,11 @@ class ValuesResult:
     settings: dict[str, Any]
     """Whatever else the figures depend on: networks, decisions asked for, grid, search and engine settings."""
 
-    def record(self) -> dict[str, Any]:
-        """The result as plain JSON types."""
-        record: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
-        return record
-
-
-def from_record(record: Mapping[str, Any]) -> ValuesResult:
-    """The result that ``record`` came from; ``ValueError`` for a record of another format."""
-    if record.get("format") != FORMAT:
-        raise ValueError(f"values of format {record.get('format')!r}; this version reads {FORMAT}")
-    rest = {key: value for key, value in record.items() if key not in ("format", "parts")}
-    return ValuesResult(parts=tuple(map(_read_part, record["parts"])), **rest)
-
-
-def _read_part(record: Mapping[str, Any]) -> Part:
-    estimates = {key: Estimate(**record[key]) for key in ("correlation", "r2")}
-    return Part(**{**record, **estimates, "regrets": {key: Estimate(**one) for key, one in record["regrets"].items()}})
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """See ``Recorded``."""
+        names = ("game", "game_options", "utility", "player", "playouts", "worlds", "seed")
+        return {**self.settings, **{name: getattr(self, name) for name in names}}
 
 
 def unit_of(game: Game, utility: np.ndarray) -> tuple[str, float]:

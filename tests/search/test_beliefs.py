@@ -35,7 +35,7 @@ from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
 from search.tournament.parts import play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, write_result
+from search.tournament.stored import stored_result
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
@@ -254,7 +254,7 @@ def test_a_tournament_is_another_one_with_other_beliefs(networks: dict[str, str]
     config = tournament(networks, beliefs)
     result = played(config)
     assert result.settings["checkpoints"][beliefs]["id"] == checkpoint_id(networks["t"])
-    write_result(path, result)
+    result.write(path)
     assert stored_result(path, checked(config)) == result
     shutil.rmtree(beliefs)
     shutil.copytree(networks["u"], beliefs)

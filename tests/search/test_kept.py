@@ -19,7 +19,7 @@ from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import check_out, read_result, stored_result, with_parts, write_result
+from search.tournament.stored import check_out, stored_result, with_parts
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.selfplay.commands import call
@@ -82,7 +82,7 @@ def test_the_same_command_after_a_kill_plays_what_is_missing_and_finds_what_an_u
     assert f"killed.json: {before} of 24 deals played before" in printed.out and "24 of 24 deals" in printed.err
     assert not parts.exists() and {path.name for path in tmp_path.iterdir()} == {"killed.json", "network"}
     assert call(monkeypatch, "search.tournament", *settings, f"out={tmp_path / 'calm.json'}") == 0
-    calm, resumed = (read_result(str(tmp_path / f"{name}.json")) for name in ("calm", "killed"))
+    calm, resumed = (TournamentResult.read(str(tmp_path / f"{name}.json")) for name in ("calm", "killed"))
     assert figures(calm) == figures(resumed) and calm.decisions == resumed.decisions
 
 
@@ -93,7 +93,7 @@ def test_only_missing_deals_are_played_whatever_the_parts_are_now(config: Callab
     result = finish(begun(other))
     assert result.by_deal == finish(checked(config())).by_deal
     assert finish(begun(config())).by_deal == result.by_deal and begun(config()).tasks(0) == []
-    write_result(config().out, result)
+    result.write(config().out)
     assert not Path(f"{config().out}.parts").exists()
 
 
@@ -137,7 +137,7 @@ def test_a_tournament_whose_histories_are_kept_spares_other_results_and_takes_no
         begun(config(seed=2, keep=keep))
     assert begun(config(keep=keep)).deals_played == 0
     result = finish(begun(config()))
-    write_result(config().out, result)
+    result.write(config().out)
     assert begun(config(keep=keep)).deals_played == 0
     with pytest.raises(UserError, match=r"result\.json: holds a tournament with seed=1, and this one has seed=2"):
         begun(config(seed=2, keep=keep))

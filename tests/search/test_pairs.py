@@ -27,9 +27,9 @@ from search.tournament.evaluator import Evaluator
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.report import render
-from search.tournament.result import TournamentResult, from_record, lead, summarize
+from search.tournament.result import TournamentResult, lead, summarize
 from search.tournament.seatings import seatings
-from search.tournament.stored import stored_result, write_result
+from search.tournament.stored import stored_result
 from search.tournament.sweep import behind
 from search.tournament.tournament import run_tournament
 from selfplay.config import MatchConfig
@@ -156,15 +156,18 @@ def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
 
 def test_a_record_gives_its_seating_back_and_one_of_before_has_all() -> None:
     record = by_hand().record()
-    assert record["seating"] == "pairs" and from_record(record) == by_hand()
+    assert record["seating"] == "pairs" and TournamentResult.from_record(record) == by_hand()
     del record["seating"]
-    assert from_record(record).seating == "all" and from_record(record).pair_differential is None
+    assert (
+        TournamentResult.from_record(record).seating == "all"
+        and TournamentResult.from_record(record).pair_differential is None
+    )
 
 
 def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: Path) -> None:
     path, one = str(tmp_path / "result.json"), tournament()
     result = played(one)
-    write_result(path, result)
+    result.write(path)
     assert stored_result(path, one) == result
     with pytest.raises(UserError, match=r"result\.json: holds a tournament with seating=pairs, and this one has seat"):
         stored_result(path, tournament(seating="all"))
@@ -175,7 +178,7 @@ def test_settings_of_players_newer_than_a_file_count_as_their_defaults_there(tmp
     path, one = str(tmp_path / "result.json"), tournament()
     result = played(one)
     older = {key: value for key, value in asdict(SearchConfig()).items() if key != "hearts_complex"}
-    write_result(path, replace(result, settings={**result.settings, "search": older}))
+    replace(result, settings={**result.settings, "search": older}).write(path)
     assert stored_result(path, one) is not None
     search = SearchConfig()
     search.hearts_complex.cheat = True

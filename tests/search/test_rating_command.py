@@ -24,7 +24,7 @@ from search.rating.ratings import rate
 from search.rating.round_robin import play_round_robin
 from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
-from search.tournament.stored import read_result
+from search.tournament.result import TournamentResult
 from tests.learner.material import tiny_net
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str
     assert done.returncode == 0, done.stderr
     assert "3 of 3 pairs to play" in done.stdout and "hearts: 3 players, 6 deals a pair; random is 0" in done.stdout
     names = ["hearts_rules-vs-imitation", "hearts_rules-vs-random", "imitation-vs-random"]
-    results = [read_result(str(tmp_path / f"{name}.json")) for name in names]
+    results = [TournamentResult.read(str(tmp_path / f"{name}.json")) for name in names]
     assert json.loads((tmp_path / "ratings.json").read_text()) == rate(results, "random").record()
     assert all(result.deals == 6 and result.matches == 84 for result in results)
     files = [f"{name}.json" for name in (*names, "ratings")] + ["leads.png", "ratings.png", "strength.png"]

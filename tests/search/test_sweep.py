@@ -27,7 +27,7 @@ from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, write_result
+from search.tournament.stored import stored_result
 from search.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
 from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
@@ -99,7 +99,7 @@ def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_
     assert len(list(tmp_path.glob("*.json"))) == 4 and done.stdout.count("policy_weight=") == 3
     (tmp_path / other.name).write_text("{}")
     broken = sweep(tmp_path, *GRID)
-    assert broken.returncode == 2 and f"{other.name}: holds no result of a tournament" in broken.stderr
+    assert broken.returncode == 2 and f"{other.name}: holds no tournament" in broken.stderr
     assert f"{other.name}: left out" in broken.stderr and broken.stdout.count("best") == 2
 
 
@@ -267,7 +267,7 @@ def test_a_result_counts_for_a_tournament_only_if_its_engine_answers_alike(
     one = Tournament(
         settings, ("hearts_rules", "random"), "", Deals(1, 1), deals_per_task=0, record={"engine": asdict(engine)}
     )
-    write_result(path := str(tmp_path / "result.json"), raised(dict(play_tournaments([one], Evaluator().evaluate))[0]))
+    raised(dict(play_tournaments([one], Evaluator().evaluate))[0]).write(path := str(tmp_path / "result.json"))
     other = replace(one, record={"engine": asdict(replace(engine, **setting))})
     if refused:
         with pytest.raises(UserError, match=r"result\.json: holds a tournament with engine\.mask_outcomes=False"):

@@ -17,7 +17,7 @@ from search.players.random_player import RandomPlayer
 from search.tournament.deals import Deals
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import render, variant_rows
-from search.tournament.result import from_record, lead, summarize
+from search.tournament.result import TournamentResult, lead, summarize
 from search.tournament.seatings import seatings
 from search.tournament.statistics import rate_interval
 from search.tournament.tournament import run_tournament
@@ -109,9 +109,9 @@ def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
     parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
     assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
     result = summarize(GAME, ["lowest", "random"], parts)
-    assert from_record(json.loads(json.dumps(result.record()))) == result
+    assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
     older = {key: value for key, value in result.record().items() if key != "variants"}
-    assert from_record(older).variants == ()
+    assert TournamentResult.from_record(older).variants == ()
 
 
 def test_the_table_has_one_column_and_a_row_for_each_kind() -> None:

@@ -19,7 +19,7 @@ from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import interval, render, signed
-from search.tournament.result import TournamentResult, from_record, lower_is_better, summarize
+from search.tournament.result import TournamentResult, lower_is_better, summarize
 from search.tournament.seatings import seatings
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -150,10 +150,10 @@ def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
 
 
 def test_a_record_gives_its_result_back_and_one_of_another_format_is_refused() -> None:
-    assert from_record(by_hand().record()) == by_hand()
+    assert TournamentResult.from_record(by_hand().record()) == by_hand()
     for other in (1, 3):
         with pytest.raises(ValueError, match=f"a tournament of format {other}; this version reads 2"):
-            from_record(by_hand().record() | {"format": other})
+            TournamentResult.from_record(by_hand().record() | {"format": other})
 
 
 def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:

@@ -23,7 +23,7 @@ from search.play.__main__ import main as play
 from search.play.config import PlayConfig
 from search.players.random_player import RandomPlayer
 from search.rating.ratings import rate
-from search.tournament.stored import read_result
+from search.tournament.result import TournamentResult
 from search.tournament.sweep import report_sweep
 from search.tournament.tournament import run_tournament
 from selfplay import curves, verify
@@ -161,7 +161,7 @@ def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_p
     assert curves.main([str(directory), "--out", str(tmp_path / "curves.png")]) == 0
     assert report.main([str(directory), "--deals", "0"]) == 0
     report_sweep(str(directory))
-    assert rate([read_result(f"{directory}/result.json")]).players
+    assert rate([TournamentResult.read(f"{directory}/result.json")]).players
     assert not marker.exists()
 
 

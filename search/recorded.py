@@ -1,0 +1,91 @@
+"""Measured results in JSON files: what has been measured is not measured again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from types import UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+from cluster.errors import UserError
+from cluster.files import storage
+from search.kept import check_same, remove_parts
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Everything worth keeping of a measurement: fields of plain values, tuples, dictionaries, and dataclasses of them.
+
+    Its file is an object with the fields in their order, after ``format``.
+    """
+
+    FORMAT: ClassVar[int] = 1
+    """Raised whenever the JSON changes its meaning."""
+    WHAT: ClassVar[str]
+    """What it is, as in ``a tournament``."""
+
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """Everything that the figures depend on, by its key in a configuration."""
+        raise NotImplementedError
+
+    def record(self) -> dict[str, Any]:
+        """The result as plain JSON types."""
+        record: dict[str, Any] = json.loads(json.dumps({"format": self.FORMAT, **asdict(self)}))
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The result that ``record`` came from; ``ValueError`` for a record of another format, and that,
+        ``AttributeError``, ``KeyError`` or ``TypeError`` for anything else."""
+        if record.get("format") != cls.FORMAT:
+            raise ValueError(f"{cls.WHAT} of format {record.get('format')!r}; this version reads {cls.FORMAT}")
+        result: Self = _read(cls, {key: value for key, value in record.items() if key != "format"})
+        return result
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """The result in a file; ``UserError`` where it holds none."""
+        return cls._in_file(path)[0]
+
+    @classmethod
+    def stored(cls, path: str, settings: Mapping[str, Any]) -> Self | None:
+        """The result that ``path`` holds, if it depends on these settings; None where there is no such file.
+
+        Raises:
+            UserError: it depends on others, which names what differs, or is something else.
+        """
+        if not path or not storage.exists(path):
+            return None
+        result, before = cls._in_file(path)
+        check_same(path, cls.WHAT, before, settings)
+        remove_parts(path)  # left by a command that was killed between writing the one and removing the others
+        return result
+
+    def write(self, path: str) -> None:
+        """Write or replace the file, and remove the parts it came from."""
+        storage.write_json_atomic(path, self.record())
+        remove_parts(path)
+
+    @classmethod
+    def _in_file(cls, path: str) -> tuple[Self, dict[str, Any]]:
+        try:
+            result = cls.from_record(storage.read_json(path))
+            return result, result.depends_on
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            what = cls.WHAT.removeprefix("a ")
+            raise UserError(f"{path}: holds no {what} ({error}); remove it, or give another out") from error
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A value of JSON as a field's annotation has it: dataclasses and tuples, also in dictionaries, else as it is."""
+    inner = get_args(kind)
+    if isinstance(kind, UnionType):
+        return None if value is None else _read(inner[0], value)
+    if is_dataclass(kind):
+        kinds = get_type_hints(kind)
+        return kind(**{key: _read(kinds.get(key), field) for key, field in value.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        return tuple(_read(inner[0], item) for item in value)
+    if get_origin(kind) is dict:
+        return {key: _read(inner[1], item) for key, item in value.items()}
+    return value
