@@ -51,14 +51,14 @@ class KibitzBot(pyspiel.Bot):
         self.restart()
 
     def inform_action(self, state: Any, player_id: int, action: int) -> None:
-        """Nothing to note: the state that is asked about tells all."""
+        """Nothing to note: ``step`` gets the whole state."""
 
     def step(self, state: Any) -> int:
         """The action, OpenSpiel's number, of the seat to act. ``ValueError`` for a state of another game."""
         self._check(state.get_game())
         history = state.history()
         if history[: len(self._known)] != self._known:
-            self.restart()  # another deal, and nobody has said so
+            self.restart()  # another deal, without a restart
         self._known = history
         states = self._counterpart.replay([history])
         seats, place = self._game.to_move(states).astype(np.int64), np.zeros(1, np.int64)

@@ -20,7 +20,7 @@ How the text is read where it leaves something open:
   searched for as well.
 
 All searches advance together, an iteration of each at a time and in it an action of each, so that one call of the
-network serves all of them. Where a seat has one legal action nobody is asked. Letters: ``B`` searches, ``M`` of them
+network serves all of them. A seat with one legal action needs no query. Letters: ``B`` searches, ``M`` of them
 that leave a choice, ``V`` tokens, ``K`` outcome labels.
 """
 

@@ -7,17 +7,17 @@ import numpy as np
 
 from games.compiling import kernel
 from games.rng import next_state, output, uniform
-from search.uct.tree import Forest, add_child, best_child
+from search.uct.tree import WorldForest, add_child, best_child
 
 
-class GuidedForest(Forest):
+class GuidedForest(WorldForest):
     """Trees that try the actions of a node in an order drawn from softmax(q).
 
     With ``puct`` every action of a node competes from the beginning, by the mean + C softmax(q) sqrt(N) / (1 + n); the
     mean of an untried one is that of all runs through its siblings.
     """
 
-    _by_node = (*Forest._by_node, "q")
+    _by_node = (*WorldForest._by_node, "q")
 
     def __init__(self, seeds: np.ndarray, vocabulary_size: int, puct: bool) -> None:
         super().__init__(seeds, vocabulary_size)
@@ -25,8 +25,8 @@ class GuidedForest(Forest):
         self._puct = puct
 
     def set_q(self, trees: np.ndarray, leaves: np.ndarray, q: np.ndarray) -> None:
-        """Tell leaves of some trees (``int[M]`` both) what their actions are worth: ``float32[M, V]``, -inf for illegal
-        ones. Nodes with one legal action need not be told."""
+        """Store what the actions at leaves of some trees (``int[M]`` both) are worth: ``float32[M, V]``, -inf for
+        illegal ones. Nodes with one legal action need no q."""
         self.q[trees, leaves] = q
 
     def root_visits(self) -> np.ndarray:

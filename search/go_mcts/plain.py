@@ -5,7 +5,7 @@ grow the same trees, which the tests check, and the benchmarks measure how much 
 
 The tree is a dictionary from histories to children. Section 3 judges legality at terminal histories alone: a history
 that is cut short is valued by the model whatever stands in it. A history is terminal when the deal is over, or when a
-token of a wrong kind leaves no way to tell who is next (``Game.advance``); the latter is illegal.
+token of a wrong kind leaves open who is next (``Game.advance``); the latter is illegal.
 """
 
 import math

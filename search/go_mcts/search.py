@@ -1,7 +1,7 @@
 """Algorithm 3 of paper 001 for many decisions side by side; ``search.go_mcts.plain`` has it as it is printed.
 
 Each decision has a tree of its own. The simulations of all of them move on together, as far as their trees know what
-follows (``_advance``), until each waits for the model; then one query serves all (``_ask``). The game's view tells who
+follows (``_advance``), until each waits for the model; then one query serves all (``_ask``). The game's view says who
 is to move, what the search player may play and how a history ends; the model says everything else.
 
 Nothing is asked for twice: the tree keeps the model's handle of every node and the next-token distributions, and a new
@@ -24,8 +24,8 @@ from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.sampling import sample_rows
 from search.go_mcts.simulations import Roots, Simulations
-from search.go_mcts.tree import NONE, Forest, find_children
-from search.go_mcts.uct import Selection, backup_all, select
+from search.go_mcts.tree import NONE, TokenForest, find_children
+from search.go_mcts.uct import SelectionRule, backup_all, select
 from search.players.histories import tokens_since
 from search.players.policy import admitted, legal_policy, possible_only
 
@@ -51,9 +51,9 @@ class Search:
         self.game, self.model, self.config = game, model, config
         self.utility = game.outcomes.utility(config.utility)
         self.statistics = SearchStatistics()
-        self.forest = Forest(roots.lengths, game.vocabulary.size)
+        self.forest = TokenForest(roots.lengths, game.vocabulary.size)
         self.sims = Simulations(game, roots, width, config)
-        self._selection = Selection(config.exploration, config.selection == "puct", config.virtual_loss)
+        self._selection = SelectionRule(config.exploration, config.selection == "puct", config.virtual_loss)
 
     def run(self) -> None:
         """Carry every search through all its simulations. The handles of the roots are the caller's afterwards, all
@@ -120,8 +120,8 @@ class Search:
         sims.node[rows] = below
 
     def _expand(self, rows: np.ndarray) -> np.ndarray:
-        """Expand, of whose children the model has told (``_predict_children``). Of several simulations at one decision
-        the first expands it; the others pass it. Those that have expanded one."""
+        """Expand decisions whose children have values (``_predict_children``). Of several simulations at one decision
+        the first expands it; the others pass it. Returns the simulations that expanded one."""
         sims, expanded_by = self.sims, self.forest.nodes.expanded_by
         np.minimum.at(expanded_by, sims.node[rows], sims.number[rows])
         rows = rows[expanded_by[sims.node[rows]] == sims.number[rows]]
@@ -130,8 +130,8 @@ class Search:
         return rows
 
     def _roll(self, rows: np.ndarray) -> None:
-        """Rollout, as far as the model has told what follows: at the expanded decision, and at its child where the
-        rollout's first token is one."""
+        """Rollout, as far as the tree has next-token distributions: at the expanded decision, and at its child where
+        the rollout's first token is one."""
         sims, nodes = self.sims, self.forest.nodes
         cut_short = sims.steps_left[rows] == 0
         ended, rows = rows[cut_short], rows[~cut_short]
@@ -151,7 +151,7 @@ class Search:
         return tokens
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
-        """Of the simulations that wait at the same node only the first asks; what it is told serves the others."""
+        """Of the simulations that wait at the same node only the first asks; the answer serves the others."""
         place = np.where(self.sims.leaf[rows] == NONE, self.sims.node[rows], -1 - rows)
         return rows[np.sort(np.unique(place, return_index=True)[1])]
 
@@ -171,8 +171,8 @@ class Search:
         self.statistics.batches += 1
         sims.receive(rows, answer.handles, nodes, self.model)
         nodes.next_token[sims.node[rows[in_tree]]] = answer.next_token[in_tree]
-        told = in_tree & cut_short
-        nodes.value[sims.node[rows[told]]] = answer.value[told]
+        valued = in_tree & cut_short
+        nodes.value[sims.node[rows[valued]]] = answer.value[valued]
         self._predict_children(rows[expanding], legal[expanding], answer, answer.next_token[expanding])
         rolling = np.flatnonzero(~in_tree & ~cut_short)
         self._roll_out(rows[rolling], answer.next_token, rolling)
@@ -260,5 +260,5 @@ class Search:
         return np.zeros(len(rows), bool)
 
     def _join(self, decisions: np.ndarray) -> None:
-        """These nodes have been expanded, and are decisions of the tree for everybody."""
+        """Make these expanded nodes decisions of the tree for all simulations."""
         self.forest.nodes.expanded_by[decisions] = 0

@@ -12,7 +12,7 @@ from games.game import Game, Next
 from games.rng import mix
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.tree import NONE, Nodes, last_with_handle
+from search.go_mcts.tree import NONE, TokenNodes, last_with_handle
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Simulations:
             upcoming[~self._game.consistent(views)] = Next.END
         self.views[rows], self.upcoming[rows] = views, upcoming
 
-    def beginnings(self, rows: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+    def beginnings(self, rows: np.ndarray, nodes: TokenNodes) -> tuple[np.ndarray, np.ndarray]:
         """``int64[M]`` handles of what the histories begin with, the longest there are: the row's own, of a node on its
         way, or the root's; and ``int64[M]`` how many tokens that is."""
         tree, known = self.tree[rows], last_with_handle(self.node[rows], nodes)
@@ -127,7 +127,7 @@ class Simulations:
         own = self.handle[rows] != EMPTY
         return np.where(own, self.handle[rows], handles), np.where(own, self.held[rows], held)
 
-    def receive(self, rows: np.ndarray, handles: np.ndarray, nodes: Nodes, model: ObservationModel) -> None:
+    def receive(self, rows: np.ndarray, handles: np.ndarray, nodes: TokenNodes, model: ObservationModel) -> None:
         """Whole histories of the rows were computed: the tree holds the handles of its nodes, rollouts their own."""
         in_tree = self.leaf[rows] == NONE
         rolling, at = rows[~in_tree], self.node[rows[in_tree]]

@@ -3,10 +3,10 @@
 import numpy as np
 
 from search.go_mcts.search import Search
-from search.go_mcts.tree import NONE, Forest, find_child
+from search.go_mcts.tree import NONE, TokenForest, find_child
 from search.players.player import Turns
 
-Subtree = tuple[Forest, int]
+Subtree = tuple[TokenForest, int]
 """A forest and a node of it: all that stands on the node."""
 
 
@@ -48,7 +48,7 @@ def _places(turns: Turns) -> list[tuple[int, int]]:
     return list(zip(turns.game.tolist(), turns.seat.tolist(), strict=True))
 
 
-def _graft(forest: Forest, root: int, other: Forest, node: int) -> None:
+def _graft(forest: TokenForest, root: int, other: TokenForest, node: int) -> None:
     """Grow on the bare root what stands on ``node`` of another forest, all but the handles. Nothing is pending there
     once a search has ended."""
     pairs = [(root, node)]

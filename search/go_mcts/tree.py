@@ -1,8 +1,8 @@
 """Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3).
 
 A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own
-action is a *decision* once the model has told about it: the nodes below it are its children in Algorithm 3, and only
-they have visits. All trees of a forest share one pool of nodes; letters: ``M`` nodes asked about, ``V`` tokens.
+action is a *decision* once a query has valued its children: the nodes below it are its children in Algorithm 3, and
+only they have visits. All trees of a forest share one pool of nodes; letters: ``M`` nodes asked about, ``V`` tokens.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ NOBODY = np.int64(2**62)
 """Above the number of any simulation."""
 
 
-class Nodes(NamedTuple):
+class TokenNodes(NamedTuple):
     """The nodes of a forest, one entry each. What Algorithm 3 calls ``Tree[h].children[a]`` is the node of h.a."""
 
     token: np.ndarray
@@ -33,12 +33,12 @@ class Nodes(NamedTuple):
     handle: np.ndarray
     """``int64``: the model's handle of its history, held by the forest; ``EMPTY`` if it has none."""
     next_token: np.ndarray
-    """``float32[V]``: the next-token distribution, NaN before the model has told it."""
+    """``float32[V]``: the next-token distribution, NaN before the query for it."""
     value: np.ndarray
     """``float32``: V(h) of actions, and of decisions that were asked for it, else NaN."""
     expanded_by: np.ndarray
     """``int64``: the number of the simulation that makes it a decision of the tree: 0 once it is one, ``NOBODY`` if no
-    simulation has asked to. What the model said of it is there from the first answer on."""
+    simulation has asked to. The model's answer about it is kept from the first query on."""
     prior: np.ndarray
     """``float32``: of actions, the policy's probability over legal actions."""
     total: np.ndarray
@@ -49,11 +49,11 @@ class Nodes(NamedTuple):
     """``int64``: of actions, simulations in flight behind it."""
 
 
-def _bare(vocabulary_size: int) -> Nodes:
+def _bare(vocabulary_size: int) -> TokenNodes:
     """One node of which nothing is known."""
     nan = np.full((1, vocabulary_size), np.nan, np.float32)
     short, none, zero = np.full(1, -1, np.int32), np.full(1, NONE), np.zeros(1, np.int64)
-    return Nodes(
+    return TokenNodes(
         token=short,
         length=short,
         parent=none,
@@ -70,14 +70,14 @@ def _bare(vocabulary_size: int) -> Nodes:
     )
 
 
-class Forest:
+class TokenForest:
     """Search trees, each starting as a bare root; node ``b`` is the root of tree ``b``."""
 
     def __init__(self, lengths: np.ndarray, vocabulary_size: int) -> None:
         """``lengths``: ``int[B]``, tokens in the root histories."""
         self.num_nodes = len(lengths)
         self._bare = _bare(vocabulary_size)
-        self.nodes = Nodes(*(bare[:0] for bare in self._bare))
+        self.nodes = TokenNodes(*(bare[:0] for bare in self._bare))
         self._make_room(0)
         self.nodes.length[: len(lengths)] = lengths
 
@@ -127,7 +127,7 @@ class Forest:
         if needed > len(self.nodes.token):
             more = max(2 * needed, 1024) - len(self.nodes.token)
             pairs = zip(self.nodes, self._bare, strict=True)
-            self.nodes = Nodes(*(np.concatenate([array, np.repeat(bare, more, axis=0)]) for array, bare in pairs))
+            self.nodes = TokenNodes(*(np.concatenate([array, np.repeat(bare, more, axis=0)]) for array, bare in pairs))
 
 
 @kernel

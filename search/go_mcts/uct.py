@@ -8,7 +8,7 @@ from games.compiling import kernel
 from search.go_mcts.tree import NONE
 
 
-class Selection(NamedTuple):
+class SelectionRule(NamedTuple):
     """How Select scores an action.
 
     UCT: mean + C sqrt(ln N / n); with ``puct`` mean + C prior sqrt(N) / (1 + n). A simulation in flight counts as a

@@ -4,7 +4,7 @@ Every simulation draws a world: a deal that agrees with what the seat has seen. 
 whose nodes are what a seat has seen since the search began:
 
 - *single observer* (SO-ISMCTS): one tree, of the searching seat. What it cannot see of the others' actions they choose
-  at random, as no node can tell one from the other (SO-ISMCTS + POM).
+  at random, as all of these lead to the same node (SO-ISMCTS + POM).
 - *multiple observers* (MO-ISMCTS): a tree for every seat, in which that seat chooses. The trees of the others begin
   with the search, so they do not know what the others hold.
 - *private*: as multiple, but nodes are whole histories, so that the others choose by their own cards as well. OpenSpiel

@@ -14,7 +14,7 @@ from games.rng import below, next_state, output
 NONE = np.int64(-1)
 
 
-class Nodes(NamedTuple):
+class InfoSetNodes(NamedTuple):
     """The nodes of all searches, ``[R, N]`` each; the first ``T`` of a search are the roots of its trees.
 
     What leads to a node is a *label*: a token of the history, or ``V`` plus a token for what another seat chose there.
@@ -35,10 +35,10 @@ class Nodes(NamedTuple):
     """``float64``: of actions, the rewards of the seat that chose it, added up."""
 
 
-def new_nodes(searches: int, trees: int, size: int) -> Nodes:
+def new_nodes(searches: int, trees: int, size: int) -> InfoSetNodes:
     """Roots alone, with room for ``size`` nodes in each search."""
     shape = (searches, size)
-    return Nodes(
+    return InfoSetNodes(
         label=np.full(shape, -1, np.int16),
         first_child=np.full(shape, NONE, np.int32),
         next_sibling=np.full(shape, NONE, np.int32),
@@ -48,7 +48,7 @@ def new_nodes(searches: int, trees: int, size: int) -> Nodes:
     )
 
 
-def grown(nodes: Nodes, size: int) -> Nodes:
+def grown(nodes: InfoSetNodes, size: int) -> InfoSetNodes:
     """The same nodes with room for ``size`` in each search."""
     larger = new_nodes(len(nodes.label), 0, size)
     for old, new in zip(nodes, larger, strict=True):

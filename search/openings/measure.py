@@ -1,7 +1,7 @@
 """A Q-network's values of first decisions, gathered by action (paper 002, "Neural Network Output").
 
-The network is told the whole deal and asked for the seat to act, in the paper's variant of Hearts seat 0 that leads any
-of its cards. The paper draws the points that the seat will make, so the values here are minus q.
+The network reads the whole deal and judges the actions of the seat to act: in the paper's variant of Hearts seat 0,
+which leads any of its cards. The paper draws the points that the seat will make, so the values here are minus q.
 
 Letters: ``D`` deals, ``V`` tokens of the vocabulary.
 """

@@ -1,8 +1,8 @@
 """Bots of OpenSpiel's as players: Information Set MCTS, and xinxin where pyspiel was built with it.
 
 A bot of OpenSpiel's is asked with a whole state. It gets one sampled by ``Game.determinize`` from what the seat has
-seen, so it learns nothing that is hidden from the seat. A bot is made anew for every decision and told what has
-happened, so what it decides depends on the turn alone.
+seen, so it learns nothing that is hidden from the seat. A bot is made anew for every decision and gets the whole
+history, so what it decides depends on the turn alone.
 """
 
 from collections.abc import Iterator
@@ -68,11 +68,11 @@ class OpenSpielBot(ChoosingPlayer):
 
     def _play_xinxin(self, view: np.ndarray, seed: int) -> int:
         """The action of xinxin, which samples worlds itself; its random numbers are its own."""
-        bot, told = self._xinxin(), self._counterpart.spiel.new_initial_state()
+        bot, replayed = self._xinxin(), self._counterpart.spiel.new_initial_state()
         (world,) = self._worlds(view, seed, 1)
         for action in world.history():
-            bot.inform_action(told, told.current_player(), action)
-            told.apply_action(action)
+            bot.inform_action(replayed, replayed.current_player(), action)
+            replayed.apply_action(action)
         return int(bot.step(world))
 
     def _xinxin(self) -> Any:

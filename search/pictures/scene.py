@@ -1,5 +1,6 @@
-"""What there is to see at a moment of a hand, and what a game must tell to be seen: functions of one seat's history
-alone. Letters: ``T`` tokens of a history.
+"""What there is to see at a moment of a hand, and what a game's layout is: functions of one seat's history alone.
+
+Letter: ``T`` tokens of a history.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +56,7 @@ class Place:
 
     name: str
     player: str
-    """Who sits there; empty where nobody says."""
+    """Name of the player there; empty if unknown."""
     to_play: bool
     points: float
     """Won so far in this hand."""
@@ -67,7 +68,7 @@ class Place:
 
 @dataclass(frozen=True)
 class CardTable:
-    """A table with cards, for whoever draws it otherwise than in characters."""
+    """A table with cards, for drawings other than in characters."""
 
     places: tuple[Place, ...]
     """The observer first, then clockwise."""
@@ -94,7 +95,7 @@ class Scene:
     remarks: tuple[str, ...] = ()
     """Lines below the points, such as the trick before."""
     points: tuple[float, ...] = ()
-    """Points of each seat, the observer's first: at the end of the hand, and before it where a game tells them."""
+    """Points of each seat, the observer's first: at the end of the hand, and before it where a game counts them."""
     card_table: CardTable | None = None
     """The table once more, not drawn yet; None for games without cards."""
     ordered: bool = True

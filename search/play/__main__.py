@@ -128,7 +128,7 @@ def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Pl
 
 
 def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, seed: int) -> Hints | str:
-    """Who tells what the network expects; where the network that ships cannot, the reason."""
+    """The network's expectations; where the network that ships cannot be asked, the reason."""
     if not checkpoint:
         shipping = config.checkpoint == SHIPPED
         return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"

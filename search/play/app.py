@@ -87,7 +87,7 @@ class PlayApp(App[None]):
         Args:
             session: the hands to play; None to step through ``tokens``.
             tokens: ``[T]``: the history to step through.
-            hints: who tells what a network expects, or the reason why nobody does.
+            hints: a network's expectations, or the reason why there are none.
             hand_over: called whenever a hand of the session has ended.
         """
         super().__init__()
@@ -117,7 +117,7 @@ class PlayApp(App[None]):
             self.go_on()
 
     def on_unmount(self) -> None:
-        """What is still to be thought about is of no use to anybody."""
+        """Cancel pending background work."""
         self._thinker.shutdown(wait=False, cancel_futures=True)
 
     # ---- the screen

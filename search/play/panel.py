@@ -20,7 +20,7 @@ def draw_scores(
 
     Args:
         points: in the hand on the table, empty where the game does not tell them before its end.
-        finished: ``float32[H, P]``: points of the finished hands; None where nobody counts.
+        finished: ``float32[H, P]``: points of the finished hands; None without a total.
         remarks: at most four lines for the bottom.
     """
     canvas = Canvas(PANEL_WIDTH, TABLE_HEIGHT)
@@ -54,7 +54,7 @@ def draw_expectation(
         visits: what a search found out, by action; may be empty.
         name: what tokens are called.
         points_per_utility: 0 if unknown.
-        behind: names of chosen actions that the network was told of.
+        behind: names of the chosen actions, after which the network was asked.
     """
     canvas = Canvas(PANEL_WIDTH, TABLE_HEIGHT)
     canvas.put(1, 0, f"Expected after {behind}" if behind else "What the network expects", "bold")

@@ -1,4 +1,4 @@
-"""A player that now and then does anything, so that games tell what rare actions lead to."""
+"""A player that sometimes plays a random action, so that games show what rare actions lead to."""
 
 import numpy as np
 

@@ -16,8 +16,8 @@ class Turns:
     """A batch of decisions, at most one per game. It holds what the acting seats have seen and nothing else."""
 
     game: np.ndarray
-    """``int64[M]``: place at the table, the same during a whole deal; until the player is told to forget it, (game,
-    seat) names a history that only grows."""
+    """``int64[M]``: place at the table, the same during a whole deal; until ``forget``, (game, seat) names a history
+    that only grows."""
     seat: np.ndarray
     """``int64[M]``: seat that acts."""
     tokens: np.ndarray
@@ -27,8 +27,8 @@ class Turns:
     legal: np.ndarray
     """``bool[M, V]``: legal actions; at least one in every row."""
     seeds: np.ndarray
-    """``uint64[M]``: the random number of this decision: a keyed hash of deal, seat and length of the history, which
-    tells nothing of them."""
+    """``uint64[M]``: the random number of this decision: a keyed hash of deal, seat and length of the history, from
+    which none of them can be computed."""
     hidden: np.ndarray | None = None
     """The true states ``[M]``, handed only to players that declare ``sees_hidden``."""
 
@@ -52,8 +52,8 @@ class Player(Protocol):
         """The deals at these places (``int64[...]``) have ended; others may take their places."""
 
     def act(self, turns: Turns) -> np.ndarray:
-        """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; whoever
-        calls this for other deals must have called ``forget`` or ``start`` before."""
+        """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; before
+        a call for other deals comes one of ``forget`` or ``start``."""
 
 
 class ChoosingPlayer:

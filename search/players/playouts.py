@@ -19,7 +19,7 @@ def play_out(
     Args:
         player: in every seat; None for uniformly random actions.
         states: ``[B]``; rows that are over stay as they are.
-        seeds: ``uint64[B]``, from which every random number of a row follows; they must tell nothing of hidden cards.
+        seeds: ``uint64[B]``, from which every random number of a row follows; they must not depend on hidden cards.
         until: ``int[B]``, the seats that stop it; None for none, as it must be without a player.
     """
     if player is None:

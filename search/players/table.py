@@ -47,14 +47,14 @@ def play_table(
     """Play one deal per row to its end.
 
     Args:
-        players: everybody who plays; a player may hold any number of seats in any number of games.
+        players: all that play; a player may hold any number of seats in any number of games.
         seating: ``int[G, P]``, which player (index into ``players``) has which seat.
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
         on_progress: called as soon as a player has decided its turns or deals have ended, with the number of deals that
             have ended and of turns decided since the last call.
         secret: 64 bits that no player knows. Together with deal, seat and length of the history they give the random
-            number of a decision, from which nobody can learn the seed of the deal.
+            number of a decision, from which no player can learn the seed of the deal.
 
     Raises:
         ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
@@ -104,7 +104,7 @@ def _checked(
 def turns_at(
     game: Game, states: np.ndarray, rows: np.ndarray, seats: np.ndarray, deal_seeds: np.ndarray, secret: int
 ) -> Turns:
-    """The decisions of all active games, whoever takes them."""
+    """The decisions of all active games, of all players."""
     tokens, lengths = game.histories(states, seats)
     return Turns(rows, seats, tokens, lengths, game.legal(states), keyed_hash(secret, deal_seeds, seats, lengths))
 

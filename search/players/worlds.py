@@ -1,7 +1,7 @@
 """Deals that agree with what a seat has seen, weighted by what a network makes of how the others have acted.
 
 ``Game.determinize`` gives every deal that agrees the same chance. Here deals are drawn in proportion to how likely the
-others' actions are in them, by the policy of a network that is told what they saw: importance sampling with resampling.
+others' actions are in them, by a network's policy given what they saw: importance sampling with resampling.
 
 An action counts if the seat has seen it, that is, if it is the same in all candidates. What others did unseen, such as
 the cards they passed to each other in Hearts, is sampled with the deal, uniformly; it would make almost all weights 0.
@@ -20,7 +20,7 @@ from search.players.choices import choice_places
 from search.players.policy import legal_policy
 
 _ODD = 0.1
-"""Share of actions that anybody takes at random: no deal is ruled out because a network finds one action unlikely."""
+"""Share of actions that seats take at random: no deal is ruled out because a network finds one action unlikely."""
 FLOOR = 25
 """The least effective sample size that weights may have; of few candidates, half of them."""
 _ROWS = 256
@@ -120,14 +120,14 @@ def _history_logs(
     """``float64[B]``: ln p of a seat's own actions at the places ``seen`` of its history, by the model's policy over
     legal ones."""
     logs, handles = np.zeros(len(tokens)), np.full(len(tokens), EMPTY)
-    told, asks = np.zeros(len(tokens), np.int64), choice_places(game, tokens, lengths) & seen
+    known, asks = np.zeros(len(tokens), np.int64), choice_places(game, tokens, lengths) & seen
     while len(rows := np.flatnonzero(asks.any(axis=1))):  # all first choices, then all second ones: few queries
         places = asks[rows].argmax(axis=1)
         asks[rows, places] = False
-        new = [tokens[row, told[row] : place] for row, place in zip(rows, places, strict=True)]
-        answer = model.query(handles[rows], np.concatenate(new), places - told[rows])
+        new = [tokens[row, known[row] : place] for row, place in zip(rows, places, strict=True)]
+        answer = model.query(handles[rows], np.concatenate(new), places - known[rows])
         model.release(handles[rows])
-        handles[rows], told[rows] = answer.handles, places
+        handles[rows], known[rows] = answer.handles, places
         legal = game.view_legal(game.views(tokens[rows], places))
         taken = legal_policy(answer.next_token, legal)[np.arange(len(rows)), tokens[rows, places]]
         logs[rows] += np.log((1 - _ODD) * taken + _ODD / legal.sum(axis=1))

@@ -36,7 +36,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     if config.cluster.place != "process":
         check_devices(config.cluster, evaluator=engine)
         engine = on_lent_device(engine, config.cluster.evaluator_gpus)
-    elif engine.device == "cuda":  # asked for, so it must be there even if nobody has a network
+    elif engine.device == "cuda":  # asked for, so it must be there even if no player has a network
         from learner.model.network import device_of
 
         with blaming_input():

@@ -22,7 +22,7 @@ from search.tournament.matches import Matches, play_deals
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """How a tournament is played, whoever plays in it."""
+    """Everything of a tournament but its players and deals."""
 
     game: GameConfig
     search: SearchConfig
@@ -39,10 +39,10 @@ class DealsTask:
     players: tuple[str, ...]
     """Names of the entrants, as ``search.roster.registry`` reads them."""
     checkpoint: str
-    """Directory, path or URI, of the network of entrants that name none; empty if nobody needs one."""
+    """Directory, path or URI, of the network of entrants that name none; empty if no entrant needs one."""
     deals: Deals
     match: int = 0
-    """Which of several tournaments it is a part of; two of the same players are told apart by it."""
+    """Number of its tournament among several, which may have the same players."""
     keep: bool = False
     """Whether histories are kept."""
 
@@ -73,7 +73,7 @@ class Evaluator:
             with self._engines.serving(networks_of(entrants)):
                 players = seat_players(entrants, labels(task.players), self._game, self._engines)
                 return play_deals(self._game, players, task.deals, settings.table_size, self._note, task.keep)
-        finally:  # whoever asks next has counted this task already
+        finally:  # the next progress() must not count this task again
             self._deals = self._decisions = 0
 
     def evaluate(

@@ -31,7 +31,7 @@ class Tournament:
     players: tuple[str, ...]
     """Entrants, A first, as ``search.roster.registry`` reads them."""
     checkpoint: str
-    """Directory of the network of entrants that name none; empty if nobody needs one."""
+    """Directory of the network of entrants that name none; empty if no entrant needs one."""
     deals: Deals
     deals_per_task: int
     """Most deals of a part; 0 for as many as fill the table."""
@@ -108,9 +108,9 @@ def play_tournaments(
     evaluate: Evaluate,
     show: Callable[[float, Mapping[str, float]], None] = lambda deals, figures: None,
 ) -> Iterator[tuple[int, TournamentResult | Exception]]:
-    """Play all of these from one queue of parts, so that nobody waits while one of them has deals left.
+    """Play all of these from one queue of parts, so that no worker waits while a tournament has deals left.
 
-    One of which a part fails has failed; what is left of it is not played, and the others are.
+    A tournament fails with its first part that fails; its other parts are not played. The other tournaments go on.
 
     Args:
         show: called now and then with the deals played so far, those that were in files too, and figures about the
@@ -126,14 +126,14 @@ def play_tournaments(
     before = sum(tournament.deals_played for tournament in tournaments)
     deals, decisions, fill, began = 0, 0, 0.0, time.monotonic()
 
-    def tell(under_way: Mapping[str, float]) -> None:
+    def report(under_way: Mapping[str, float]) -> None:
         decided = decisions + int(under_way.get("decisions", 0))
         rate = decided / max(time.monotonic() - began, 1e-9)
         figures = {"decisions": decided, "decisions/s": rate, "fill": fill / max(deals, 1)}
         show(before + deals + under_way.get("deals", 0), figures)
 
     yield from ((match, tournaments[match].result(parts[match])) for match, queue in enumerate(queues) if not queue)
-    for task, matches in evaluate((task for queue in queues for task in queue if task.match not in failed), tell):
+    for task, matches in evaluate((task for queue in queues for task in queue if task.match not in failed), report):
         if isinstance(matches, Exception):
             if task.match not in failed:
                 failed.add(task.match)
@@ -144,7 +144,7 @@ def play_tournaments(
         deals += len(matches.points)
         decisions += int(matches.decisions.sum())
         fill += matches.fill * len(matches.points)
-        tell({})
+        report({})
         left[task.match] -= 1
         if not left[task.match]:
             yield task.match, tournaments[task.match].result(parts[task.match])

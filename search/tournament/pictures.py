@@ -28,7 +28,7 @@ def draw_heat_map(
         columns: what the columns are called.
         axes: what the rows have in common, and what the columns have.
         around_zero: two colours that meet in white at 0, for leads of both signs; else one scale from the least to the
-            largest, which tells near ones apart.
+            largest, on which near values differ more.
     """
     from matplotlib.figure import Figure
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from games.game import Game
-from search.uct.tree import Forest
+from search.uct.tree import WorldForest
 
 
 def uct(
@@ -22,7 +22,7 @@ def uct(
     runs: int,
     exploration: float,
     seconds: float = 0.0,
-) -> Forest:
+) -> WorldForest:
     """A tree for every world, grown by runs with max^n backups and random playouts.
 
     Args:
@@ -33,7 +33,7 @@ def uct(
         exploration: C, in the units of ``utility``.
         seconds: no further runs begin after so much wall time; 0 for no limit. Every world gets equally many.
     """
-    forest = Forest(seeds, game.vocabulary.size)
+    forest = WorldForest(seeds, game.vocabulary.size)
 
     def begin(leaves: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> Callable[[], None]:
         forest.expand(leaves, game.to_move(states), game.legal(states))
@@ -44,7 +44,7 @@ def uct(
 
 
 def grow(
-    forest: Forest,
+    forest: WorldForest,
     game: Game,
     states: np.ndarray,
     seeds: np.ndarray,

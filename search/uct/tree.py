@@ -24,7 +24,7 @@ NODE = np.dtype(
 )
 
 
-class Forest:
+class WorldForest:
     """Trees that start as bare roots."""
 
     _by_node: tuple[str, ...] = ("nodes", "untried")

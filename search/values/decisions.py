@@ -43,7 +43,7 @@ def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size
         table_size: deals played side by side.
 
     Raises:
-        ValueError: nobody ever has a choice.
+        ValueError: no seat ever has a choice.
     """
     left = np.full(3, count // 3) + (np.arange(3) < count % 3)
     tokens, places, thirds = [], [], []

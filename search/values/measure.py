@@ -3,7 +3,7 @@
 Letters: ``M`` decisions, ``V`` tokens of the vocabulary, ``Z`` candidates, ``W`` worlds, ``C`` terms of a statistic.
 
 *Correlation within decisions*: Pearson's of V(h.a) and the reference over all candidates, both less their means over
-the actions of the decision. It tells whether actions are put in the right order, not whether positions are.
+the actions of the decision. It measures whether actions are put in the right order, not whether positions are.
 
 *R2*: of the variance of what single playouts end with, the share that V(h.a) explains; every decision weighs alike.
 

@@ -13,8 +13,8 @@ from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import History, PlainGoMcts
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import Forest
-from search.go_mcts.uct import Selection, select
+from search.go_mcts.tree import TokenForest
+from search.go_mcts.uct import SelectionRule, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
 from tests.search.turns import decision_histories, searched, turns_at
@@ -262,7 +262,7 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
 
 
 def test_new_children_of_one_parent_are_all_found_again() -> None:
-    forest = Forest(np.zeros(2, np.int64), 5)
+    forest = TokenForest(np.zeros(2, np.int64), 5)
     made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
     assert made[0] == made[3] and len(set(made)) == 3
     again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
@@ -304,10 +304,10 @@ def test_an_interrupted_search_gives_back_what_it_holds() -> None:
 def test_pending_simulations_make_others_look_elsewhere() -> None:
     values = np.array([0.6, 0.5])
     for loss, second in ((0.0, 0), (0.5, 1)):
-        forest = Forest(np.zeros(1, np.int64), 4)
+        forest = TokenForest(np.zeros(1, np.int64), 4)
         made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]))
         forest.nodes.total[made] = values
-        selection = Selection(exploration=0.0, puct=False, virtual_loss=loss)
+        selection = SelectionRule(exploration=0.0, puct=False, virtual_loss=loss)
         chosen = select(np.zeros(2, np.int64), np.zeros(2, bool), selection, forest.nodes)
         # Without exploration: 0.6 against 0.5, then 0.6 - loss / 2 against 0.5.
         assert chosen.tolist() == [made[0], made[second]]

@@ -14,7 +14,7 @@ from games.rng import derive_many, mix
 from games.skat.game import SkatGame
 from search.uct.plain import PlainNode, PlainUct
 from search.uct.search import uct, unit_utility
-from search.uct.tree import Forest
+from search.uct.tree import WorldForest
 from tests.search.toy import ToyGame
 
 GAMES: tuple[Game, ...] = (HeartsGame(), SkatGame(), CrewGame(), ToyGame())
@@ -29,7 +29,7 @@ class Bandit:
     """Of both seats, by action; seat 1 acts."""
 
     def __post_init__(self) -> None:
-        self.forest = Forest(np.array([7], np.uint64), vocabulary_size=2)
+        self.forest = WorldForest(np.array([7], np.uint64), vocabulary_size=2)
         self.forest.expand(np.zeros(1, np.int32), np.array([1], np.int8), np.ones((1, 2), np.bool_))
 
     def run(self, exploration: float) -> int:
@@ -83,7 +83,7 @@ def plain_tree(node: PlainNode) -> Tree:
     return {action: (child.visits, child.total, plain_tree(child)) for action, child in node.children.items()}
 
 
-def tree_of(forest: Forest, tree: int, at: int = 0) -> Tree:
+def tree_of(forest: WorldForest, tree: int, at: int = 0) -> Tree:
     nodes, found = forest.nodes[tree], {}
     child = int(nodes[at]["child"])
     while child >= 0:

@@ -106,7 +106,7 @@ def _prompt(table: Table) -> str:
 
 
 def _role(table: Table, seat: int) -> str:
-    """Its place until somebody plays alone."""
+    """A seat's place in the auction until a soloist is known, then its side."""
     if table.soloist < 0:
         return SEATS[(table.place + seat) % 3]
     return "soloist" if seat == table.soloist else "defender"

@@ -1,6 +1,6 @@
 """XSkat as a player: the installed program, one process for each deal and seat (``games.skat.xskat.table``).
 
-It sees hidden cards: its process is told the whole deal, as XSkat is when it deals itself, and what the others do.
+It sees hidden cards: its process gets the whole deal, as XSkat has it when it deals itself, and the others' actions.
 """
 
 import numpy as np

@@ -7,8 +7,8 @@ from games.crew.cards import BIT, COLOUR_CARDS, ROCKET_CARDS
 
 @kernel
 def stays_highest(notes, owner, card, drawn):
-    """Estimated chance that nobody has to go above a card that its owner leads: each of the others has a lower one of
-    the colour, or none. With ``drawn`` everybody has followed the colour once more before that."""
+    """Estimated chance that no seat has to go above a card that its owner leads: each of the others has a lower one of
+    the colour, or none. With ``drawn`` all seats have followed the colour once more before that."""
     first, chance = card // 9 * 9, 1.0
     for seat in range(4):
         if seat == owner:

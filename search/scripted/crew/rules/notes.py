@@ -43,10 +43,10 @@ NOTES = np.dtype(
     [
         ("unseen", np.int64),  # cards in the hands of the others
         ("likely", np.float64, (4, NUM_CARDS)),  # estimated chance that a seat holds a card; the own hand is known
-        ("owner", np.int64, NUM_CARDS),  # seat that has to win a card, -1 for anybody
+        ("owner", np.int64, NUM_CARDS),  # seat that has to win a card, -1 for any
         ("task", np.int64, NUM_CARDS),  # index of the open task of a card, -1 without
         ("ready", np.int64),  # cards of open tasks that may be won now, as far as the order goes
-        ("open", np.int64),  # cards that somebody has yet to win
+        ("open", np.int64),  # cards that some seat has yet to win
         ("owned", np.int64, 4),  # those that each seat has yet to win
         ("goals", np.int64),  # how many things special rules still ask for
         ("later", np.float64, NUM_CARDS),  # chance that an open task is done later, by its card

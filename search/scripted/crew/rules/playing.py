@@ -24,7 +24,7 @@ _LOSS_IF_HELD = 0.52
 _GIVES = 0.9
 """Chance that a seat gives a task of the colour led to its owner, who is winning."""
 _LEAD = 0.045
-"""What the lead is worth to somebody with open tasks."""
+"""What the lead is worth to a seat with open tasks."""
 _ROCKET_LED = 0.065
 """What it costs to draw the rockets of those who still need them."""
 

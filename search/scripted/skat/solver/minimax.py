@@ -142,8 +142,8 @@ def linked_places(deal, node):
 
 @kernel
 def _foresee(deal, node, card, suit):
-    """``(ours, certain)``: whether the side to act takes the trick by a card, if everybody beats it who can, and
-    whether nobody can change that."""
+    """``(ours, certain)``: whether the side to act takes the trick by a card if every later seat beats it that can,
+    and whether no later seat can change that."""
     winning, soloist = suit | deal["trumps"], node["soloist"]
     best, winner = node["best"], node["winner"]
     if card & winning != 0 and card > best:
