@@ -23,7 +23,7 @@ from games.crew.view import (
     stage_of,
 )
 from games.game import Next
-from games.tricks import Trick, in_tricks
+from games.tricks import Trick, in_tricks, turns_of
 
 _ARRIVING = (HEADER, DEALT, SEES_COMMANDER, SEES_HOLDER, SEES_TASK, RECEIVES, LOSES, GAINS)
 """Stages in which something arrives that nobody does."""
@@ -116,9 +116,5 @@ def _task(public: np.void, n: int) -> Task:
 
 
 def _trick(views: np.ndarray, tokens: np.ndarray) -> Trick | None:
-    plays = [
-        (int(views[i]["public"]["turn"]), int(token), int(views[i + 1]["public"]["winner"]))
-        for i, token in enumerate(tokens)
-        if stage_of(views[i]) == PLAYS and views[i + 1]["length"] > i
-    ]
+    plays = turns_of(views, tokens, lambda view: stage_of(view) == PLAYS)
     return in_tricks(plays, 4)[-1] if plays else None

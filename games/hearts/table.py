@@ -17,15 +17,13 @@ from games.hearts.cards import (
     JACK_SET,
     NUM_CARDS,
     PASSED_AT,
-    POSITIONS,
     QUEEN_SET,
     RANKS,
     RECEIVED_AT,
     SPADES,
 )
 from games.hearts.game import HeartsGame
-from games.hearts.rules import first_place
-from games.tricks import Trick
+from games.tricks import Trick, in_tricks, turns_of
 
 UTILITY_POINTS = 26
 """Points that a utility of 1 stands for, in every utility of ``games.hearts.outcomes``."""
@@ -62,10 +60,11 @@ class Table:
 def table_of(game: HeartsGame, tokens: np.ndarray) -> Table:
     """The table of a history (token ids ``[T]``, complete or not); what stands behind a token of a wrong kind is left
     out."""
-    view = game.views(np.asarray(tokens)[None], np.array([len(tokens)]))[0]
+    views = game.prefixes(np.asarray(tokens)[None])[0]
+    view = views[-1]
     public, seen = view["public"], view["tokens"][: view["length"]].tolist()
     passes = public["direction"] != 0
-    tricks = _tricks(seen[first_place(public) - 1 :])
+    tricks = in_tricks(turns_of(views, tokens, lambda view: view["public"]["turn"] >= 0), 4)
     winners = [trick.winner for trick in tricks if trick.complete]
     return Table(
         direction=int(public["direction"]) if seen else -1,
@@ -104,21 +103,6 @@ def card_text(card: int) -> str:
 def is_red(card: int) -> bool:
     """Whether hearts or diamonds."""
     return card & 3 in (HEARTS, DIAMONDS)
-
-
-def trick_of(leader: int, cards: tuple[int, ...]) -> Trick:
-    """The trick of cards in the order of play: the highest of the suit led wins it."""
-    best = max(range(len(cards)), key=lambda i: (cards[i] & 3 == cards[0] & 3, cards[i]))
-    return Trick(leader, cards, (leader + best) % 4, 4)
-
-
-def _tricks(seen: list[int]) -> tuple[Trick, ...]:
-    """From the leader's position and what follows it."""
-    tricks: list[Trick] = []
-    for start in range(1, len(seen), 4):
-        leader = tricks[-1].winner if tricks else seen[0] - POSITIONS
-        tricks.append(trick_of(leader, tuple(seen[start : start + 4])))
-    return tuple(tricks)
 
 
 def _points(game: HeartsGame, cards: int) -> int:

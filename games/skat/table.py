@@ -13,7 +13,7 @@ from games.skat.game import SkatGame
 from games.skat.rules import OVER, result
 from games.skat.values import BIDS
 from games.skat.view import CALLED, LAID, PLAYED, SHOWN, TALON, TURNED, played, stage_of, twelve_seen
-from games.tricks import Trick, in_tricks
+from games.tricks import Trick, in_tricks, turns_of
 
 UTILITY_POINTS = 100
 """Points that a utility of 1 stands for, in every utility of ``games.skat.outcomes``."""
@@ -95,7 +95,7 @@ def table_of(game: SkatGame, tokens: np.ndarray) -> Table:
         laid=_sorted(int(view["laid"]), index),
         open=_sorted(int(view["open"]) & ~shown, index),
         turned=_sorted(int(view["turned"]), index),
-        tricks=_tricks(views, tokens, own),
+        tricks=in_tricks(_done(views, tokens, PLAYED), 3, own),
         points=tuple(int(points_of(public["taken"][(own + seat) % 3])) for seat in range(3)),
         result=_result(view),
     )
@@ -146,19 +146,7 @@ def _stands(view: np.void, length: int) -> bool:
 
 
 def _done(views: np.ndarray, tokens: np.ndarray, stage: int) -> list[tuple[int, int, np.void]]:
-    """Seat, token and the view after it, of everything that was done in a stage."""
-    return [
-        (int(views[i]["public"]["turn"]), int(token), views[i + 1])
-        for i, token in enumerate(tokens)
-        if stage_of(views[i]) == stage and views[i + 1]["length"] > i
-    ]
-
-
-def _tricks(views: np.ndarray, tokens: np.ndarray, own: int) -> tuple[Trick, ...]:
-    plays = _done(views, tokens, PLAYED)
-    return in_tricks(
-        [(_relative(seat, own), card, _relative(v["public"]["winner"], own)) for seat, card, v in plays], 3
-    )
+    return turns_of(views, tokens, lambda view: stage_of(view) == stage)
 
 
 def _result(view: np.void) -> Result | None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
-from games.hearts.table import card_text, in_hand_order, stops, table_of, trick_of
+from games.hearts.table import card_text, in_hand_order, stops, table_of
 from games.rng import derive_many
 
 GAME = HeartsGame()
@@ -58,9 +58,11 @@ def test_what_was_passed_and_received_is_told_in_the_order_of_the_history() -> N
 
 
 def test_a_trick_goes_to_the_highest_card_of_the_suit_led() -> None:
-    trick = trick_of(3, tuple(map(card_id, ("9C", "TC", "AS", "2C"))))
-    assert trick.complete and trick.winner == 0
-    led = trick_of(3, (card_id("9C"),))
+    names = "hold 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD 2S right 2C TC AS AC"
+    tokens = np.array([GAME.vocabulary.names.index(name) for name in names.split()])
+    (trick,) = table_of(GAME, tokens).tricks
+    assert trick.complete and (trick.leader, trick.winner) == (3, 2) and trick.cards[1] == card_id("TC")
+    (led,) = table_of(GAME, tokens[:-3]).tricks
     assert led.winner == 3 and not led.complete
 
 
