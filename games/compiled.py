@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from games.batches import Loops
+from games.batches import Kernel, Loops
 from games.game import Game
 
 
@@ -19,6 +19,12 @@ def blank(dtype: np.dtype, template: np.ndarray, eos: int, count: int) -> np.nda
     first["public"] = template
     first["tokens"] = eos
     return np.repeat(first, count)
+
+
+def _written(loop: Kernel, batch: np.ndarray, results: np.ndarray) -> np.ndarray:
+    """``results``, which the loop has written for a batch of states or views."""
+    loop(batch, results)
+    return results
 
 
 class CompiledGame(Game):
@@ -44,14 +50,10 @@ class CompiledGame(Game):
         return states
 
     def to_move(self, states: np.ndarray) -> np.ndarray:
-        seats = np.empty(len(states), np.int8)
-        self.loops.to_move(states, seats)
-        return seats
+        return _written(self.loops.to_move, states, np.empty(len(states), np.int8))
 
     def legal(self, states: np.ndarray) -> np.ndarray:
-        legal = np.zeros((len(states), self.vocabulary.size), np.bool_)
-        self.loops.legal(states, legal)
-        return legal
+        return _written(self.loops.legal, states, np.zeros((len(states), self.vocabulary.size), np.bool_))
 
     def play(self, states: np.ndarray, actions: np.ndarray) -> None:
         row = self.loops.act(states, np.asarray(actions, np.int64))
@@ -87,31 +89,21 @@ class CompiledGame(Game):
         self.loops.advance_into(views, origins, places, np.asarray(tokens))
 
     def next(self, views: np.ndarray) -> np.ndarray:
-        following = np.empty(len(views), np.int8)
-        self.loops.next(views, following)
-        return following
+        return _written(self.loops.next, views, np.empty(len(views), np.int8))
 
     def view_legal(self, views: np.ndarray) -> np.ndarray:
-        legal = np.zeros((len(views), self.vocabulary.size), np.bool_)
-        self.loops.own_legal(views, legal)
-        return legal
+        return _written(self.loops.own_legal, views, np.zeros((len(views), self.vocabulary.size), np.bool_))
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
         if self.loops.possible is None:
             return super().view_possible(views)
-        possible = np.zeros((len(views), self.vocabulary.size), np.bool_)
-        self.loops.possible(views, possible)
-        return possible
+        return _written(self.loops.possible, views, np.zeros((len(views), self.vocabulary.size), np.bool_))
 
     def next_type(self, views: np.ndarray) -> np.ndarray:
-        types = np.empty(len(views), np.int8)
-        self.loops.next_types(views, types)
-        return types
+        return _written(self.loops.next_types, views, np.empty(len(views), np.int8))
 
     def consistent(self, views: np.ndarray) -> np.ndarray:
-        verdicts = np.empty(len(views), np.bool_)
-        self.loops.consistent(views, verdicts)
-        return verdicts
+        return _written(self.loops.consistent, views, np.empty(len(views), np.bool_))
 
     def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As ``Game.determinize``, every consistent division of the unseen cards equally likely. ``ValueError`` also

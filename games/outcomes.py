@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from games.compiling import kernel
+
+_BITS, _OFFSET = 12, 1024
+"""Of a key, for each seat; what makes points positive."""
+
 
 @dataclass(frozen=True)
 class OutcomeTable:
@@ -40,3 +45,28 @@ class OutcomeTable:
         if (name or self.default_utility) not in self.utilities:
             raise ValueError(f"no utility {name!r}; this game offers {', '.join(self.utilities)}")
         return self.utilities[name or self.default_utility]
+
+
+@kernel
+def key_of(points, observer):
+    """``int64`` that names the points of all seats (``int64[P]``, at most 5 seats, from -1024 to 3071) as ``observer``
+    sees them."""
+    key = np.int64(0)
+    for position in range(len(points)):
+        key = key << _BITS | (points[(observer + position) % len(points)] + _OFFSET)
+    return key
+
+
+@kernel
+def label_of(points, observer, keys):
+    """Label of the points of all seats (``int64[P]``) seen from ``observer``, -1 where no deal gives them; ``keys`` is
+    ``int64[K]`` ascending, those of the labels."""
+    key = key_of(points, observer)
+    label = np.searchsorted(keys, key)
+    return label if label < len(keys) and keys[label] == key else -1
+
+
+def points_of(keys: np.ndarray, num_seats: int) -> np.ndarray:
+    """``float32[K, P]``: the points that keys (``int64[K]``) name."""
+    shifts = _BITS * np.arange(num_seats - 1, -1, -1)
+    return ((keys[:, None] >> shifts & ((1 << _BITS) - 1)) - _OFFSET).astype(np.float32)

@@ -23,13 +23,7 @@ from selfplay.checks import check_memory, check_players
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
-from selfplay.recorded import (
-    SETTINGS_FILE,
-    first_difference,
-    plain,
-    record_settings,
-    recorded_settings,
-)
+from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 from selfplay.workers import generators, play_shards
 
 _FREE_TO_CHANGE = frozenset(
@@ -87,13 +81,8 @@ def _check_out(config: GenerateConfig) -> None:
         if any(name.endswith(".parquet") for name in storage.list_names(config.out)):
             raise UserError(f"{config.out}: holds shards, and no {SETTINGS_FILE} that says how; take another out")
         return
-    difference = first_difference(plain(config), theirs, _FREE_TO_CHANGE)
-    if difference is not None:
-        key, value, before = difference
-        raise UserError(
-            f"{path}: these shards were made with {key}={before}, the command says {value}; use the same settings to "
-            "go on, or another out"
-        )
+    to = "go on, or another out"
+    check_recorded(path, theirs, plain(config), _FREE_TO_CHANGE, "these shards were made", to)
     games, before = config.games, theirs["games"]
     if games < before or (games > before and before % config.games_per_shard):
         raise UserError(

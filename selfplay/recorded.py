@@ -93,16 +93,26 @@ def typed(settings: Mapping[str, Any], schema: type[T]) -> T:
     return built  # type: ignore[return-value]
 
 
-def first_difference(
-    mine: Mapping[str, Any], theirs: Mapping[str, Any], free: Collection[str]
-) -> tuple[str, Any, Any] | None:
-    """The first key whose value differs between two nested configurations, and both values; keys and groups that are
-    ``free`` to differ left out. None if they agree in all others."""
-    ours, others = dict(_settled(mine, free)), dict(_settled(theirs, free))
-    for key in ours | others:
-        if ours.get(key) != others.get(key):
-            return key, ours.get(key), others.get(key)
-    return None
+def check_recorded(
+    path: str, theirs: Mapping[str, Any], mine: Mapping[str, Any], free: Collection[str], made: str, to: str
+) -> None:
+    """Check that what was made with the settings that ``path`` records can go on with other ones.
+
+    Args:
+        theirs, mine: the settings recorded, and those that the command has, nested.
+        free: keys and groups in which the two may differ.
+        made, to: what was made and what to do, as in ``this run was started``, ``resume it``.
+
+    Raises:
+        UserError: they differ in others; names the first key that does.
+    """
+    before, now = dict(_settled(theirs, free)), dict(_settled(mine, free))
+    for key in now | before:
+        if now.get(key) != before.get(key):
+            raise UserError(
+                f"{path}: {made} with {key}={before.get(key)}, the command says {now.get(key)}; use the same settings "
+                f"to {to}"
+            )
 
 
 def _settled(config: Mapping[str, Any], free: Collection[str], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -11,13 +11,7 @@ from cluster.files import storage
 from cluster.provenance import Provenance, provenance
 from learner.config import FREE_ENGINE_KEYS
 from selfplay.config import TrainConfig
-from selfplay.recorded import (
-    SETTINGS_FILE,
-    first_difference,
-    plain,
-    record_settings,
-    recorded_settings,
-)
+from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 
 _FREE_TO_CHANGE = frozenset(
     [
@@ -102,13 +96,8 @@ class RunDirectory:
                 f"{path}: this run has selfplay.iterations={before}, the command says {iterations}; "
                 f"a run can be made longer, not shorter"
             )
-        difference = first_difference(plain(config), theirs, _FREE_TO_CHANGE)
-        if difference is not None:
-            key, value, before = difference
-            raise UserError(
-                f"{path}: this run was started with {key}={before}, the command says {value}; "
-                f"use the same settings to resume it, or another run.dir"
-            )
+        to = "resume it, or another run.dir"
+        check_recorded(path, theirs, plain(config), _FREE_TO_CHANGE, "this run was started", to)
 
     def begin(self, config: TrainConfig) -> None:
         """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""

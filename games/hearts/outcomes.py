@@ -9,30 +9,10 @@ from games.compiling import kernel
 from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
 from games.hearts.hidden import is_consistent
 from games.hearts.rules import score
-from games.outcomes import OutcomeTable
+from games.outcomes import OutcomeTable, key_of, label_of, points_of
 
 _HEARTS_IN_ORDER = SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]
 _PLAIN_CARDS = BIT[SORTED_CARDS[13 * CLUBS : 13 * CLUBS + 4]]
-_OFFSET = 64  # makes points positive, so that four of them pack into seven bits each
-
-
-@kernel
-def key_of(points, observer):
-    """``int64`` that names the points of all seats (``int64[4]``) as ``observer`` sees them."""
-    key = 0
-    for position in range(4):
-        key = key << 7 | (points[(observer + position) & 3] + _OFFSET)
-    return key
-
-
-@kernel
-def label_of(public, observer, keys, points):
-    """Label of a finished deal seen from ``observer``, -1 where cards that cannot be give points that no deal gives;
-    ``keys`` is ``int64[K]`` ascending, ``points`` scratch."""
-    score(public, points)
-    key = key_of(points, observer)
-    label = np.searchsorted(keys, key)
-    return label if label < len(keys) and keys[label] == key else -1
 
 
 @kernel
@@ -85,7 +65,7 @@ def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray, np.ndarray, n
     every_key = np.empty(len(hearts) * len(extras), np.int64)
     _enumerate(public[0], hearts, extras, every_key)
     keys = np.unique(every_key)
-    points = np.stack([(keys >> shift & 127) - _OFFSET for shift in (21, 14, 7, 0)], axis=1).astype(np.float32)
+    points = points_of(keys, 4)
     relative = (points[:, 1:].mean(axis=1) - points[:, 0]) / 26
     table = OutcomeTable(points, {"relative": relative, "own": -points[:, 0] / 26}, "relative")
     ways = np.empty((len(hearts), len(extras), 6), np.int64)
@@ -104,12 +84,14 @@ def build(template: np.ndarray) -> tuple[OutcomeTable, np.ndarray, np.ndarray, n
 @kernel
 def write_labels(rows, keys, labels):
     """Write the label seen from seat ``s`` of every state or view into place ``s`` of ``int32[B, S]``, -1 before the
-    end."""
+    end, and where cards that cannot be give points that no deal gives."""
     points = np.zeros(4, np.int64)
     for i in range(len(rows)):
-        public = rows[i]["public"]
-        for seat in range(labels.shape[1]):
-            labels[i, seat] = label_of(public, seat, keys, points) if public["num_played"] == 52 else -1
+        labels[i] = -1
+        if rows[i]["public"]["num_played"] == 52:
+            score(rows[i]["public"], points)
+            for seat in range(labels.shape[1]):
+                labels[i, seat] = label_of(points, seat, keys)
 
 
 @kernel

@@ -8,35 +8,15 @@ from itertools import product
 import numpy as np
 
 from games.compiling import kernel
-from games.outcomes import OutcomeTable
+from games.outcomes import OutcomeTable, key_of, label_of, points_of
 from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT
 from games.skat.rules import OVER, score
 from games.skat.state import aside_of, twelve_of
 from games.skat.values import BIDS, judge, write_points
 from games.skat.view import played, twelve_seen
 
-_OFFSET = 1024  # makes points positive, so that three of them pack into twelve bits each
-
 _RESULTS = ((0, 0), (30, 3), (31, 3), (60, 3), (61, 3), (89, 3), (90, 3), (120, 10))
 """Card points and tricks of the soloist on either side of every limit."""
-
-
-@kernel
-def key_of(points, observer):
-    """``int64`` that names the points of all seats (``int64[3]``) as ``observer`` sees them."""
-    key = np.int64(0)
-    for position in range(3):
-        key = key << 12 | (points[(observer + position) % 3] + _OFFSET)
-    return key
-
-
-@kernel
-def label_of(points, observer, keys):
-    """Label of the points of all seats (``int64[3]``) seen from ``observer``, -1 where no deal gives them; ``keys`` is
-    ``int64[K]`` ascending."""
-    key = key_of(points, observer)
-    label = np.searchsorted(keys, key)
-    return label if label < len(keys) and keys[label] == key else -1
 
 
 def game_results(trump_ouvert: bool = True) -> set[tuple[bool, int]]:
@@ -85,7 +65,7 @@ def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.nda
         write_points(scoring, soloist, won, value, points)
         keys.append(int(key_of(points, 0)))
     ascending = np.unique(np.array(keys, np.int64))
-    table = np.stack([(ascending >> shift & 4095) - _OFFSET for shift in (24, 12, 0)], axis=1).astype(np.float32)
+    table = points_of(ascending, 3)
     relative = (table[:, 0] - table[:, 1:].mean(axis=1)) / 100
     return OutcomeTable(table, {"relative": relative, "own": table[:, 0] / 100}, "relative"), ascending
 

@@ -7,6 +7,7 @@ one as an entry point of the group ``kibitz.players`` (``games.plugins``).
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from games.game import Game
@@ -53,3 +54,14 @@ class PlayerKind:
     def plays(self, game: Game) -> bool:
         """Whether it plays this game."""
         return self.games is None or any(fnmatchcase(game.name, pattern) for pattern in self.games)
+
+
+def player_class(path: str) -> Callable[..., Player]:
+    """The factory of players that need no network: the class ``module:class`` is imported when a player is made, and
+    takes the settings where the kind has some."""
+
+    def make(game: Game, model: None, settings: Any) -> Player:
+        player: Player = resolve_name(path)(*([] if settings is None else [settings]))
+        return player
+
+    return make

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import GateConfig, MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.recorded import first_difference
+from selfplay.recorded import check_recorded
 from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
@@ -241,9 +242,12 @@ def test_what_the_run_does_not_learn_from_may_change() -> None:
     mine = {"cluster": {"generators": 2}, "evaluation": {"final": []}, "run": {"dir": "a", "seed": 1}}
     theirs = {"cluster": {"generators": 9}, "evaluation": {"final": [1]}, "run": {"dir": "b", "seed": 1}}
     free = {"cluster", "evaluation", "run.dir"}
-    assert first_difference(mine, theirs, free) is None
-    assert first_difference(mine, {**theirs, "run": {"dir": "a", "seed": 2}}, free) == ("run.seed", 1, 2)
-    assert first_difference(mine, {**theirs, "model": {"n_layer": 2}}, free) == ("model.n_layer", None, 2)
+    check_recorded("config.yaml", theirs, mine, free, "made", "go on")
+    other_seed, model = {"run": {"dir": "a", "seed": 2}}, {"model": {"n_layer": 2}}
+    for key, recorded, now in (("run.seed", other_seed, 1), ("model.n_layer", model, None)):
+        line = f"config.yaml: made with {key}=2, the command says {now}; use the same settings to go on"
+        with pytest.raises(UserError, match=re.escape(line)):
+            check_recorded("config.yaml", {**theirs, **recorded}, mine, free, "made", "go on")
 
 
 def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp_path: Path) -> None:

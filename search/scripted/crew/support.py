@@ -1,16 +1,7 @@
 """What there is for The Crew beyond its rules."""
 
-from games.game import Game
-from search.players.kinds import PlayerKind
-from search.players.player import Player
+from search.players.kinds import PlayerKind, player_class
 from search.players.support import Support
-
-
-def _crew_rules(game: Game, model: None, settings: None) -> Player:
-    from search.scripted.crew.rules.player import CrewRules
-
-    return CrewRules()
-
 
 SUPPORT = Support(
     kinds=(
@@ -18,7 +9,7 @@ SUPPORT = Support(
             name="crew_rules",
             summary="Plays The Crew by rules of thumb.",
             games=("crew",),
-            factory=_crew_rules,
+            factory=player_class("search.scripted.crew.rules.player:CrewRules"),
             baseline=True,
         ),
     ),
