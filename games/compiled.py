@@ -5,6 +5,7 @@ records begin with ``public``, what all seats know, in which a game also keeps i
 behind what is written.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,17 @@ def blank(dtype: np.dtype, template: np.ndarray, eos: int, count: int) -> np.nda
     first["public"] = template
     first["tokens"] = eos
     return np.repeat(first, count)
+
+
+def check_options(game: str, given: Mapping[str, object], values: Mapping[str, tuple[object, ...]]) -> None:
+    """``ValueError`` for an option that a game does not have, or a value that is none of its ``values``, which may be
+    anything where they are empty."""
+    for name, value in given.items():
+        if name not in values:
+            raise ValueError(f"{game} has no option {name!r}; its options are {', '.join(values)}")
+        if values[name] and (type(value), value) not in [(type(other), other) for other in values[name]]:
+            choices = ", ".join(map(str, values[name])).lower()
+            raise ValueError(f"{game} option {name}={value!r}: choose one of {choices}")
 
 
 def _written(loop: Kernel, batch: np.ndarray, results: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from games.batches import Loops, playing_out
-from games.compiled import CompiledGame
+from games.compiled import CompiledGame, check_options
 from games.crew import determinize, hidden, outcomes, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
@@ -58,15 +58,7 @@ class CrewGame(CompiledGame):
     )
 
     def __init__(self, missions: str | int = f"1-{NUM_MISSIONS}", distress: bool = False, **choices: str) -> None:
-        if not isinstance(distress, bool):
-            raise ValueError(f"crew option distress={distress!r}: choose true or false")
-        for name, value in choices.items():
-            if name not in CHOICES:
-                raise ValueError(
-                    f"crew has no option {name!r}; its options are missions, distress, {', '.join(CHOICES)}"
-                )
-            if value not in CHOICES[name]:
-                raise ValueError(f"crew option {name}={value!r}: choose one of {', '.join(CHOICES[name])}")
+        check_options("crew", {"distress": distress, **choices}, {"missions": (), "distress": (True, False), **CHOICES})
         numbers = parse_missions(str(missions))
         defaults = {name: values[0] for name, values in CHOICES.items()}
         self.options = {"missions": missions_text(numbers), "distress": distress, **defaults, **choices}

@@ -6,7 +6,7 @@ import numpy as np
 
 from games.batches import Loops, rows
 from games.bits import holds, mark
-from games.compiled import CompiledGame
+from games.compiled import CompiledGame, check_options
 from games.hearts import determinize, hidden, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
@@ -20,15 +20,7 @@ _card_points = rows(state.card_points_so_far)
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
     """All options with their values in force; ``ValueError`` for what Hearts does not know. ``free_first_lead``
     is there only if it is on, as networks and shards are older than this option."""
-    known = (*OPTIONS, FREE_FIRST_LEAD, "moon")
-    for name, value in given.items():
-        if name == "moon":
-            if value not in MOONS:
-                raise ValueError(f"hearts option moon={value!r}: choose one of {', '.join(MOONS)}")
-        elif name not in known:
-            raise ValueError(f"hearts has no option {name!r}; its options are {', '.join(known)}")
-        elif not isinstance(value, bool):
-            raise ValueError(f"hearts option {name}={value!r}: give true or false")
+    check_options("hearts", given, {**dict.fromkeys((*OPTIONS, FREE_FIRST_LEAD), (True, False)), "moon": MOONS})
     options: dict[str, bool | int | str] = {**OPTIONS, "moon": MOONS[0], **given}
     if not options.get(FREE_FIRST_LEAD, True):
         del options[FREE_FIRST_LEAD]

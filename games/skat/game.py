@@ -3,7 +3,7 @@
 import numpy as np
 
 from games.batches import Loops, playing_out
-from games.compiled import CompiledGame
+from games.compiled import CompiledGame, check_options
 from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
@@ -52,11 +52,7 @@ class SkatGame(CompiledGame):
     )
 
     def __init__(self, **options: str) -> None:
-        for name, value in options.items():
-            if name != "scoring":
-                raise ValueError(f"skat has no option {name!r}; its option is scoring")
-            if value not in SCORINGS:
-                raise ValueError(f"skat option scoring={value!r}: choose one of {', '.join(SCORINGS)}")
+        check_options("skat", options, {"scoring": SCORINGS})
         self.options = {"scoring": SCORINGS[0], **options}
         scoring = SCORINGS.index(str(self.options["scoring"]))
         self.template = template(scoring)

@@ -70,7 +70,7 @@ def test_unknown_options_and_values_are_refused_with_those_there_are() -> None:
         CrewGame(tasks=3)
     with pytest.raises(ValueError, match="nines='never': choose one of play_on, stop"):
         CrewGame(nines="never")
-    with pytest.raises(ValueError, match="distress='yes': choose true or false"):
+    with pytest.raises(ValueError, match="distress='yes': choose one of true, false"):
         CrewGame(distress="yes")
 
 

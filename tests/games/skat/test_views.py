@@ -39,7 +39,7 @@ def test_skat_keeps_every_law_as_plain_python_too() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="skat has no option 'ramsch'; its option is scoring"):
+    with pytest.raises(ValueError, match="skat has no option 'ramsch'; its options are scoring"):
         SkatGame(ramsch="yes")
     with pytest.raises(ValueError, match="choose one of seeger_fabian, classic"):
         SkatGame(scoring="none")
