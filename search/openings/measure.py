@@ -14,7 +14,7 @@ import numpy as np
 from games.game import Game
 from games.rng import derive, derive_many
 from learner.state_model import StateModel
-from search.tournament.statistics import mean_interval
+from search.tournament.statistics import ends_of
 
 _BATCH = 4096
 """Deals of one call: their numbers and answers take 3 MB in Hearts."""
@@ -83,7 +83,6 @@ def suit_place(names: Sequence[str]) -> int | None:
 
 def _value(action: str, points: np.ndarray) -> OpeningValue:
     values = points.astype(np.float64)
-    ends = mean_interval(values[:, None])
-    low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
+    low, high = ends_of(values)
     variance = float(values.var(ddof=1)) if len(values) > 1 else None
     return OpeningValue(action, len(values), float(values.mean()), low, high, variance)

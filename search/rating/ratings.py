@@ -15,7 +15,7 @@ from search.rating.bradley_terry import ELO, bootstrap, strengths
 from search.recorded import Recorded
 from search.tournament.result import Lead, TournamentResult
 from search.tournament.seatings import ALL
-from search.tournament.statistics import mean_interval
+from search.tournament.statistics import ends_of
 
 _REPLICATES = 1000
 """Of the bootstrap: standard errors are then known to 2 or 3 % of themselves."""
@@ -173,6 +173,4 @@ def _pair(a: str, b: str, ahead: np.ndarray, stronger: np.ndarray) -> RatedPair:
 
 def _with_interval(values: np.ndarray) -> Lead:
     """The mean over deals (``float[D]``) and its 95 % interval."""
-    ends = mean_interval(np.round(values, 9)[:, None])
-    low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
-    return float(values.mean()), low, high
+    return float(values.mean()), *ends_of(np.round(values, 9))

@@ -58,3 +58,9 @@ def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
     mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
     half = stdtrit(num_deals - 1, (1 + level) / 2) * deviation / np.sqrt(num_deals)
     return mean - half, mean + half
+
+
+def ends_of(values: np.ndarray) -> tuple[float, float] | tuple[None, None]:
+    """Ends of ``mean_interval`` for one mean, of ``float[D]``; None twice where there is no interval."""
+    ends = mean_interval(values[:, None])
+    return (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)

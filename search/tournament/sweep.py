@@ -18,7 +18,7 @@ from cluster.files import storage
 from search.tournament.pictures import draw_heat_map, draw_leads
 from search.tournament.report import interval, marked, signed, wide_console
 from search.tournament.result import Lead, TournamentResult, lead
-from search.tournament.statistics import mean_interval
+from search.tournament.statistics import ends_of
 
 HEAT_MAP, LEADS = "heat_map.png", "leads.png"
 _LONG = 10
@@ -74,9 +74,7 @@ def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
     if not same or not best.by_deal or not other.by_deal:
         return None
     differences = other.advantage_by_deal - best.advantage_by_deal
-    ends = mean_interval(np.round(differences, 9)[:, None])
-    low, high = (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
-    return float(differences.mean()), low, high
+    return float(differences.mean()), *ends_of(np.round(differences, 9))
 
 
 def render_sweep(points: Sequence[SweptPoint]) -> Table:
