@@ -11,8 +11,8 @@ from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
 
-_MOST_DEALS = 10**7
-"""Points of more deals do not fit a machine's memory."""
+_MOST_TASKS = 10**6
+"""Tasks of more, of ``deals_per_task`` or tables full of deals, do not fit a machine's memory."""
 
 
 @dataclass
@@ -50,6 +50,7 @@ class TournamentConfig:
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals", "table_size")
         at_least("", self, 0, "seed", "deals_per_task")
-        require(self.deals <= _MOST_DEALS, "", self, "deals", f"at most {_MOST_DEALS}")
+        most = min(2**62, _MOST_TASKS * (self.deals_per_task or self.table_size))
+        require(self.deals <= most, "", self, "deals", f"at most {most}")
         within("", self, 0, 2**63 - 1 - self.deals, "first")
         one_of("", self, SEATINGS, "seating")

@@ -38,7 +38,7 @@ def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> Non
         (("players=[argmax_val,random]",), "give checkpoint=DIR"),
         (('players=["pimc:evaluator=solver",random]',), "pimc:evaluator=solver: for hearts it must be one of uct"),
         (("players=[random]", "deals=0"), "deals=0: must be at least 1"),
-        (("players=[random]", "deals=99999999999999999999"), "deals=99999999999999999999: must be at most 10000000"),
+        (("players=[random]", "deals=99999999999999999999"), "deals=99999999999999999999: must be at most 256000000"),
         (("players=[random]", "first=99999999999999999999"), "first=99999999999999999999: must be between 0 and"),
         (
             ("players=[random,hearts_rules]", "first=200000000", "keep=a"),
