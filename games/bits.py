@@ -39,3 +39,37 @@ def nth(cards, n):
     for _ in range(n):
         cards &= cards - 1
     return lowest(cards)
+
+
+# ---- legal tokens that one set cannot name: ``(first, set, low, high)``, each ``first + n`` for ``n`` of the set, then
+# those from ``low`` to ``high - 1``, which are not among them
+
+
+@kernel
+def is_legal(legal, token):
+    """Whether a number, whatever it is, is among legal tokens."""
+    first, tokens, low, high = legal
+    return (token >= 0 and token >= low and token < high) or holds(tokens, token - first)
+
+
+@kernel
+def mark_legal(legal, row):
+    """Set ``row[token]`` (``bool[V]``) for every legal token."""
+    first, tokens, low, high = legal
+    mark(tokens, row[first:])
+    row[low:high] = True
+
+
+@kernel
+def count_legal(legal):
+    """Number of legal tokens."""
+    _, tokens, low, high = legal
+    return count(tokens) + high - low
+
+
+@kernel
+def nth_legal(legal, n):
+    """The ``n``-th legal token, counted from 0."""
+    first, tokens, low, _ = legal
+    in_set = count(tokens)
+    return first + nth(tokens, n) if n < in_set else low + n - in_set

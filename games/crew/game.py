@@ -3,12 +3,12 @@
 import numpy as np
 
 from games.batches import Loops, playing_out
+from games.bits import count_legal, is_legal, mark_legal, nth_legal
 from games.compiled import CompiledGame, check_options
 from games.crew import determinize, hidden, outcomes, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
 from games.crew.features import FEATURES, TOKEN_TYPES, next_type
-from games.crew.legal import count_legal, is_legal, mark_legal, nth_legal
 from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
 

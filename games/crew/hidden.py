@@ -5,11 +5,10 @@ A seat that is silent tells nothing, nor does a choice that is free: replies, na
 
 import numpy as np
 
-from games.bits import count
+from games.bits import count, mark_legal
 from games.compiling import kernel
 from games.crew.cards import HAND_SIZE
 from games.crew.knowing import unseen
-from games.crew.legal import mark_legal
 from games.crew.places import (
     ACROSS,
     ACROSS_TO_RIGHT,

@@ -1,12 +1,11 @@
 """What the seat to act may do.
 
-Legal tokens are those from ``first`` on that a set of at most 62 names, and one ``extra`` token, -1 without: cards and
-``silent`` or ``no tile`` lie too far apart for one set.
+Legal tokens are as in ``games.bits``, a set and at most one more token: cards and ``silent`` or ``no tile`` lie too far
+apart for one set.
 """
 
 import numpy as np
 
-from games.bits import count, mark, nth
 from games.compiling import kernel
 from games.crew.cards import (
     COLOUR_CARDS,
@@ -29,9 +28,8 @@ from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK
 
 @kernel
 def legal_tokens(public, hand):
-    """``(first, set, extra)``: legal tokens of the seat to act, which holds ``hand`` (a set): token ``first + n`` for
-    every ``n`` of the set, and ``extra``. The hand matters only where a card is passed, shown, marked or played.
-    """
+    """Legal tokens of the seat to act, which holds ``hand`` (a set). The hand matters only where a card is passed,
+    shown, marked or played."""
     phase = public["phase"]
     first, tokens, extra = np.int64(0), np.int64(0), np.int64(-1)
     if phase == PLAY:
@@ -54,7 +52,7 @@ def legal_tokens(public, hand):
         first, tokens = np.int64(FIRST_POSITION), np.int64(1 << 1 | 1 << (RIGHT - FIRST_POSITION))
     elif phase in (POLL, DISTRESS):
         first, tokens = np.int64(YES), np.int64(0b01 if phase == POLL and _must_volunteer(public) else 0b11)
-    return first, tokens, extra
+    return first, tokens, extra, extra + int(extra >= 0)
 
 
 @kernel
@@ -187,37 +185,3 @@ def _must_volunteer(public):
     if public["special"] & FOUR_AND_LAST == 0 or public["roles"] == 0 or public["named"] != public["commander"]:
         return False
     return (public["turn"] + 1) & 3 == public["commander"]
-
-
-# ---- what legal_tokens returned ------------------------------------------------------------------------------------
-
-
-@kernel
-def is_legal(legal, token):
-    """Whether a token is among what ``legal_tokens`` returned."""
-    first, tokens, extra = legal
-    if token == extra:
-        return token >= 0
-    return token >= first and token < first + 62 and tokens >> (token - first) & 1 != 0
-
-
-@kernel
-def mark_legal(legal, row):
-    """Mark the tokens of ``legal_tokens`` in ``bool[V]``, given all False."""
-    first, tokens, extra = legal
-    mark(tokens, row[first:])
-    if extra >= 0:
-        row[extra] = True
-
-
-@kernel
-def count_legal(legal):
-    """How many tokens ``legal_tokens`` returned."""
-    return count(legal[1]) + int(legal[2] >= 0)
-
-
-@kernel
-def nth_legal(legal, n):
-    """The ``n``-th of the tokens of ``legal_tokens``, counted from 0, ``extra`` last."""
-    first, tokens, extra = legal
-    return first + nth(tokens, n) if n < count(tokens) else extra

@@ -6,7 +6,7 @@ Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import count, is_legal, lowest
 from games.compiling import kernel
 from games.crew.allocation import end_passing, task_of
 from games.crew.cards import (
@@ -31,7 +31,7 @@ from games.crew.knowing import (
     see_play,
     see_received,
 )
-from games.crew.legal import is_legal, legal_tokens, may_be_named
+from games.crew.legal import legal_tokens, may_be_named
 from games.crew.missions import HEADER_LENGTHS, HEADERS, NUM_MISSIONS
 from games.crew.public import (
     COMMANDER,
@@ -161,8 +161,8 @@ def next_of(view):
 def own_legal(view):
     """What ``legal_tokens`` returns for the observer, whose turn it must be. In an impossible history whose hand the
     rules leave no card, every card of it."""
-    first, tokens, extra = legal_tokens(view["public"], view["hand"])
-    return first, view["hand"] if tokens == 0 and extra < 0 else tokens, extra
+    first, tokens, low, high = legal_tokens(view["public"], view["hand"])
+    return first, view["hand"] if tokens == 0 and low == high else tokens, low, high
 
 
 @kernel

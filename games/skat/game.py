@@ -3,12 +3,12 @@
 import numpy as np
 
 from games.batches import Loops, playing_out
+from games.bits import count_legal, is_legal, mark_legal, nth_legal
 from games.compiled import CompiledGame, check_options
 from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
 from games.skat.features import FEATURES, TOKEN_TYPES, next_type
-from games.skat.legal import count_legal, is_legal, mark_legal, nth_legal
 from games.skat.rules import SCORINGS, template
 
 

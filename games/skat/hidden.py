@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import count, mark_legal
 from games.compiling import kernel
 from games.game import Next
 from games.skat.cards import FIRST_SEAT, HAND_SIZE, NUM_CARDS
-from games.skat.legal import legal_tokens, mark_legal
+from games.skat.legal import legal_tokens
 from games.skat.rules import OVER, is_revealed
 from games.skat.view import CALLED, ENDED, MODIFIED, OWN_PLACE, VIEW, advance, next_of, own_legal, stage_of, unseen
 

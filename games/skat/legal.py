@@ -1,12 +1,10 @@
 """What the seat to act may do.
 
-Legal tokens are those from ``first`` on that a set of at most 62 names, and every bid from the token ``bids`` on: the
-65 calls alone would not fit into one set.
+Legal tokens are as in ``games.bits``, a set and every bid from one on: the 65 calls alone would not fit into one set.
 """
 
 import numpy as np
 
-from games.bits import count, mark, nth
 from games.compiling import kernel
 from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PASS, PICKUP, SUIT_CARDS
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY
@@ -15,8 +13,7 @@ from games.skat.values import BIDS, null_value
 
 @kernel
 def legal_tokens(public, hand, laid):
-    """``(first, set, bids)``: legal tokens of the seat to act, which holds ``hand`` and, if it discards, has ``laid``
-    one card aside (sets): token ``first + n`` for every ``n`` of the set, and the bids from token ``bids`` on."""
+    """Legal tokens of the seat to act, which holds ``hand`` and, if it discards, has ``laid`` one card aside (sets)."""
     phase = public["phase"]
     if phase == AUCTION:
         return _legal_calls(public)
@@ -31,7 +28,7 @@ def legal_tokens(public, hand, laid):
         first, tokens = np.int64(FIRST_MODIFIER), _legal_modifiers(public)
     elif phase == PLAY:
         tokens = legal_plays(public, hand)
-    return first, tokens, np.int64(PICKUP)
+    return first, tokens, np.int64(PICKUP), np.int64(PICKUP)
 
 
 @kernel
@@ -39,10 +36,10 @@ def _legal_calls(public):
     """A bidder may pass or bid any higher value, so jump; a listener may hold or pass; forehand alone, 18 or pass."""
     first, none = np.int64(PASS), np.int64(PICKUP)
     if public["asked"] != 0:
-        return first, np.int64(0b11), none
+        return first, np.int64(0b11), none, none
     if public["duel"] == 2:
-        return first, np.int64(0b101), none
-    return first, np.int64(0b1), np.int64(FIRST_BID + public["bid"] + 1)
+        return first, np.int64(0b101), none, none
+    return first, np.int64(0b1), np.int64(FIRST_BID + public["bid"] + 1), none
 
 
 @kernel
@@ -82,34 +79,3 @@ def legal_plays(public, hand):
         return hand
     following = hand & SUIT_CARDS[public["game"], public["led"]]
     return following if following != 0 else hand
-
-
-@kernel
-def is_legal(legal, token):
-    """Whether a token is among what ``legal_tokens`` returned."""
-    first, tokens, bids = legal
-    if token >= bids and token < PICKUP:
-        return True
-    return token >= first and token < first + 62 and tokens >> (token - first) & 1 != 0
-
-
-@kernel
-def mark_legal(legal, row):
-    """Mark the tokens of ``legal_tokens`` in ``bool[V]``, given all False."""
-    first, tokens, bids = legal
-    mark(tokens, row[first:])
-    row[bids:PICKUP] = True
-
-
-@kernel
-def count_legal(legal):
-    """How many tokens ``legal_tokens`` returned."""
-    return count(legal[1]) + PICKUP - legal[2]
-
-
-@kernel
-def nth_legal(legal, n):
-    """The ``n``-th of the tokens of ``legal_tokens``, counted from 0."""
-    first, tokens, bids = legal
-    in_set = count(tokens)
-    return first + nth(tokens, n) if n < in_set else bids + n - in_set

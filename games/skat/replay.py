@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from games.bits import is_legal
 from games.compiled import blank
 from games.compiling import kernel
 from games.skat.cards import ALL_CARDS, EOS, ROW
-from games.skat.legal import is_legal
 from games.skat.rules import template
 from games.skat.state import STATE, act, aside_of, deal_hands, legal
 

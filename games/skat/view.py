@@ -7,7 +7,7 @@ hand may be, and the cards never seen must fit into the hidden hands and the tal
 
 import numpy as np
 
-from games.bits import count
+from games.bits import count, is_legal
 from games.compiling import kernel
 from games.game import Next
 from games.skat.cards import (
@@ -22,7 +22,7 @@ from games.skat.cards import (
     SUIT_CARDS,
     SUIT_OF,
 )
-from games.skat.legal import is_legal, legal_discards, legal_plays, legal_tokens
+from games.skat.legal import legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
     AUCTION,
     CHOICE,
@@ -105,8 +105,8 @@ def next_of(view):
 def own_legal(view):
     """What ``legal_tokens`` returns for the observer, whose turn it must be. In an impossible history whose hand the
     rules leave no card, every card of it."""
-    first, tokens, bids = legal_tokens(view["public"], view["hand"], view["laid"])
-    return first, view["hand"] if tokens == 0 else tokens, bids
+    first, tokens, low, high = legal_tokens(view["public"], view["hand"], view["laid"])
+    return first, view["hand"] if tokens == 0 else tokens, low, high
 
 
 @kernel

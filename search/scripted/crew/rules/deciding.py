@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from games.bits import nth_legal
 from games.compiling import kernel
 from games.crew.cards import NO, YES
-from games.crew.legal import nth_legal
 from games.crew.missions import FOUR_AND_LAST
 from games.crew.public import DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLAY, POLL, TALK
 from games.crew.view import own_legal
