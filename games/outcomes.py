@@ -1,7 +1,8 @@
 """Outcome labels: every way a deal can end, seen from one seat (paper 001, sections 5.1 and 6.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -47,23 +48,29 @@ class OutcomeTable:
         return self.utilities[name or self.default_utility]
 
 
-@kernel
-def key_of(points, observer):
-    """``int64`` that names the points of all seats (``int64[P]``, at most 5 seats, from -1024 to 3071) as ``observer``
-    sees them."""
-    key = np.int64(0)
-    for position in range(len(points)):
-        key = key << _BITS | (points[(observer + position) % len(points)] + _OFFSET)
-    return key
+def labelling(num_seats: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Kernels for ``P`` seats, at most 5, whose points lie between -1024 and 3071.
 
+    - ``(points, observer)``: the key, an int64 that names the points of all seats (``int64[P]``) as ``observer`` sees
+      them.
+    - ``(points, observer, keys)``: the label of these points, -1 where no deal gives them; ``keys`` is ``int64[K]``
+      ascending, those of the labels.
+    """
 
-@kernel
-def label_of(points, observer, keys):
-    """Label of the points of all seats (``int64[P]``) seen from ``observer``, -1 where no deal gives them; ``keys`` is
-    ``int64[K]`` ascending, those of the labels."""
-    key = key_of(points, observer)
-    label = np.searchsorted(keys, key)
-    return label if label < len(keys) and keys[label] == key else -1
+    def key_of(points, observer):
+        key = np.int64(0)
+        for position in range(num_seats):
+            key = key << _BITS | (points[(observer + position) % num_seats] + _OFFSET)
+        return key
+
+    key_of = kernel(key_of)
+
+    def label_of(points, observer, keys):
+        key = key_of(points, observer)
+        label = np.searchsorted(keys, key)
+        return label if label < len(keys) and keys[label] == key else -1
+
+    return key_of, kernel(label_of)
 
 
 def points_of(keys: np.ndarray, num_seats: int) -> np.ndarray:

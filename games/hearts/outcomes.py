@@ -9,10 +9,12 @@ from games.compiling import kernel
 from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
 from games.hearts.hidden import is_consistent
 from games.hearts.rules import score
-from games.outcomes import OutcomeTable, key_of, label_of, points_of
+from games.outcomes import OutcomeTable, labelling, points_of
 
 _HEARTS_IN_ORDER = SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]
 _PLAIN_CARDS = BIT[SORTED_CARDS[13 * CLUBS : 13 * CLUBS + 4]]
+
+key_of, label_of = labelling(4)
 
 
 @kernel

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from games.compiling import kernel
-from games.outcomes import OutcomeTable, key_of, label_of, points_of
+from games.outcomes import OutcomeTable, labelling, points_of
 from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT
 from games.skat.rules import OVER, score
 from games.skat.state import aside_of, twelve_of
@@ -17,6 +17,8 @@ from games.skat.view import played, twelve_seen
 
 _RESULTS = ((0, 0), (30, 3), (31, 3), (60, 3), (61, 3), (89, 3), (90, 3), (120, 10))
 """Card points and tricks of the soloist on either side of every limit."""
+
+key_of, label_of = labelling(3)
 
 
 def game_results(trump_ouvert: bool = True) -> set[tuple[bool, int]]:

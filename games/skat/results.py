@@ -5,9 +5,9 @@ import numpy as np
 
 from games.bits import count
 from games.compiling import kernel
-from games.outcomes import label_of
 from games.skat.cards import BIT, NULL, NUM_TRUMPS, TRUMPS_DOWN, points_of
 from games.skat.hidden import homes
+from games.skat.outcomes import label_of
 from games.skat.rules import OVER, PLAY
 from games.skat.values import BIDS, judge, write_points
 
