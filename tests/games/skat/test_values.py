@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games.outcomes import key_of
 from games.skat.cards import ALL_CARDS, GAMES, MODIFIERS, RANKS, SUITS, card_id, matadors_of, points_of
-from games.skat.outcomes import build, game_results
+from games.skat.outcomes import build, game_results, key_of
 from games.skat.values import BIDS, NULL_VALUES, judge, raised
 
 # The list of the reference, typed in rather than derived.
