@@ -24,8 +24,9 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many, mix
 from learner.config import EngineConfig, QNetworkConfig
 from learner.model.checkpoint import save_weights
+from learner.q_network.architecture import q_architecture, state_features
 from learner.q_network.engine import QEngine
-from learner.q_network.network import QNet, initialise, q_architecture, state_features
+from learner.q_network.network import QNet, initialise
 from learner.state_model import StateModel
 from search.alphahearts.config import AlphaHeartsConfig
 from search.alphahearts.plain import PlainAlphaHearts
@@ -94,7 +95,7 @@ def cases(count: int) -> list[Case]:
     """Decisions a second at a table of ``count``, and alone."""
     torch.set_num_threads(1)
     states, turns = decisions(count)
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc")))
+    net = QNet(q_architecture(GAME, QNetworkConfig()))
     initialise(net, 1)
     engine, plain = engine_of(net), PlainNetwork(net)
     few = np.linspace(0, len(states) - 1, 6).astype(int)

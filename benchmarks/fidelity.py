@@ -24,7 +24,7 @@ from rich.table import Table
 from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, network, plain_argmax_val
 from benchmarks.report import machine
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import PlainGoMcts
@@ -35,7 +35,7 @@ from search.players.player import Turns
 
 GAME = HeartsGame()
 UTILITY = GAME.outcomes.utility("")
-SMALL = ModelConfig(n_layer=2, n_head=2, n_embd=64, initializer_range=0.1)
+SMALL = TransformerConfig(n_layer=2, n_head=2, n_embd=64, initializer_range=0.1)
 SEARCH = GoMctsConfig(num_runs=20, mask_impossible=True)
 
 

@@ -11,18 +11,18 @@ import torch.nn.functional as F
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.config import ModelConfig
+from learner.config import TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
 from search.players.player import Turns
 
-PAPER = ModelConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)
+PAPER = TransformerConfig(n_layer=8, n_head=8, n_embd=256, n_inner=1024)
 """Table 4: 6.4 million parameters in the trunk and the next-token head, 7.1 with Hearts' outcome head."""
 History = tuple[int, ...]
 
 
-def network(game: Game, config: ModelConfig) -> PolicyValueNet:
+def network(game: Game, config: TransformerConfig) -> PolicyValueNet:
     """Fresh weights: what a query costs does not depend on what was learned."""
     net = PolicyValueNet(architecture(game, config))
     initialise(net, 1)

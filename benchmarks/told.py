@@ -22,7 +22,7 @@ from benchmarks.plain import PAPER, hearts_turns, network
 from benchmarks.report import Case, report
 from benchmarks.training import DEMO, GAME, Ours, random_hands
 from benchmarks.trunks import compare, engine_of, searches, self_play
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.observation_model import Answer, ObservationModel
 from search.go_mcts.config import GoMctsConfig
 
@@ -30,12 +30,12 @@ ENGINE = EngineConfig(device="cpu", precision="auto")
 STEPS, ROUNDS = 20, 7
 
 
-def told(model: ModelConfig) -> ModelConfig:
+def told(model: TransformerConfig) -> TransformerConfig:
     """With everything."""
     return replace(model, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"])
 
 
-def training(model: ModelConfig, name: str, shard: str, out: Path) -> Case:
+def training(model: TransformerConfig, name: str, shard: str, out: Path) -> Case:
     """Tokens a second, medians over rounds."""
     both = {"told": told(model), "not": model}
     ours, theirs = (Ours(each, "auto", shard, out / f"{name}-{which}", "cpu") for which, each in both.items())
@@ -73,7 +73,7 @@ class Overruled(Recorded):
         return answer
 
 
-def measure(model: ModelConfig, name: str, scale: int) -> list[Case]:
+def measure(model: TransformerConfig, name: str, scale: int) -> list[Case]:
     """Decisions a second."""
     turns, every = hearts_turns(32, seed=1), [np.arange(32)] * (scale + 1)
 

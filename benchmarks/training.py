@@ -19,7 +19,7 @@ from benchmarks.plain import PAPER, network
 from benchmarks.report import Case, report
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
 from learner.model.told import Rules
@@ -32,7 +32,7 @@ from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 
 GAME = HeartsGame()
-DEMO = ModelConfig(
+DEMO = TransformerConfig(
     n_layer=2, n_head=2, n_embd=128, n_inner=512, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.06
 )
 BATCH = 64
@@ -41,7 +41,7 @@ BATCH = 64
 class Ours:
     """``learner.training.loop.train``: every call trains a network of its own."""
 
-    def __init__(self, model: ModelConfig, precision: str, shard: str, out: Path, device: str) -> None:
+    def __init__(self, model: TransformerConfig, precision: str, shard: str, out: Path, device: str) -> None:
         self._model, self._precision, self._shard = model, precision, shard
         self._out, self._device, self._runs = out, device, 0
 
@@ -67,7 +67,7 @@ class Ours:
 class Theirs:
     """The plain loop over one network."""
 
-    def __init__(self, model: ModelConfig, data: TrainingData, device: str) -> None:
+    def __init__(self, model: TransformerConfig, data: TrainingData, device: str) -> None:
         self._net = pretrained_model(network(GAME, model)).train()
         self._net.to(torch.device(device))  # type: ignore[arg-type]
         self._optimizer = torch.optim.AdamW(self._net.parameters(), lr=1e-4)

@@ -19,7 +19,7 @@ from benchmarks.plain import PAPER, hearts_turns, network
 from benchmarks.report import Case, report
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from learner.observation_model import ObservationModel
@@ -33,7 +33,7 @@ from search.players.table import play_table
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
 LANES = replace(CONFIG, lanes=16)
-DEMO = ModelConfig(n_layer=2, n_head=2, n_embd=128)
+DEMO = TransformerConfig(n_layer=2, n_head=2, n_embd=128)
 ENGINES = [EngineConfig(device="cpu", trunk=trunk) for trunk in ("auto", "torch")]
 Work = Callable[[int], int]
 """Does a repetition and returns how many decisions it made."""

@@ -20,7 +20,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -108,7 +108,7 @@ def run(
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
-    _offer_games(sys.argv[1:])
+    _offer_plugins(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
     with scratch("kibitz-sweep-") as sweep_dir:
         _settle_hydra(config_name, str(sweep_dir), output_key, together=sweep is not None)
@@ -119,7 +119,7 @@ def run(
         def whole() -> None:
             if sweep and output == "":
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
-            _check_choices(sys.argv[1:], config_module)
+            _check_choices(sys.argv[1:], config_module, getattr(schema, "MOVED", {}))
             command.through(with_hydra(command.job))
             if output:
                 command.attempt(partial(after_sweep, output.removesuffix(output_ending), command.outputs))
@@ -234,9 +234,11 @@ class _Command(Generic[T]):
                 print(f"error: {failed.message}", file=sys.stderr)
 
 
-def _offer_games(arguments: list[str]) -> None:
-    """Let ``game=NAME`` choose a game that another package offers (entry points ``kibitz.games``), and
-    ``game=module:attribute``; presets of ``conf/game`` come first."""
+def _offer_plugins(arguments: list[str]) -> None:
+    """Let ``game=NAME`` and ``model=NAME`` choose what another package offers (entry points ``kibitz.games`` and
+    ``kibitz.models``), and ``game=module:attribute``; presets of ``conf`` come first."""
+    for entry in entry_points(group="kibitz.models"):
+        ConfigStore.instance().store(group="model", name=entry.name, node={"kind": entry.name}, provider="kibitz")
     names = {entry.name for entry in entry_points(group="kibitz.games")}
     chosen = [argument.removeprefix("game=") for argument in arguments if argument.startswith("game=")]
     names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}
@@ -244,14 +246,22 @@ def _offer_games(arguments: list[str]) -> None:
         ConfigStore.instance().store(group="game", name=name, node={"name": name, "options": {}}, provider="kibitz")
 
 
-def _check_choices(arguments: list[str], config_module: str) -> None:
-    """``UserError`` for a group that is given something else than a preset's name; Hydra's words do not name it."""
-    presets = files(config_module)
+def _check_choices(arguments: list[str], config_module: str, moved: Mapping[str, str]) -> None:
+    """``UserError`` for a group that has another name by now, or is given something else than a preset's name; Hydra's
+    words name neither."""
     for argument in arguments:
         group, _, value = argument.partition("=")
-        if _NO_NAME.fullmatch(value) and re.fullmatch(r"[\w/]+", group) and (presets / group).is_dir():
-            names = sorted(file.name.removesuffix(".yaml") for file in (presets / group).iterdir())
-            raise UserError(f"{argument}: {group} takes the name of a preset; there are {', '.join(names)}")
+        if now := moved.get(group.partition(".")[0]):
+            raise UserError(f"{argument}: the group is {now} now; its presets are {_presets(config_module, now)}")
+        if _NO_NAME.fullmatch(value) and re.fullmatch(r"[\w/]+", group) and (names := _presets(config_module, group)):
+            raise UserError(f"{argument}: {group} takes the name of a preset; there are {names}")
+
+
+def _presets(config_module: str, group: str) -> str:
+    """Names of a group's presets, for people; empty where there is no such group."""
+    folder = files(config_module) / group
+    names = (file.name.removesuffix(".yaml") for file in folder.iterdir()) if folder.is_dir() else ()
+    return ", ".join(sorted(names))
 
 
 def build(composed: DictConfig, schema: type[T]) -> T:

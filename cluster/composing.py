@@ -1,7 +1,9 @@
-"""How presets and the command line are put together: as Hydra does it, but for two things.
+"""How presets and the command line are put together: as Hydra does it, but for three things.
 
 **Mappings replace** (``cluster.merging``): those of a preset the ones of presets before it, those of the command line
 the presets'. ``+key={...}`` on the command line still adds.
+
+**Groups of several kinds** (``cluster.merging``) get the keys of the kind that presets choose, before the command line.
 
 **Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
 """
@@ -15,7 +17,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from cluster.errors import UserError
-from cluster.merging import mappings, selected
+from cluster.merging import fill_kinds, groups_of_kinds, mappings, open_defaults, selected
 
 _SCHEMA = "_schema"
 _merge_presets = ConfigLoaderImpl._compose_config_from_defaults_list
@@ -25,16 +27,19 @@ _apply_overrides = ConfigLoaderImpl._apply_overrides_to_config
 def register(config_name: str, schema: type) -> None:
     """Make a schema known to Hydra as ``<config_name>_schema``; ``cluster.cli.run`` does it, and tests that compose
     do."""
-    node = OmegaConf.structured(schema)
+    node = open_defaults(schema)
     ConfigStore.instance().store(name=f"{config_name}{_SCHEMA}", node=node, provider="kibitz")
 
 
-def _mappings() -> frozenset[str]:
-    """Those of the schemas that Hydra knows; in other processes of a sweep it knows them too."""
+def _schemas() -> list[Any]:
+    """Those that Hydra knows; in other processes of a sweep it knows them too."""
     stored = ConfigStore.instance().repo
     nodes = [one.node for name, one in stored.items() if name.endswith(f"{_SCHEMA}.yaml")]
-    schemas: list[Any] = [schema for node in nodes if (schema := OmegaConf.get_type(node))]
-    return frozenset[str]().union(*map(mappings, schemas))
+    return [schema for node in nodes if (schema := OmegaConf.get_type(node))]
+
+
+def _mappings() -> frozenset[str]:
+    return frozenset[str]().union(*map(mappings, _schemas()))
 
 
 def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictConfig:
@@ -47,6 +52,8 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
     for key in replaced:  # the command line may add names of its own
         if isinstance(mapping := selected(composed, key), DictConfig):
             OmegaConf.set_struct(mapping, False)
+    if schema := OmegaConf.get_type(composed):
+        fill_kinds(composed, schema)
     return composed
 
 
@@ -60,8 +67,12 @@ def _replace(composed: DictConfig, given: Any, keys: Iterable[str]) -> None:
 def _overridden(overrides: list[Override], composed: DictConfig) -> None:
     """In the place of Hydra's function: the command line over the presets."""
     replaced = _mappings()
+    schema: Any = OmegaConf.get_type(composed)
+    fixed = {f"{key}.kind" for key in groups_of_kinds(schema)} if schema else set()
     for override in overrides:
         key, value = override.key_or_group, override.value()
+        if key in fixed:
+            raise UserError(f"{key}={value}: a kind comes with its preset; give {key.removesuffix('.kind')}=PRESET")
         parent, last = _parent(override, composed), key.rpartition(".")[2]
         group = isinstance(value, dict) and not override.is_add()
         if group and isinstance(parent, DictConfig) and last in parent and parent[last] is None:

@@ -7,7 +7,10 @@ import ast
 import inspect
 import itertools
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 
@@ -36,11 +39,23 @@ def keys(schema: type, prefix: str = "") -> Iterator[Key]:
     for field in fields(schema):
         inner = next(filter(is_dataclass, get_args(types[field.name])), types[field.name])  # of ``Group | None``: Group
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
-        if is_dataclass(inner):
+        if "kinds" in field.metadata:
+            yield from _of_kinds(import_module(field.metadata["kinds"]), name)
+        elif is_dataclass(inner):
             yield Key(name, "", "", doc or " ".join((inspect.getdoc(inner) or "").split()), group=True)
             yield from keys(inner, f"{name}.")  # type: ignore[arg-type]
         else:
             yield Key(name, _written(field.type), _default(field), doc)
+
+
+def _of_kinds(module: ModuleType, group: str) -> Iterator[Key]:
+    """The keys of a group of several kinds (``cluster.merging``), kind by kind; those of broken plug-ins left out."""
+    for name in module.names():
+        with suppress(ValueError):
+            config = module.config_of(name)
+            doc = " ".join((inspect.getdoc(config) or "").split())
+            yield Key(f"{group} of the kind {name}", "", "", doc, group=True)
+            yield from keys(config, f"{group}.")
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,11 +1,17 @@
-"""Mappings replace: a key of a schema that is a ``dict`` holds names of the user's own, such as players and weights.
+"""What OmegaConf cannot do by itself when values are merged over the defaults of a schema.
 
+**Mappings replace**: a key of a schema that is a ``dict`` holds names of the user's own, such as players and weights.
 OmegaConf would merge what is given into what there was. Here it takes its place, so that nobody has to take anything
 out again.
+
+**Groups of several kinds**: a top-level field of type ``Any`` with the metadata ``{"kinds": MODULE}`` holds one of
+several dataclasses. Its key ``kind`` says which: ``MODULE.config_of(kind)``. ``MODULE.names()`` are all kinds.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
@@ -27,14 +33,47 @@ def selected(config: Any, key: str) -> Any:
     return OmegaConf.select(config, key, throw_on_missing=False, throw_on_resolution_failure=False)
 
 
+@functools.cache
+def groups_of_kinds(schema: type) -> Mapping[str, dataclasses.Field[Any]]:
+    """The fields of a schema that hold groups of several kinds, by name."""
+    return {field.name: field for field in dataclasses.fields(schema) if "kinds" in field.metadata}
+
+
+def config_of(field: dataclasses.Field[Any], given: Mapping[str, Any]) -> type:
+    """The dataclass of the kind that ``given`` names, else of the default kind. ``ValueError`` for no such kind."""
+    default: Any = field.default_factory() if field.default_factory is not dataclasses.MISSING else None
+    kind: type = import_module(field.metadata["kinds"]).config_of(given.get("kind", default.kind))
+    return kind
+
+
+def open_defaults(schema: type) -> DictConfig:
+    """The defaults of a schema, groups of several kinds still empty."""
+    defaults = OmegaConf.structured(schema)
+    for key in groups_of_kinds(schema):
+        OmegaConf.update(defaults, key, {}, merge=False)
+    assert isinstance(defaults, DictConfig)
+    return defaults
+
+
+def fill_kinds(config: DictConfig, schema: type) -> None:
+    """Put the keys and types of its kind into every group of several kinds, below the values that it has.
+    ``OmegaConfBaseException`` where these do not fit, ``ValueError`` for no such kind."""
+    for key, field in groups_of_kinds(schema).items():
+        given = config.get(key) or {}
+        OmegaConf.update(config, key, OmegaConf.structured(config_of(field, given)), merge=False)
+        config.merge_with({key: given})
+
+
 def over_defaults(schema: type, values: Any) -> DictConfig:
-    """Values over the defaults of a schema. ``OmegaConfBaseException`` where they do not fit."""
+    """Values over the defaults of a schema. ``OmegaConfBaseException`` where they do not fit, ``ValueError`` for a kind
+    that does not exist."""
     given = OmegaConf.create(values)
-    merged = OmegaConf.merge(OmegaConf.structured(schema), given)
+    merged = OmegaConf.merge(open_defaults(schema), given)
     assert isinstance(merged, DictConfig)
     for key in mappings(schema):
         if (mapping := selected(given, key)) is not None:
             OmegaConf.update(merged, key, mapping, merge=False)
+    fill_kinds(merged, schema)
     return merged
 
 

@@ -11,6 +11,9 @@ A package offers them in its ``pyproject.toml``::
     [project.entry-points."kibitz.support"]
     nim = "my_package.nim:SUPPORT"  # what there is for the game beyond its rules: search.players.support
 
+    [project.entry-points."kibitz.models"]
+    rnn = "my_package.networks:RNN"  # a kind of network: learner.network_kind
+
 ``module:attribute`` runs code, so it is for command lines and configurations alone. What a file names goes through
 ``games.registry.recorded_game`` and ``search.roster.registry.check_recorded`` first.
 """
@@ -21,7 +24,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-GAMES, PLAYERS, SUPPORT = "kibitz.games", "kibitz.players", "kibitz.support"
+GAMES, PLAYERS, SUPPORT, MODELS = "kibitz.games", "kibitz.players", "kibitz.support", "kibitz.models"
 """Groups of entry points."""
 
 

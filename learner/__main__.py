@@ -1,6 +1,6 @@
 """Training alone: ``python -m learner data=DIR_OF_SHARDS out=DIR [game=hearts] [model=demo] [init_from=DIR]``.
 
-``q_network=fc learner=q_network`` trains a Q-network (docs/learner.md) in place of the transformer.
+``model=fc`` trains a Q-network (docs/learner.md) in place of the transformer.
 """
 
 import sys
@@ -11,6 +11,7 @@ from cluster.files import storage
 from cluster.watching.progress import Progress
 from games.registry import make_game
 from games.shards import find_shards
+from learner import kinds
 from learner.config import LearnConfig
 
 SHOWN = (
@@ -37,8 +38,8 @@ def main(config: LearnConfig) -> None:
         device_of(config.learner.device, "learner.device")
         shards = tuple(find_shards(config.data))
         game = make_game(config.game.name, config.game.options)
-        check_size(game, config.model, config.q_network)
-        print(config.q_network.told, file=sys.stderr)
+        check_size(game, config.model)
+        print(kinds.find(config.model.kind).note(), file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(
                 TrainingTask(
@@ -49,7 +50,6 @@ def main(config: LearnConfig) -> None:
                     out=config.out,
                     init_from=config.init_from,
                     seed=config.seed,
-                    q_network=config.q_network,
                 ),
                 lambda now: progress.update(
                     now["step"] / now["num_steps"], {key: now[key] for key in SHOWN if key in now}

@@ -5,6 +5,7 @@ command line into frozen classes.
 """
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
@@ -16,12 +17,23 @@ DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 SCHEDULES = ("linear", "constant")
 TRUNKS = ("auto", "torch")
+NETWORK_KINDS = {"kinds": "learner.kinds"}
+"""Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
 
 
 @dataclass
-class ModelConfig:
-    """Size and regularisation of the network (paper 001, Table 4); the defaults are the paper's."""
+class NetworkConfig:
+    """What the group ``model`` has for every kind of network; the other keys are the kind's own."""
 
+    kind: str = MISSING
+    """Kind of network (``learner.kinds``); presets of the group choose it."""
+
+
+@dataclass
+class TransformerConfig(NetworkConfig):
+    """Size and regularisation of the transformer (paper 001, Table 4); the defaults are the paper's."""
+
+    kind: str = "transformer"
     n_layer: int = 8
     n_head: int = 8
     n_embd: int = 256
@@ -44,7 +56,7 @@ class ModelConfig:
     mask_outcomes: bool = False
     """Predict the outcome among those that can still come, in training and use."""
     features: list[str] = field(default_factory=list)
-    """What else the network is told of every position: names of the game's features (docs/games), or ``[all]``."""
+    """What else the network reads of every position: names of the game's features (docs/games), or ``[all]``."""
 
     def __post_init__(self) -> None:
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
@@ -55,6 +67,38 @@ class ModelConfig:
         multiple = self.n_embd % self.n_head == 0
         require(multiple, "model", self, "n_embd", f"a multiple of model.n_head={self.n_head}")
         require(len(set(self.features)) == len(self.features), "model", self, "features", "names given once each")
+
+
+Q_NETWORKS = {"fc": (3, 0), "pv16": (16, 5), "pv24": (24, 9)}
+"""Architecture of a Q-network -> its hidden layers and how many skip connections they have (paper 002, "Network
+Architectures")."""
+
+
+@dataclass
+class QNetworkConfig(NetworkConfig):
+    """A Q-network, and what it learns (paper 002); the optimiser's settings are ``LearnerConfig``'s."""
+
+    kind: str = "q_network"
+    architecture: str = "fc"
+    """``fc`` (3 hidden layers), ``pv16`` (16, with 5 skip connections) or ``pv24`` (24, with 9)."""
+    width: int = 256
+    """Of every hidden layer; the paper does not give it."""
+    discount: float = 0.99
+    """Gamma: what points weigh that are taken one decision later."""
+    states_per_step: int = 4
+    """One optimiser step for so many new decisions: those of the newest iteration among the shards."""
+    target_every_steps: int = 100
+    """Steps after which the target network takes over the weights, 0 for never: then it stays what training started
+    from. The paper does not give it."""
+    huber_delta: float = 1.0
+    """Error in points from which the loss grows linearly; the paper does not give it."""
+
+    def __post_init__(self) -> None:
+        one_of("model", self, Q_NETWORKS, "architecture")
+        at_least("model", self, 1, "width", "states_per_step")
+        at_least("model", self, 0, "target_every_steps")
+        within("model", self, 0, 1, "discount")
+        above("model", self, 0, "huber_delta")
 
 
 @dataclass
@@ -113,52 +157,6 @@ class LearnerConfig:
         one_of("learner", self, DEVICES, "device")
 
 
-Q_NETWORKS = {"fc": (3, 0), "pv16": (16, 5), "pv24": (24, 9)}
-"""Kind of Q-network -> its hidden layers and how many skip connections they have (paper 002, "Network
-Architectures")."""
-
-
-@dataclass
-class QNetworkConfig:
-    """A Q-network in place of the transformer, and what is learned with it (paper 002); the optimiser's settings are
-    ``LearnerConfig``'s."""
-
-    kind: str = "none"
-    """``fc`` (3 hidden layers), ``pv16`` (16, with 5 skip connections) or ``pv24`` (24, with 9); ``none`` trains the
-    transformer, and the rest is without effect."""
-    width: int = 256
-    """Of every hidden layer; the paper does not give it."""
-    discount: float = 0.99
-    """Gamma: what points weigh that are taken one decision later."""
-    states_per_step: int = 4
-    """One optimiser step for so many new decisions: those of the newest iteration among the shards."""
-    target_every_steps: int = 100
-    """Steps after which the target network takes over the weights, 0 for never: then it stays what training started
-    from. The paper does not give it."""
-    huber_delta: float = 1.0
-    """Error in points from which the loss grows linearly; the paper does not give it."""
-
-    def __post_init__(self) -> None:
-        one_of("q_network", self, ("none", *Q_NETWORKS), "kind")
-        at_least("q_network", self, 1, "width", "states_per_step")
-        at_least("q_network", self, 0, "target_every_steps")
-        within("q_network", self, 0, 1, "discount")
-        above("q_network", self, 0, "huber_delta")
-
-    @property
-    def wanted(self) -> bool:
-        """Whether a Q-network is trained at all."""
-        return self.kind != "none"
-
-    @property
-    def told(self) -> str:
-        """Which network is trained, and what has no effect on it, in a line for the user."""
-        if not self.wanted:
-            return "trains a transformer (q_network.kind=none)"
-        unused = "model.* and learner.observation_weight, others_weight, outcome_weight, outcome_positions"
-        return f"trains a Q-network (q_network.kind={self.kind}); {unused} are the transformer's, without effect here"
-
-
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
 
@@ -198,11 +196,13 @@ class LearnConfig:
     out: str = MISSING
     """Directory of the finished checkpoint; the same command again resumes a killed run."""
     game: GameConfig = MISSING
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
+    """``NetworkConfig`` of the kind that it names."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     init_from: str | None = None
     """Checkpoint to start from; null for fresh weights."""
     seed: int = 0
     """Root of every random number of the training."""
-    q_network: QNetworkConfig = field(default_factory=QNetworkConfig)
-    """A Q-network in place of ``model`` (docs/learner.md)."""
+
+    MOVED: ClassVar = {"q_network": "model"}
+    """Keys and groups of the version before -> what they are now."""

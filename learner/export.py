@@ -7,8 +7,8 @@ import torch
 
 from cluster.reader import end_with_reader
 from games.registry import recorded_game
-from learner.model.checkpoint import find, model_type_of, read_config, save_weights
-from learner.q_network.checkpoint import load_network
+from learner import kinds
+from learner.model.checkpoint import find, read_config, save_weights
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,9 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")
     given = parser.parse_args(arguments)
     try:
-        config = read_config(find(given.checkpoint), given.checkpoint, model_type_of(given.checkpoint))
+        kind = kinds.of_checkpoint(given.checkpoint)
+        config = read_config(find(given.checkpoint), given.checkpoint, kind.model_type)
         game = recorded_game(given.checkpoint, config.get("game"), config.get("game_options"), given.game)
-        save_weights(given.out, load_network(given.checkpoint, game), game, torch.bfloat16)
+        save_weights(given.out, kind.load(given.checkpoint, game), game, torch.bfloat16)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ from pathlib import Path
 from cluster.fields import keys
 from cluster.reader import end_with_reader
 from games import docs, plugins, registry
+from learner import kinds as networks
 from search.players.kinds import PlayerKind
 from search.roster import kinds
 
@@ -36,7 +37,7 @@ def page(players: Iterable[PlayerKind]) -> str:
 
 
 def _network(kind: PlayerKind) -> str:
-    if kind.told == "states":
+    if kind.model_input == "states":
         return "yes, of whole deals"
     return {True: "yes", False: "no", None: "by its settings"}[kind.needs_model]
 
@@ -53,13 +54,16 @@ def _settings(kind: PlayerKind) -> str:
 def overview() -> str:
     """Everything that can be named here, plug-ins included, with a line for each plug-in that cannot be used."""
     lines = [f"games: {', '.join(registry.names())}", f"players: {', '.join(kind.name for kind in kinds.every())}"]
+    lines.append(f"networks: {', '.join(networks.names())}")
     for group, own, why in (
         (plugins.PLAYERS, [kind.name for kind in kinds.BUILT_IN], "has a name of Kibitz's own; write module:attribute"),
         (plugins.GAMES, registry.BUILT_IN, "has a name of Kibitz's own; write module:attribute"),
         (plugins.SUPPORT, kinds.SUPPORT, "is for a game of Kibitz's own"),
+        (plugins.MODELS, networks.BUILT_IN, "has a name of Kibitz's own; rename it"),
     ):
         lines += [f"unusable: {group} {name!r} {why}" for name in plugins.offered(group) if name in own]
-    for group, load in ((plugins.PLAYERS, kinds.find), (plugins.SUPPORT, kinds.offered_support)):
+    loads = {plugins.PLAYERS: kinds.find, plugins.SUPPORT: kinds.offered_support, plugins.MODELS: networks.find}
+    for group, load in loads.items():
         for name in plugins.offered(group):
             try:
                 load(name)

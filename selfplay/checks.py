@@ -7,11 +7,10 @@ from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
+from learner import kinds as networks
 from learner.devices import check_devices, on_lent_device
-from learner.model.architecture import architecture
-from learner.q_network.network import q_architecture
+from learner.network_kind import ModelInput
 from learner.training.task import check_size
-from search.players.kinds import Told
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
@@ -44,14 +43,14 @@ def check(config: TrainConfig) -> list[str]:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
-        _check_q_network(config, game)
-        told: Told = "states" if config.q_network.wanted else "histories"
-        players = check_players(generator_settings(config), game, told)
+        _check_network(config, game)
+        given = networks.find(config.model.kind).input
+        players = check_players(generator_settings(config), game, given)
         memory = _check_memory(config, game) + players
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            entrants = resolve(match.players, game, config.search, given=[told])
+            entrants = resolve(match.players, game, config.search, given=[given])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             check_networks(entrants, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
@@ -89,14 +88,14 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
             )
 
 
-def _check_q_network(config: TrainConfig, game: Game) -> None:
-    """``ValueError`` for settings with which Q-networks cannot be trained."""
-    if not config.q_network.wanted:
+def _check_network(config: TrainConfig, game: Game) -> None:
+    """``ValueError`` for settings with which networks of this kind cannot be trained."""
+    kind = networks.find(config.model.kind)
+    kind.architecture(game, config.model)
+    kind.check_learners(config.cluster.learners)
+    if not kind.whole_deals:
         return
-    q_architecture(game, config.q_network)
-    if config.cluster.learners > 1:
-        raise ValueError(f"cluster.learners={config.cluster.learners}: a Q-network is trained by one learner; give 1")
-    whole = "a Q-network learns from deals of which every seat's sequence is kept"
+    whole = f"a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"selfplay.population=true: {whole}; give false")
     if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
@@ -104,20 +103,19 @@ def _check_q_network(config: TrainConfig, game: Game) -> None:
 
 
 def _check_memory(config: TrainConfig, game: Game) -> list[str]:
-    """What tables of games take in every actor; ``ValueError`` if it is more than ``engine.cache_mb``. Q-networks keep
-    nothing of a history, and are what they are whatever ``model`` says."""
-    games, matches = config.selfplay.games_per_table, config.evaluation.table_size
+    """What is trained, and what tables of games take in every actor; ``ValueError`` if it is more than
+    ``engine.cache_mb``."""
+    kind = networks.find(config.model.kind)
     if config.cluster.here:
         _check_here(config, game)
-    if config.q_network.wanted:
-        return [config.q_network.told]
-    arch, seats = architecture(game, config.model), game.num_players
-    generating = on_lent_device(config.engine, config.cluster.generator_gpus)
-    evaluating = on_lent_device(config.engine, config.cluster.evaluator_gpus)
-    return [
-        check_cache(arch, generating, games * seats, f"selfplay.games_per_table={games}"),
-        check_cache(arch, evaluating, matches * seats, f"evaluation.table_size={matches}"),
-    ]
+    arch, said = kind.architecture(game, config.model), [kind.note()] if kind.unused else []
+    for key, tables, gpus in (
+        ("selfplay.games_per_table", config.selfplay.games_per_table, config.cluster.generator_gpus),
+        ("evaluation.table_size", config.evaluation.table_size, config.cluster.evaluator_gpus),
+    ):
+        engine = on_lent_device(config.engine, gpus)
+        said += check_cache(kind, arch, engine, tables * game.num_players, f"{key}={tables}")
+    return said
 
 
 def _check_here(config: TrainConfig, game: Game) -> None:
@@ -134,7 +132,7 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     check_memory(generator_settings(config), game, shards, "selfplay.")
     for match in (*config.evaluation.curve, *config.evaluation.final):
         check_decisions(resolve(match.players, game, config.search), game)
-    check_size(game, config.model, config.q_network)
+    check_size(game, config.model)
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
@@ -158,13 +156,13 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
 def check_players(
     settings: GeneratorSettings,
     game: Game,
-    told: Told = "histories",
+    given: ModelInput = "histories",
     networks: Sequence[str] = (),
 ) -> list[str]:
     """Check everybody who plays, before any work.
 
     Args:
-        told: what the run's networks are told. Those of whole deals play in every seat, so nobody is an earlier player.
+        given: input of the run's networks. Networks of whole deals play in every seat: ``earlier_player`` is unused.
         networks: checkpoints that play beside those which players of iteration 0 bring.
 
     Returns:
@@ -178,27 +176,27 @@ def check_players(
     if initial.successes and not game.cooperative:
         raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
     asked = {"newest_player": games.newest_player}
-    if told == "histories":
+    if given == "histories":
         asked["earlier_player"] = games.earlier_player
     for key, name in asked.items():
         (entrant,) = resolve([name], game, settings.search)
         if not entrant.lacks_model:
             raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
-        if entrant.kind.told != told:
+        if entrant.kind.model_input != given:
             raise ValueError(
-                f"{key}={name}: it asks a network that is told {entrant.kind.told}, and those of this run are told "
-                f"{told}; name another"
+                f"{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
+                f"{given}; name another player"
             )
         brought.append(entrant)
         if key == "newest_player":
             brought += [entrant.with_network(path) for path in networks]
     if games.branches:
         _check_branches(settings, game)
-    if told == "states" and len(networks) > 1:
+    if given == "states" and len(networks) > 1:
         raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
-    said, key = [], f"games_per_table={games.games_per_table}"
-    for arch in check_networks(brought, game):
-        said.append(check_cache(arch, settings.engine, games.games_per_table * game.num_players, key))
+    said, key = list[str](), f"games_per_table={games.games_per_table}"
+    for kind, arch in check_networks(brought, game):
+        said += check_cache(kind, arch, settings.engine, games.games_per_table * game.num_players, key)
     return said
 
 

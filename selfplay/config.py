@@ -10,7 +10,7 @@ from cluster.merging import overridden
 from cluster.validation import at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import EngineConfig, LearnerConfig, ModelConfig, QNetworkConfig
+from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig
 from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
 
@@ -173,7 +173,8 @@ class TrainConfig:
 
     run: RunConfig = field(default_factory=RunConfig)
     game: GameConfig = MISSING
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
+    """``learner.config.NetworkConfig`` of the kind that it names."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
     """Settings of ``learner`` that are others for iteration 0, where the network starts from nothing."""
@@ -182,10 +183,11 @@ class TrainConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
-    q_network: QNetworkConfig = field(default_factory=QNetworkConfig)
-    """Q-networks in place of ``model`` (docs/learner.md)."""
     tracker: str = "tensorboard"
     """Where the run's values go beside ``metrics.jsonl``: ``none``, ``tensorboard``, ``mlflow`` or ``wandb``."""
+
+    MOVED: ClassVar = {"q_network": "model"}
+    """Keys and groups of the version before -> what they are now."""
 
     def __post_init__(self) -> None:
         one_of("", self, TRACKERS, "tracker")

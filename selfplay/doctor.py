@@ -16,12 +16,10 @@ from cluster.actors.connection import connect, nodes
 from cluster.doctor import Finding, examine
 from cluster.errors import UserError
 from cluster.preflight import Node, Request, preflight
-from games.game import Game
 from games.registry import make_game
-from learner.config import EngineConfig
+from learner import kinds
 from learner.devices import on_lent_device
-from learner.inference.engine import MIB, slot_bytes
-from learner.model.architecture import architecture
+from learner.inference.engine import MIB
 from search.tournament.workers import evaluators
 from selfplay.checks import check, generator_settings
 from selfplay.config import DoctorConfig
@@ -29,8 +27,6 @@ from selfplay.workers import generators, learner
 
 _PROCESS_MB = 700
 """Resident memory of a process that has loaded torch and compiled the kernels."""
-_Q_DEAL_BYTES = 12 * 1024
-"""Of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
 
 
 def main(config: DoctorConfig) -> None:
@@ -97,37 +93,25 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
     game = make_game(config.game.name, config.game.options)
     tables = {"generator": config.selfplay.games_per_table, "evaluator": config.evaluation.table_size}
     counts = {"generator": config.cluster.generators, "evaluator": config.cluster.evaluators}
-    told, total = [], 0
+    kind, parts, total = kinds.find(config.model.kind), [], 0
+    arch = kind.architecture(game, config.model)
     for role, count in counts.items():
         engine = on_lent_device(config.engine, getattr(config.cluster, f"{role}_gpus"))
-        cache = tables[role] * _cache_bytes(config, game, engine) if engine.device == "cpu" else 0
+        table = tables[role] * game.num_players * kind.history_bytes(arch, engine)
+        cache = table if engine.device == "cpu" else 0
         each = _PROCESS_MB + cache // MIB
-        told.append(f"{count} x {each:,} MB for {role}s")
+        parts.append(f"{count} x {each:,} MB for {role}s")
         total += count * each
     deals = max(config.selfplay.initial_games, config.selfplay.games_per_iteration, config.selfplay.replay_games)
-    training = 2 * _PROCESS_MB + deals * _deal_bytes(config, game) // MIB
+    training = 2 * _PROCESS_MB + deals * kind.deal_bytes(game, config.model) // MIB
+    parts.append(f"{training:,} MB for the learner")
     total += training
     offered = sum(node.memory_mb for node in available)
-    found = f"about {total:,} MB: {', '.join(told)}, {training:,} MB for the learner; the machines offer {offered:,} MB"
+    found = f"about {total:,} MB: {', '.join(parts)}; the machines offer {offered:,} MB"
     if total <= offered:
         return Finding("ok", "memory", "", found)
     mend = "lower selfplay.games_per_table, evaluation.table_size or the counts in cluster.*"
     return Finding("warn", "memory", "", found, mend)
-
-
-def _cache_bytes(config: DoctorConfig, game: Game, engine: EngineConfig) -> int:
-    """Keys and values of one game at a table; Q-networks keep none."""
-    if config.q_network.wanted:
-        return 0
-    arch = architecture(game, config.model)
-    return game.num_players * arch.n_positions * slot_bytes(arch, engine.device, engine.precision)
-
-
-def _deal_bytes(config: DoctorConfig, game: Game) -> int:
-    """What a learner keeps of one deal: its tokens, or for a Q-network all its decisions."""
-    if config.q_network.wanted:
-        return _Q_DEAL_BYTES
-    return game.num_players * architecture(game, config.model).n_positions
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main(config: GenerateConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         (newest,) = resolve([config.newest_player], game, config.search)
-        memory = check_players(settings, game, newest.kind.told, config.checkpoints)
+        memory = check_players(settings, game, newest.kind.model_input, config.checkpoints)
         if config.cluster.here:
             key = f"games_per_shard={config.games_per_shard}"
             check_memory(settings, game, {key: min(config.games_per_shard, config.games)})

@@ -200,7 +200,6 @@ class Loop:
             out=self._run.checkpoint(iteration),
             init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,
-            q_network=config.q_network,
         )
 
     def _steps_before(self, iteration: int) -> int:

@@ -10,7 +10,7 @@ from yaml import YAMLError
 
 from cluster.errors import UserError
 from cluster.files import storage
-from cluster.merging import over_defaults
+from cluster.merging import config_of, over_defaults
 
 T = TypeVar("T")
 
@@ -50,8 +50,11 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
 
 def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """What a version before recorded, as this one does: the keys of the gate were not in a group, players had a weight
-    of 0 because presets were merged, and ``initial_learner`` repeated what it has in common with ``learner``."""
+    of 0 because presets were merged, ``initial_learner`` repeated what it has in common with ``learner``, and
+    Q-networks had a group of their own."""
     settings = dict(recorded)
+    if isinstance(network := settings.pop("q_network", None), Mapping) and network.get("kind") != "none":
+        settings["model"] = {**network, "kind": "q_network", "architecture": network.get("kind")}
     if isinstance(selfplay := settings.get("selfplay"), Mapping):
         settings["selfplay"] = selfplay = _as_today(selfplay)
         gate = {key: selfplay.pop(f"gate_{key}") for key in ("deals", "margin", "seating") if f"gate_{key}" in selfplay}
@@ -75,7 +78,9 @@ def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
         kind = types[field.name]
         group: Any = next(filter(dataclasses.is_dataclass, (kind, *get_args(kind))), None)  # of ``Group | None`` too
         there = recorded.get(field.name, {} if group is kind else None)
-        if group and isinstance(there, Mapping):
+        if "kinds" in field.metadata and isinstance(there, Mapping):
+            whole[field.name] = completed(there, config_of(field, there))
+        elif group and isinstance(there, Mapping):
             whole[field.name] = completed(there, group)
         elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:
             whole[field.name] = field.default_factory()

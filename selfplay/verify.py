@@ -30,8 +30,8 @@ from games.game import Game
 from games.registry import recorded_game
 from games.rng import derive
 from games.shards import ShardError, find_shards, read_shard, shard_info
+from learner import kinds
 from learner.model.checkpoint import WEIGHTS_FILE
-from learner.q_network.checkpoint import load_network
 from learner.training.resume import partial_path
 from selfplay.config import GenerateConfig, TrainConfig
 from selfplay.evaluation import stored
@@ -179,7 +179,7 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
             storage.fetch(path, directory)
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
-            load_network(directory, game)  # checks the weights too
+            kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
             state = json.loads((directory / "training/state.json").read_text())
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error

@@ -119,7 +119,14 @@ ONLY_IN = {
 }
 """Module -> the modules that may import it or anything below it."""
 
-SEAMS = ("learner.observation_model", "learner.state_model", "learner.config", "cluster.reader")
+SEAMS = (
+    "learner.observation_model",
+    "learner.state_model",
+    "learner.config",
+    "learner.kinds",
+    "learner.network_kind",
+    "cluster.reader",
+)
 """Modules that everybody may import whose floor allows it: numpy and dataclasses, no torch."""
 
 

@@ -13,7 +13,7 @@ from games.game import Game
 from games.openspiel_histories import Observer
 from games.registry import make_game
 from games.shards import read_shards
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.roster.registry import make_players
@@ -25,7 +25,7 @@ from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from tests.learner.material import train
 
-MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=32, embd_pdrop=0.0, resid_pdrop=0.0)
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=32, embd_pdrop=0.0, resid_pdrop=0.0)
 LEARNER = LearnerConfig(batch_size=32, num_epochs=10, max_steps=150, learning_rate=3e-3, num_threads=1, device="cpu")
 ENGINE = EngineConfig(device="cpu")
 SEARCH = SearchConfig(go_mcts=GoMctsConfig(num_runs=16))

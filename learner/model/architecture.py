@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from games.game import Game
-from learner.config import ModelConfig
+from learner.config import TransformerConfig
 
 MODEL_TYPE = "kibitz_policy_value"
 """What ``config.json`` calls networks of this kind."""
@@ -52,7 +52,7 @@ class Architecture:
         return {name: value for name, value in asdict(self).items() if value or name not in _TOLD}
 
 
-def architecture(game: Game, config: ModelConfig) -> Architecture:
+def architecture(game: Game, config: TransformerConfig) -> Architecture:
     """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
     if 0 < config.n_positions < game.max_length:
         raise ValueError(
@@ -61,7 +61,7 @@ def architecture(game: Game, config: ModelConfig) -> Architecture:
         )
     features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
     resolved = {
-        **asdict(config),
+        **{key: value for key, value in asdict(config).items() if key != "kind"},
         "n_positions": config.n_positions or game.max_length,
         "n_inner": config.n_inner or 4 * config.n_embd,
         "token_types": len(game.token_types) if config.token_types else 0,

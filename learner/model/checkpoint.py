@@ -2,7 +2,8 @@
 them, plus ``training/`` for resuming and ``digests.json`` of all files. It appears whole or not at all, by renaming a
 finished directory into place.
 
-Networks of every type are written here; this module reads the transformer, ``learner.q_network.checkpoint`` the others.
+Networks of every kind are written here. This module reads the transformer; every other kind brings a reader of its own
+(``learner.kinds``).
 """
 
 import json
@@ -23,12 +24,6 @@ from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.network import PolicyValueNet
 
-Q_MODEL_TYPE = "kibitz_q_network"
-_SERVES = {
-    MODEL_TYPE: "players that are told what their seat has seen (argmax_val, go_mcts)",
-    Q_MODEL_TYPE: "players that judge known deals by a Q-network",
-}
-"""Type of a network -> who plays with it."""
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
 NETWORKS = Path(__file__).parent.parent / "networks"
@@ -39,6 +34,9 @@ WEIGHTS_FILE = "model.safetensors"
 
 class Network(Protocol):
     """What a checkpoint holds: a torch module that can say what it takes to build it again."""
+
+    arch: Any
+    """A dataclass, all that fixes its shape."""
 
     def config_record(self, game: Game) -> dict[str, Any]:
         """The contents of ``config.json`` but for what every network records (``config_record``)."""
@@ -145,19 +143,14 @@ def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dic
     """``config.json`` of a checkpoint that the user calls ``name``; ``ValueError`` where the directory or a file is not
     there, or where it is of another type than ``model_type``."""
     config = _any_config(directory)
-    found = config.get("model_type")
-    if found != model_type:
-        serves = f"; it is for {_SERVES[found]}, not for {_SERVES[model_type]}" if found in _SERVES else ""
-        raise ValueError(f"{name}/{CONFIG_FILE}: model_type is {found!r}, not {model_type!r}{serves}")
+    if (found := config.get("model_type")) != model_type:
+        raise ValueError(f"{name}/{CONFIG_FILE}: model_type is {found!r}, not {model_type!r}")
     return config
 
 
-def model_type_of(checkpoint: str | Path) -> str:
-    """The type of a checkpoint's network, ``MODEL_TYPE`` or ``Q_MODEL_TYPE``; ``ValueError`` where it is neither or is
-    not there."""
-    directory = find(checkpoint)
-    found = _any_config(directory).get("model_type")
-    return str(read_config(directory, str(checkpoint), found if found in _SERVES else MODEL_TYPE)["model_type"])
+def model_type_of(checkpoint: str | Path) -> Any:
+    """What ``config.json`` calls the network, of whatever type; ``ValueError`` where it is not there."""
+    return _any_config(find(checkpoint)).get("model_type")
 
 
 def _any_config(directory: Path) -> dict[str, Any]:

@@ -1,22 +1,12 @@
 """Reading the checkpoint of a Q-network; ``learner.model.checkpoint`` writes it and knows its files."""
 
-from dataclasses import fields
 from pathlib import Path
 
 from games.game import Game
 from learner.config import Q_NETWORKS
-from learner.model.checkpoint import (
-    CONFIG_FILE,
-    Q_MODEL_TYPE,
-    check_record,
-    fill,
-    find,
-    load_weights,
-    model_type_of,
-    read_config,
-)
-from learner.model.network import PolicyValueNet
-from learner.q_network.network import QArchitecture, QNet, state_features
+from learner.model.checkpoint import CONFIG_FILE, check_record, fill, find, read_config
+from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture, state_features
+from learner.q_network.network import QNet
 
 
 def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
@@ -38,13 +28,6 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
     kind, width = config.get("kind"), config.get("width")
     if not isinstance(kind, str) or kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
         raise ValueError(f"{file}: kind {kind!r} of width {width!r} is no Q-network; there are {', '.join(Q_NETWORKS)}")
-    net = QNet(QArchitecture(**{field.name: config[field.name] for field in fields(QArchitecture)}))
+    net = QNet(QArchitecture(kind, width, features.size, features.version, game.vocabulary.size))
     fill(net, directory)
     return net
-
-
-def load_network(checkpoint: str | Path, game: Game) -> PolicyValueNet | QNet:
-    """The network of a checkpoint, of whatever type; ``ValueError`` as ``load_q_network`` and ``load_weights``."""
-    if model_type_of(checkpoint) == Q_MODEL_TYPE:
-        return load_q_network(checkpoint, game)
-    return load_weights(checkpoint, game)

@@ -16,9 +16,9 @@ from cluster.errors import UserError
 from games.game import Game
 from games.shards import ShardError, read_shard, shard_info
 from learner.config import LearnerConfig
+from learner.q_network.architecture import state_features
 from learner.q_network.bits import unpacked
 from learner.q_network.decisions import NONE, decisions_of, returns
-from learner.q_network.network import state_features
 from learner.training.data import check_branches, check_training, held_out
 
 

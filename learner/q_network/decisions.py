@@ -14,8 +14,8 @@ import numpy as np
 from games.branches import Branches
 from games.game import Game
 from games.shards import Sequences
+from learner.q_network.architecture import state_features
 from learner.q_network.bits import packed
-from learner.q_network.network import state_features
 
 NONE = -1
 """In place of a next decision: the seat has made its last."""

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from games.game import Game
 from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
+from learner.q_network.architecture import state_features
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW, CompiledQNet
-from learner.q_network.network import state_features
 
 _ROWS = 64
 """Passes in bf16 are filled up to a multiple of this: torch prepares their products anew for every number of rows."""

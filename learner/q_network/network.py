@@ -11,48 +11,16 @@ Shape letters: ``B`` states, ``F`` numbers of a state, ``W`` width, ``V`` tokens
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from games.features import StateFeatures
 from games.game import Game
-from learner.config import Q_NETWORKS, QNetworkConfig
-from learner.model.checkpoint import Q_MODEL_TYPE
-
-
-@dataclass(frozen=True)
-class QArchitecture:
-    """Everything that fixes the network's shape and what it is told."""
-
-    kind: str
-    width: int
-    num_features: int
-    """Numbers of a state."""
-    features_version: int
-    """Of what they mean (``StateFeatures.version``)."""
-    vocab_size: int
-
-
-def q_architecture(game: Game, config: QNetworkConfig) -> QArchitecture:
-    """The network of this configuration for this game. ``ValueError`` for ``kind=none`` and for a game
-    without ``state_features``."""
-    if not config.wanted:
-        raise ValueError(f"q_network.kind=none: choose one of {', '.join(Q_NETWORKS)}")
-    features = state_features(game)
-    return QArchitecture(config.kind, config.width, features.size, features.version, game.vocabulary.size)
-
-
-def state_features(game: Game) -> StateFeatures:
-    """The numbers that a game tells of a true state. ``ValueError`` where it tells none."""
-    if game.state_features is None:
-        raise ValueError(
-            f"q_network: {game.name} does not tell a whole deal in numbers (Game.state_features); use hearts"
-        )
-    return game.state_features
+from learner.config import Q_NETWORKS
+from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture
 
 
 class QNet(nn.Module):
@@ -61,7 +29,7 @@ class QNet(nn.Module):
     def __init__(self, arch: QArchitecture) -> None:
         super().__init__()
         self.arch = arch
-        layers, skips = Q_NETWORKS[arch.kind]
+        layers, skips = Q_NETWORKS[arch.architecture]
         width, num_plain = arch.width, layers - 2 * skips
         sizes = [arch.num_features, *[width] * (num_plain - 1)]
         self.plain = nn.ModuleList(nn.Linear(size, width) for size in sizes)
@@ -79,10 +47,12 @@ class QNet(nn.Module):
 
     def config_record(self, game: Game) -> dict[str, Any]:
         """What ``config.json`` holds of it."""
+        shape = asdict(self.arch)
         return {
             "model_type": Q_MODEL_TYPE,
             "architectures": [type(self).__name__],
-            **asdict(self.arch),
+            "kind": shape.pop("architecture"),  # as files have always called it
+            **shape,
         }
 
 

@@ -36,9 +36,10 @@ import torch.nn.functional as F
 from games.game import Game
 from games.rng import derive
 from learner.config import LearnerConfig, QNetworkConfig
+from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import QData, load_decisions, targets
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise
 from learner.training.objective import Objective
 
 _LEARNER_KEYS = (
@@ -56,7 +57,7 @@ class QObjective(Objective):
     """
 
     names = ("loss", "branch_loss")  # the first has the second in it
-    rows_are, group_of_keys, rows_at_once = "decisions", "q_network", 4096
+    rows_are, rows_at_once = "decisions", 4096
     net: QNet
     target: QNet
     data: QData
@@ -68,8 +69,9 @@ class QObjective(Objective):
     def settings(self) -> dict[str, Any]:
         learner_keys = (*_LEARNER_KEYS, "branch_weight") if self.config.branch_weight else _LEARNER_KEYS
         network = asdict(self.arch) | asdict(self.q_config)
+        del network["kind"]
         return {
-            **{f"q_network.{key}": value for key, value in network.items()},
+            **{f"model.{key}": value for key, value in network.items()},
             **{f"learner.{key}": getattr(self.config, key) for key in learner_keys},
         }
 

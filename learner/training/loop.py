@@ -128,7 +128,7 @@ def _first_network(objective: Objective, start: str | Path | None) -> Any:
         for key, wanted in asdict(objective.arch).items():
             if key not in objective.free_at_start and (found := getattr(weights.arch, key)) != wanted:
                 raise ValueError(
-                    f"{start}: has {key}={found}, but {objective.group_of_keys}.{key}={wanted} is asked for; start "
+                    f"{start}: has {key}={found}, but model.{key}={wanted} is asked for; start "
                     "from weights of the same shape"
                 )
         net.load_state_dict(weights.state_dict())

@@ -22,8 +22,6 @@ class Objective(ABC):
     """Of the losses, in the order in which ``training/state.json`` holds their sums."""
     rows_are: str
     """What a row of the data is: ``sequences`` or ``decisions``."""
-    group_of_keys: str
-    """Where the architecture is set on the command line: ``model`` or ``q_network``."""
     free_at_start: tuple[str, ...] = ()
     """Settings of the architecture in which a training may differ from the weights that it starts from."""
     has_dropout = False

@@ -173,6 +173,11 @@ def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState
     return state
 
 
+def _as_today(key: str) -> str:
+    """The name by now of a setting: a version before had a group of its own for Q-networks."""
+    return key.replace("q_network.kind", "model.architecture").replace("q_network.", "model.")
+
+
 def find_partial(out: str | Path) -> Path | None:
     """A local directory with the newest resumable checkpoint of ``out``, if there is one."""
     directory = partial_path(out)
@@ -195,6 +200,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
     if record.pop("format", None) != _FORMAT:
         raise ValueError(f"{file}: another format of training state; train into another directory")
     state = TrainingState(**record)
+    state.settings = {_as_today(key): value for key, value in state.settings.items()}
     expected = json.loads(json.dumps(dict(settings)))
     if finished and HELD_OUT_KEY not in state.settings:
         expected.pop(HELD_OUT_KEY, None)

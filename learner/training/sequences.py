@@ -10,7 +10,7 @@ import torch
 
 from games.game import Game
 from games.rng import derive
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -33,13 +33,13 @@ class SequenceObjective(Objective):
     weighted sum. ``matmul_share`` is the part of this machine's rate of large matrix products that training makes.
     """
 
-    rows_are, group_of_keys, in_epochs = "sequences", "model", True
+    rows_are, in_epochs = "sequences", True
     free_at_start = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
     net: PolicyValueNet
     data: TrainingData
 
     def __init__(
-        self, game: Game, model: ModelConfig, learner: LearnerConfig, seed: int, group: Group | None = None
+        self, game: Game, model: TransformerConfig, learner: LearnerConfig, seed: int, group: Group | None = None
     ) -> None:
         super().__init__(game, learner, seed, group)
         self.arch, self.rows_at_once = architecture(game, model), self.config.batch_size

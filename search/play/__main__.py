@@ -16,6 +16,7 @@ from games import plugins
 from games.game import Game
 from games.registry import make_game, recorded_game
 from games.shards import read_shard, shard_info
+from learner import kinds as networks
 from search.play.app import Pace, PlayApp
 from search.play.config import SHIPPED, PlayConfig
 from search.play.hints import Hints
@@ -132,11 +133,9 @@ def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, se
     if not checkpoint:
         shipping = config.checkpoint == SHIPPED
         return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"
-    from learner.model.checkpoint import Q_MODEL_TYPE, model_type_of  # loads torch
-
     try:
-        if model_type_of(checkpoint) == Q_MODEL_TYPE:
-            return f"{checkpoint} judges whole deals, and would tell of hidden cards"
+        if networks.of_checkpoint(checkpoint).input == "states":
+            return f"{checkpoint} reads whole deals, and would tell of hidden cards"
         model = engines.get(checkpoint, config.search.go_mcts.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:

@@ -8,14 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any
 
 from games.game import Game
+from learner.network_kind import ModelInput
 from search.players.player import Player
-
-Told = Literal["histories", "states"]
-"""What a network is told: what one seat has seen (``learner.observation_model.ObservationModel``), or a whole deal
-(``learner.state_model.StateModel``). A checkpoint is of one or the other."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +22,9 @@ class PlayerKind:
     name: str
     """What it is called on the command line."""
     factory: Callable[..., Player]
-    """(game, model, settings, *more models) -> a player. ``model`` is what ``told`` says, None where no network is
-    asked; ``settings`` is an instance of the dataclass below, None without one; there are more models where ``further``
-    names some. A setting called ``utility`` names the utility of the outcomes that the values of an
+    """(game, model, settings, *more models) -> a player. ``model`` has the input ``model_input``, or is None where no
+    network is asked; ``settings`` is an instance of the dataclass below, None without one; there are more models
+    where ``further`` names some. A setting called ``utility`` names the utility of the outcomes that the values of an
     ``ObservationModel`` are made of."""
     summary: str
     """One sentence."""
@@ -37,10 +34,10 @@ class PlayerKind:
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool | None = False
     """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
-    told: Told = "histories"
-    """What its network is told."""
+    model_input: ModelInput = "histories"
+    """What its network reads."""
     further: Callable[[Any], tuple[str, ...]] = lambda settings: ()
-    """Settings -> checkpoints of the networks that it asks beside its own; they are told histories."""
+    """Settings -> checkpoints of the networks that it asks beside its own; these read histories."""
     check: Callable[..., None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     decision_bytes: Callable[[Game, Any], int] = lambda game, settings: 0

@@ -3,20 +3,17 @@
 import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cluster.errors import blaming_input
 from games.game import Game
+from learner import kinds
 from learner.config import EngineConfig
+from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from learner.state_model import StateModel
 
-if TYPE_CHECKING:
-    from learner.model.architecture import Architecture
-
-
-_STATES = "told states"
-"""In place of a utility in the key of an engine that has none."""
+_MIB = 2**20
 
 
 class Engines:
@@ -33,25 +30,20 @@ class Engines:
     def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
         """The engine over a checkpoint (directory, path or URI) whose values are of a utility by name; empty for the
         game's default. ``UserError`` naming what is missing or does not fit."""
-        from learner.inference.engine import QueryEngine
-        from learner.model.checkpoint import load_weights
-
-        key = (checkpoint, utility or self._game.outcomes.default_utility)
-        if key not in self._engines:
-            values = self._game.outcomes.utility(utility)
-            with blaming_input():
-                net = load_weights(checkpoint, self._game)
-            self._engines[key] = QueryEngine(net, values, self._config, self._game)
-        return self._engines[key]
+        model: ObservationModel = self._engine(checkpoint, "histories", utility or self._game.outcomes.default_utility)
+        return model
 
     def state_model(self, checkpoint: str) -> StateModel:
-        """The engine over the checkpoint of a network that is told true states; ``UserError`` as ``get``."""
-        from learner.q_network.engine import QEngine
+        """The engine over the checkpoint of a network that reads true states; ``UserError`` as ``get``."""
+        model: StateModel = self._engine(checkpoint, "states", "")
+        return model
 
-        key = (checkpoint, _STATES)
+    def _engine(self, checkpoint: str, model_input: ModelInput, utility: str) -> Any:
+        key = (checkpoint, utility)
         if key not in self._engines:
             with blaming_input():
-                self._engines[key] = QEngine(checkpoint, self._game, self._config)
+                kind = kinds.of_checkpoint(checkpoint, model_input)
+                self._engines[key] = kind.engine(checkpoint, self._game, self._config, utility)
         return self._engines[key]
 
     def checkpoint_id(self, checkpoint: str) -> str:
@@ -80,8 +72,9 @@ class Engines:
             gc.collect()  # captured graphs refer to their trunk, whose cache takes much of a GPU
 
 
-def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, key: str) -> str:
-    """What the keys and values of ``num_histories`` full-length histories take, for people to read.
+def check_cache(kind: NetworkKind, arch: Any, engine: EngineConfig, num_histories: int, key: str) -> list[str]:
+    """What the keys and values of ``num_histories`` full-length histories take, for people to read; nothing where a
+    network keeps none.
 
     One budget for each network: at a table every seat of every game has one history, whoever plays it, so all players
     of a network together never hold more than the table's places times its seats.
@@ -89,13 +82,13 @@ def check_cache(arch: "Architecture", engine: EngineConfig, num_histories: int, 
     Raises:
         ValueError: more than ``engine.cache_mb``; ``key`` names the setting that asks for so many, with its value.
     """
-    from learner.inference.engine import MIB, slot_bytes
-
-    token = slot_bytes(arch, engine.device, engine.precision)
-    needed = -(-num_histories * arch.n_positions * token // MIB)
+    history_bytes = kind.history_bytes(arch, engine)
+    if not history_bytes:
+        return []
+    needed = -(-num_histories * history_bytes // _MIB)
     if needed > engine.cache_mb:
         raise ValueError(
             f"{key}: keys and values of {num_histories:,} histories may take {needed:,} MiB, and "
             f"engine.cache_mb={engine.cache_mb} allows less; raise it, or play fewer games side by side"
         )
-    return f"keys and values: {token / 1024:.3g} KiB a token, at most {needed:,} MiB for {key}"
+    return [f"keys and values: {history_bytes / 1024:,.3g} KiB a history, at most {needed:,} MiB for {key}"]

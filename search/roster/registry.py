@@ -2,24 +2,23 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
+from learner import kinds as networks
 from learner.config import EngineConfig
+from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from search.config import SearchConfig
 from search.players.exploring import Exploring
-from search.players.kinds import PlayerKind, Told
+from search.players.kinds import PlayerKind
 from search.players.player import Player
 from search.players.support import Support
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.spec import PlayerSpec, labels, parse
-
-if TYPE_CHECKING:
-    from learner.model.architecture import Architecture
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def resolve(
     names: Iterable[str],
     game: Game,
     search: SearchConfig | None = None,
-    given: Collection[Told] = ("histories", "states"),
+    given: Collection[ModelInput] = ("histories", "states"),
 ) -> list[Entrant]:
     """What names of players stand for, checked before any work.
 
@@ -88,7 +87,7 @@ def resolve(
         entrant = Entrant(spec.name, kind, _settings(spec, kind, search), spec.checkpoint, spec.explore)
         if spec.checkpoint and not entrant.needs_model:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
-        if entrant.lacks_model and kind.told not in given:
+        if entrant.lacks_model and kind.model_input not in given:
             raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
         game.outcomes.utility(getattr(entrant.settings, "utility", ""))
         kind.check(game, entrant.settings, **_support(kind, game))
@@ -154,7 +153,7 @@ def seat_players(
         kind, settings = entrant.kind, entrant.settings
         model: Any = None
         if entrant.needs_model:
-            if kind.told == "states":
+            if kind.model_input == "states":
                 model = engines.state_model(entrant.checkpoint)
             else:
                 utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
@@ -178,20 +177,15 @@ def check_decisions(entrants: Iterable[Entrant], game: Game) -> None:
         fits_memory(f"player {entrant.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
 
 
-def check_networks(entrants: Iterable[Entrant], game: Game) -> "list[Architecture]":
+def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[NetworkKind, Any]]:
     """Load every network that these players have or their settings name, to see that it is there, fits, and has the
-    input that its player's has (``ValueError``); what those are made of whose input is histories, and whose keys and
-    values take memory."""
-    from learner.model.checkpoint import load_weights
-
-    paths: dict[Told, set[str]] = {"histories": set(), "states": set()}
+    input that its player's has (``ValueError``); of what kind and architecture each is."""
+    asked: set[tuple[str, ModelInput]] = set()
     for entrant in entrants:
-        paths[entrant.kind.told].update([entrant.checkpoint] if entrant.checkpoint else [])
-        paths["histories"].update(entrant.further)
-    engines = Engines(game, EngineConfig(device="cpu"))
-    for path in sorted(paths["states"]):
-        engines.state_model(path)
-    return [load_weights(path, game).arch for path in sorted(paths["histories"])]
+        asked |= {(entrant.checkpoint, entrant.kind.model_input)} if entrant.checkpoint else set()
+        asked |= {(path, "histories") for path in entrant.further}
+    found = [(networks.of_checkpoint(path, model_input), path) for path, model_input in sorted(asked)]
+    return [(kind, kind.load(path, game).arch) for kind, path in found]
 
 
 def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:

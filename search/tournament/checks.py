@@ -63,8 +63,8 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         check_deals(game, tournament.matches_at_once(), f"table_size={config.table_size}")
     with blaming_input():
         histories = tournament.matches_at_once() * game.num_players
-        for arch in networks:
-            check_cache(arch, engine, histories, f"table_size={config.table_size}")
+        for kind, arch in networks:
+            check_cache(kind, arch, engine, histories, f"table_size={config.table_size}")
     return tournament
 
 

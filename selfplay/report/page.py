@@ -12,6 +12,7 @@ from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
 from cluster.provenance import installed_version
+from learner import kinds
 from search.tournament.report import sections, signed, times, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
@@ -68,10 +69,8 @@ def sample(run: Run, count: int, searched: int, own: Own = RECORDED) -> Sample:
     """Sample deals of a run, or a line that says why there are none."""
     if run.newest is None:
         return Sample((), "There is no network in this run's directory, so nobody can play.")
-    if run.settings["q_network"]["kind"] != "none":
-        return Sample(
-            (), "A Q-network judges whole deals; pages play deals with networks that are told what a seat sees."
-        )
+    if kinds.find(run.settings["model"]["kind"]).input == "states":
+        return Sample((), "Its network reads whole deals; pages play deals with networks that read what a seat sees.")
     try:
         return Sample(sample_deals(run, count, searched, own), "None were asked for.")
     except (ValueError, OSError) as error:  # a network of another version, a plug-in that is not installed

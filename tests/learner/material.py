@@ -11,7 +11,7 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
@@ -22,14 +22,14 @@ from learner.training.parallel import Group
 from learner.training.sequences import SequenceObjective
 from selfplay.branches import branch
 
-TINY = ModelConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
+TINY = TransformerConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
 """Small, with weights large enough that what a position sees makes a difference."""
 
 
 transformers_model = pretrained_model
 
 
-def tiny_net(game: HeartsGame, seed: int = 0, config: ModelConfig = TINY) -> PolicyValueNet:
+def tiny_net(game: HeartsGame, seed: int = 0, config: TransformerConfig = TINY) -> PolicyValueNet:
     """A network with fresh weights."""
     net = PolicyValueNet(architecture(game, config))
     initialise(net, seed)
@@ -72,7 +72,7 @@ def branched_shard(game: HeartsGame, directory: Path, count: int, seed: int = 0,
 
 def train(
     game: Game,
-    model_config: ModelConfig,
+    model_config: TransformerConfig,
     learner_config: LearnerConfig,
     shards: list[str],
     out: str | Path,

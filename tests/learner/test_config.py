@@ -8,7 +8,8 @@ from omegaconf import OmegaConf
 from cluster.config import ClusterConfig
 from cluster.fields import flat
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, ModelConfig, QNetworkConfig
+from learner import kinds
+from learner.config import EngineConfig, LearnerConfig, NetworkConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from search.config import SearchConfig
 
@@ -20,14 +21,14 @@ SAID_AGAIN = {("model", "n_inner")}
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
-        (ModelConfig, {"n_layer": 0}, "model.n_layer=0: must be at least 1"),
-        (ModelConfig, {"n_embd": 30, "n_head": 4}, "model.n_embd=30: must be a multiple of model.n_head=4"),
-        (ModelConfig, {"embd_pdrop": 1.0}, "model.embd_pdrop=1.0: must be at least 0 and below 1"),
-        (ModelConfig, {"layer_norm_epsilon": 0.0}, "model.layer_norm_epsilon=0.0: must be above 0"),
-        (QNetworkConfig, {"kind": "pv17"}, "q_network.kind=pv17: must be one of none, fc, pv16, pv24"),
-        (QNetworkConfig, {"width": 0}, "q_network.width=0: must be at least 1"),
-        (QNetworkConfig, {"discount": 1.1}, "q_network.discount=1.1: must be between 0 and 1"),
-        (QNetworkConfig, {"huber_delta": 0.0}, "q_network.huber_delta=0.0: must be above 0"),
+        (TransformerConfig, {"n_layer": 0}, "model.n_layer=0: must be at least 1"),
+        (TransformerConfig, {"n_embd": 30, "n_head": 4}, "model.n_embd=30: must be a multiple of model.n_head=4"),
+        (TransformerConfig, {"embd_pdrop": 1.0}, "model.embd_pdrop=1.0: must be at least 0 and below 1"),
+        (TransformerConfig, {"layer_norm_epsilon": 0.0}, "model.layer_norm_epsilon=0.0: must be above 0"),
+        (QNetworkConfig, {"architecture": "pv17"}, "model.architecture=pv17: must be one of fc, pv16, pv24"),
+        (QNetworkConfig, {"width": 0}, "model.width=0: must be at least 1"),
+        (QNetworkConfig, {"discount": 1.1}, "model.discount=1.1: must be between 0 and 1"),
+        (QNetworkConfig, {"huber_delta": 0.0}, "model.huber_delta=0.0: must be above 0"),
         (LearnerConfig, {"batch_size": 0}, "learner.batch_size=0: must be at least 1"),
         (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be a finite number"),
         (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
@@ -43,9 +44,8 @@ def test_values_out_of_range_are_named(kind, values, message):
 
 
 GROUPS = {
-    "model": ModelConfig,
+    "model": NetworkConfig,
     "learner": LearnerConfig,
-    "q_network": QNetworkConfig,
     "engine": EngineConfig,
     "search": SearchConfig,
     "cluster": ClusterConfig,
@@ -55,11 +55,12 @@ GROUPS = {
 def preset(group, name):
     """What a preset says itself, and the settings that it says it over."""
     own = OmegaConf.create((CONF / group / f"{name}.yaml").read_text())
-    below = OmegaConf.structured(GROUPS[group])
-    for base in own.pop("defaults", []):
-        if isinstance(base, str) and base != "_self_":
-            said, lower = preset(group, base)
-            below = OmegaConf.merge(lower, said)
+    bases = [base for base in own.pop("defaults", []) if isinstance(base, str) and base != "_self_"]
+    kind = own.pop("kind", "transformer")  # chooses the keys that a network has
+    below = OmegaConf.structured(kinds.config_of(kind) if group == "model" else GROUPS[group])
+    for base in bases:
+        said, lower = preset(group, base)
+        below = OmegaConf.merge(lower, said)
     return own, below
 
 
@@ -89,12 +90,12 @@ def test_the_paper_preset_trains_as_table_6_says():
 
 
 def test_the_q_network_presets_train_as_paper_002_says():
-    learner, network = (whole(*name) for name in (("learner", "q_network"), ("q_network", "pv16")))
+    learner, network = (whole(*name) for name in (("learner", "q_network"), ("model", "pv16")))
     assert (learner.learning_rate, list(learner.betas), learner.batch_size) == (1e-3, [0.3, 0.999], 32)
-    assert (network.kind, network.discount, network.states_per_step) == ("pv16", 0.99, 4)
+    assert (network.architecture, network.discount, network.states_per_step) == ("pv16", 0.99, 4)
     assert learner.weight_decay == 0.0  # Adam
 
 
 def test_too_short_a_network_for_the_game_is_refused():
     with pytest.raises(ValueError, match=r"model\.n_positions=50: hearts has histories of 75 tokens"):
-        architecture(HeartsGame(), ModelConfig(n_positions=50))
+        architecture(HeartsGame(), TransformerConfig(n_positions=50))

@@ -12,8 +12,9 @@ from learner.config import QNetworkConfig
 from learner.export import main
 from learner.model import checkpoint
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
+from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame(moon="shooter_minus_26")
@@ -33,7 +34,7 @@ def test_its_weights_are_rounded_to_bfloat16_and_it_plays_the_same_game(tmp_path
 
 
 def test_a_q_network_can_be_given_away_too(tmp_path: Path) -> None:
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc", width=16)))
+    net = QNet(q_architecture(GAME, QNetworkConfig(width=16)))
     initialise(net, 1)
     save_weights(tmp_path / "net", net, GAME)
     assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0

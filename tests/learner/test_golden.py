@@ -13,7 +13,7 @@ import torch
 
 from games.config import GameConfig
 from games.registry import make_game
-from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
 from learner.training.task import TrainingTask, run_task
 from tests.learner.material import branched_shard
 
@@ -35,7 +35,7 @@ LEARNER = LearnerConfig(
 )
 TRANSFORMER = TrainingTask(
     game=GameConfig("hearts"),
-    model=ModelConfig(
+    model=TransformerConfig(
         n_layer=2, n_head=2, n_embd=16, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"]
     ),
     learner=replace(LEARNER, outcome_positions=2, others_weight=0.5),
@@ -47,7 +47,7 @@ TRANSFORMER = TrainingTask(
 Q_NETWORK = replace(
     TRANSFORMER,
     game=GameConfig("hearts", NO_PASS),
-    q_network=QNetworkConfig(kind="pv16", width=16, target_every_steps=5),
+    model=QNetworkConfig(architecture="pv16", width=16, target_every_steps=5),
     learner=replace(LEARNER, weight_decay=0.0, betas=(0.3, 0.999)),
 )
 TRAININGS = {

@@ -11,7 +11,7 @@ import yaml
 from transformers import AutoConfig, AutoModel, GPT2Model
 
 from games.hearts.game import HeartsGame
-from learner.config import ModelConfig
+from learner.config import TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet, attention
@@ -97,7 +97,7 @@ def test_a_checkpoint_survives_transformers_save_and_load_bit_for_bit(game, tmp_
 
 
 def test_dropout_happens_only_with_a_generator_and_follows_it(game):
-    net = tiny_net(game, config=ModelConfig(**{**asdict(TINY), "embd_pdrop": 0.3, "resid_pdrop": 0.3}))
+    net = tiny_net(game, config=TransformerConfig(**{**asdict(TINY), "embd_pdrop": 0.3, "resid_pdrop": 0.3}))
     tokens, _, _ = hands(game)
     drawn = [net.hidden(tokens, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
@@ -108,20 +108,20 @@ def test_dropout_happens_only_with_a_generator_and_follows_it(game):
     ("preset", "low", "high"), [("demo", 0.6e6, 0.8e6), ("small", 0.8e6, 1e6), ("paper", 6.4e6, 7.2e6)]
 )
 def test_presets_have_the_sizes_they_promise(game, preset, low, high):
-    config = ModelConfig(**yaml.safe_load((PRESETS / f"{preset}.yaml").read_text()))
+    config = TransformerConfig(**yaml.safe_load((PRESETS / f"{preset}.yaml").read_text()))
     net = PolicyValueNet(architecture(game, config))
     assert low <= sum(parameter.numel() for parameter in net.parameters()) <= high
 
 
 def test_the_paper_preset_is_tables_4_and_5(game):
-    arch = architecture(game, ModelConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text())))
+    arch = architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text())))
     assert (arch.n_layer, arch.n_head, arch.n_embd, arch.n_inner) == (8, 8, 256, 1024)
     assert (arch.vocab_size, arch.n_positions, arch.embd_pdrop, arch.resid_pdrop) == (61, 75, 0.05, 0.05)
     assert (arch.initializer_range, arch.layer_norm_epsilon) == (0.02, 1e-5)
 
 
 def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_path):
-    net = PolicyValueNet(architecture(game, ModelConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text()))))
+    net = PolicyValueNet(architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text()))))
     save_weights(tmp_path / "checkpoint", net, game)
     config = AutoConfig.from_pretrained(tmp_path / "checkpoint")
     table_4 = {

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModel
 
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, TransformerConfig
 from learner.model.checkpoint import load_weights
 from learner.model.outcome_init import outcome_features, start_outcome_head
 from learner.model.pretrained import PolicyValueModel
@@ -15,7 +15,7 @@ from tests.learner.material import shard_of, train
 
 GAME = HeartsGame()
 POINTS = GAME.outcomes.points
-MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, outcome_init="points")
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, outcome_init="points")
 UNTRAINED = LearnerConfig(max_steps=1, learning_rate=1e-30, weight_decay=0.0, batch_size=16, device="cpu")
 
 
@@ -87,4 +87,4 @@ def test_a_network_that_starts_from_weights_keeps_their_outcome_head(shards, tmp
 
 def test_another_name_is_refused():
     with pytest.raises(ValueError, match="outcome_init=similar: must be one of normal, points"):
-        ModelConfig(outcome_init="similar")
+        TransformerConfig(outcome_init="similar")

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from cluster.errors import PeerLostError, UserError
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, TransformerConfig
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
@@ -22,7 +22,9 @@ from tests.learner.material import branched_shard, shard_of, train
 from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()
-MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, token_types=True, features=["all"])
+MODEL = TransformerConfig(
+    n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, token_types=True, features=["all"]
+)
 LEARNER = LearnerConfig(
     learning_rate=3e-3,
     num_epochs=2,
@@ -46,7 +48,7 @@ def together(
     shards: list[str],
     out: Path,
     size: int = 2,
-    model: ModelConfig = MODEL,
+    model: TransformerConfig = MODEL,
     learner: LearnerConfig = LEARNER,
     stopping: dict[int, Progress] | None = None,
     others: dict[str, Any] | None = None,

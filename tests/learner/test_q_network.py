@@ -11,12 +11,14 @@ from torch import nn
 from games.features import StateFeatures
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
+from learner import kinds
 from learner.config import EngineConfig, QNetworkConfig
-from learner.model.checkpoint import load_weights, model_type_of, save_weights
-from learner.q_network.checkpoint import load_network, load_q_network
+from learner.model.checkpoint import load_weights, save_weights
+from learner.q_network.architecture import q_architecture
+from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW
 from learner.q_network.engine import QEngine
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise
 from tests.learner.material import tiny_net
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
@@ -24,7 +26,7 @@ GAME = HeartsGame(**NO_PASS)
 
 
 def q_net(kind: str = "fc", width: int = 8, seed: int = 0) -> QNet:
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind=kind, width=width)))
+    net = QNet(q_architecture(GAME, QNetworkConfig(architecture=kind, width=width)))
     initialise(net, seed)
     return net
 
@@ -111,7 +113,7 @@ def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(checkpoint
     for name, tensor in q_net().state_dict().items():
         assert torch.equal(tensor, loaded.state_dict()[name])
     config = json.loads((checkpoint / "config.json").read_text())
-    assert config["model_type"] == model_type_of(checkpoint) == "kibitz_q_network"
+    assert config["model_type"] == "kibitz_q_network"
     assert (config["kind"], config["width"]) == ("fc", 8)
     assert config["game_options"] == dict(GAME.options) and config["features_version"] == 1
     assert sorted(path.name for path in checkpoint.iterdir()) == ["config.json", "digests.json", "model.safetensors"]
@@ -119,12 +121,14 @@ def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(checkpoint
 
 def test_each_type_of_network_is_refused_where_the_other_is_asked_for(checkpoint, tmp_path) -> None:
     save_weights(tmp_path / "seeing", tiny_net(GAME), GAME)
-    with pytest.raises(ValueError, match=r"it is for players that judge known deals .*, not for players that are told"):
+    with pytest.raises(ValueError, match="model_type is 'kibitz_q_network', not 'kibitz_policy_value'"):
         load_weights(checkpoint, GAME)
-    with pytest.raises(ValueError, match=r"it is for players that are told .*, not for players that judge known deals"):
+    with pytest.raises(ValueError, match="model_type is 'kibitz_policy_value', not 'kibitz_q_network'"):
         load_q_network(tmp_path / "seeing", GAME)
-    assert isinstance(load_network(checkpoint, GAME), QNet)
-    assert type(load_network(tmp_path / "seeing", GAME)).__name__ == "PolicyValueNet"
+    assert kinds.of_checkpoint(checkpoint) is kinds.find("q_network")
+    assert kinds.of_checkpoint(tmp_path / "seeing", "histories") is kinds.find("transformer")
+    with pytest.raises(ValueError, match="a Q-network is for players whose network reads states"):
+        kinds.of_checkpoint(checkpoint, "histories")
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from learner.config import LearnerConfig, ModelConfig, QNetworkConfig
+from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
 from learner.model.checkpoint import WEIGHTS_FILE
+from learner.q_network.architecture import q_architecture
 from learner.q_network.bits import packed, unpacked
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise
 from learner.q_network.objective import QObjective
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
@@ -33,7 +34,7 @@ from tests.learner.test_train import KilledError, contents, flip, killing_at
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 GAME = HeartsGame(**NO_PASS)
 CPU = torch.device("cpu")
-Q = QNetworkConfig(kind="fc", width=16, target_every_steps=5)
+Q = QNetworkConfig(width=16, target_every_steps=5)
 LEARNER = LearnerConfig(
     learning_rate=1e-3,
     schedule="constant",
@@ -312,7 +313,7 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     sequences = random_games(GAME, 20, 5)
     write_shard(tmp_path / "games.parquet", sequences, GAME, {})
     learner = replace(LEARNER, max_steps=500, batch_size=128, learning_rate=3e-3, schedule="linear", log_every_steps=50)
-    config = QNetworkConfig(kind="fc", width=64, target_every_steps=50, states_per_step=1)
+    config = QNetworkConfig(width=64, target_every_steps=50, states_per_step=1)
     train_q_network(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
     decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
     told = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
@@ -378,7 +379,7 @@ def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -
 def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:
     learner = replace(LEARNER, max_steps=1)
     task = TrainingTask(
-        GameConfig("hearts", NO_PASS), ModelConfig(), learner, tuple(shards), str(tmp_path / "out"), None, 0, Q
+        GameConfig("hearts", NO_PASS), TransformerConfig(), learner, tuple(shards), str(tmp_path / "out"), None, 0, Q
     )
     assert run_task(task, lambda metrics: None)["step"] == 1
     assert load_q_network(tmp_path / "out", GAME).arch.width == 16

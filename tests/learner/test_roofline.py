@@ -5,7 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from games.hearts.game import HeartsGame
-from learner.config import ModelConfig
+from learner.config import TransformerConfig
 from learner.training.roofline import forward_flops, matmul_rate, training_flops
 from tests.learner.material import tiny_net
 
@@ -13,8 +13,12 @@ GAME = HeartsGame()
 LENGTH, ROWS = 40, 3
 
 
-@pytest.mark.parametrize("config", [ModelConfig(2, 2, 32), ModelConfig(1, 4, 64, 96)], ids=["square", "narrow"])
-def test_forward_flops_are_what_torch_counts(config: ModelConfig) -> None:
+@pytest.mark.parametrize(
+    "config",
+    [TransformerConfig(n_layer=2, n_head=2, n_embd=32), TransformerConfig(n_layer=1, n_head=4, n_embd=64, n_inner=96)],
+    ids=["square", "narrow"],
+)
+def test_forward_flops_are_what_torch_counts(config: TransformerConfig) -> None:
     net = tiny_net(GAME, config=config)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         hidden = net.hidden(torch.zeros(ROWS, LENGTH, dtype=torch.long))

@@ -14,7 +14,7 @@ from games.features import FeatureSet
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import config_record, load_weights, save_weights
@@ -236,7 +236,7 @@ def test_what_the_game_does_not_tell_is_named() -> None:
     with pytest.raises(ValueError, match=r"has no 'hand'; it has none"):
         architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
     with pytest.raises(ValueError, match=r"model\.features=\['hand', 'hand'\]: must be names given once each"):
-        ModelConfig(features=["hand", "hand"])
+        TransformerConfig(features=["hand", "hand"])
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
 

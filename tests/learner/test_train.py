@@ -18,7 +18,7 @@ from cluster.files.digests import write_digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.config import LearnerConfig, ModelConfig
+from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, save_weights
 from learner.model.network import PolicyValueNet, device_of, precision_of
@@ -30,7 +30,7 @@ from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
 from tests.learner.material import shard_of, train
 
 GAME = HeartsGame()
-MODEL = ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
 LEARNER = LearnerConfig(
     learning_rate=3e-3,
     num_epochs=2,

@@ -14,12 +14,13 @@ from cluster.errors import UserError
 from games.config import GameConfig
 from games.game import Game
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, ModelConfig, QNetworkConfig
+from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.network import initialise as initialise_transformer
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.architecture import q_architecture
+from learner.q_network.network import QNet, initialise
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
 from search.config import SearchConfig
@@ -184,11 +185,11 @@ def test_a_path_of_beliefs_may_hold_colons() -> None:
 def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Checkpoints: a tiny Q-network ``q``, and two tiny transformers ``t`` and ``u``; of the variant without
     passing."""
-    root, q = tmp_path_factory.mktemp("networks"), QNet(q_architecture(NO_PASS, QNetworkConfig(kind="fc", width=8)))
+    root, q = tmp_path_factory.mktemp("networks"), QNet(q_architecture(NO_PASS, QNetworkConfig(width=8)))
     initialise(q, 1)
     save_weights(root / "q", q, NO_PASS)
     for seed, name in enumerate("tu"):
-        small = ModelConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
+        small = TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
         net = PolicyValueNet(architecture(NO_PASS, small))
         initialise_transformer(net, seed)
         save_weights(root / name, net, NO_PASS)
@@ -207,7 +208,7 @@ def test_beliefs_share_the_engine_of_players_of_the_same_network(networks: dict[
 
 
 def test_a_network_that_cannot_weigh_is_refused_before_any_work(networks: dict[str, str], tmp_path: Path) -> None:
-    net = PolicyValueNet(architecture(HeartsGame(), ModelConfig(n_layer=1, n_head=2, n_embd=16)))
+    net = PolicyValueNet(architecture(HeartsGame(), TransformerConfig(n_layer=1, n_head=2, n_embd=16)))
     save_weights(tmp_path / "passing", net, HeartsGame())
     for beliefs, complaint in (
         (networks["q"], "model_type is 'kibitz_q_network'"),

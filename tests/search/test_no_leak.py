@@ -9,7 +9,7 @@ from games.conformance import Decide, check_no_leak
 from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.rng import derive_many, keyed_hash, mix
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -115,7 +115,7 @@ def decisions_of(player: Player) -> Decide:
 def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
+    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
     initialise(net, 1)
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)

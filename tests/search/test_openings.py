@@ -12,8 +12,9 @@ from games.hearts.game import HeartsGame
 from games.rng import derive, derive_many
 from learner.config import EngineConfig, QNetworkConfig
 from learner.model.checkpoint import save_weights
+from learner.q_network.architecture import q_architecture
 from learner.q_network.engine import QEngine
-from learner.q_network.network import QNet, initialise, q_architecture
+from learner.q_network.network import QNet, initialise
 from search.openings import measure, pictures
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values, suit_place
@@ -113,7 +114,7 @@ def test_the_table_has_a_row_for_each_action() -> None:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc", width=8)))
+    net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
     initialise(net, 1)
     save_weights(path := tmp_path_factory.mktemp("networks") / "q", net, GAME)
     return str(path)

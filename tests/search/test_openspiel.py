@@ -13,7 +13,7 @@ from games.game import Game
 from games.openspiel_counterpart import counterpart
 from games.registry import make_game
 from games.rng import derive_many
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -35,7 +35,7 @@ def players_of(game: Game, *names: str, checkpoint: str = "") -> list[Player]:
 
 def tiny_network(game: Game, path: str) -> str:
     """An untrained network with weights so large that all it sees makes a difference."""
-    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
+    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
     initialise(net, 1)
     save_weights(path, net, game)
     return path

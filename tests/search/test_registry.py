@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -27,7 +27,7 @@ OTHER = next(name for name in HeartsGame().outcomes.utilities if name != HeartsG
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny untrained network for Hearts."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16)))
+    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16)))
     initialise(net, 1)
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)
@@ -159,7 +159,7 @@ def test_settings_out_of_range_are_refused(make: object, message: str) -> None:
 
 
 def test_what_a_table_takes_is_told_and_too_much_of_it_refused() -> None:
-    arch = architecture(HeartsGame(), ModelConfig(n_layer=8, n_head=8, n_embd=256))
+    arch = architecture(HeartsGame(), TransformerConfig(n_layer=8, n_head=8, n_embd=256))
     # Eight layers of keys and values, 256 floats each: 16 KiB a token; 75 tokens a history.
     told = check_cache(arch, EngineConfig(device="cpu"), 1024, "games=256")
     assert told == "keys and values: 16 KiB a token, at most 1,200 MiB for games=256"

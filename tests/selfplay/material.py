@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.training.task import Learner, TrainingTask
 from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
@@ -22,7 +22,7 @@ def tiny_config(directory: str) -> TrainConfig:
     return TrainConfig(
         run=RunConfig(dir=directory, seed=3),
         game=GameConfig(name="hearts"),
-        model=ModelConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0),
+        model=TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0),
         learner=LearnerConfig(batch_size=16, num_epochs=1, outcome_positions=4, num_threads=1, learning_rate=1e-3),
         selfplay=SelfplayConfig(
             initial=InitialConfig(players={"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"]),

@@ -17,7 +17,8 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
-from learner.q_network.network import QNet, q_architecture
+from learner.q_network.architecture import q_architecture
+from learner.q_network.network import QNet
 from learner.q_network.network import initialise as initialise_q
 from selfplay.checks import check_players
 from selfplay.config import GamesConfig, InitialConfig, TrainConfig
@@ -182,7 +183,7 @@ def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, ne
 
 def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, networks: tuple[Network, ...]) -> None:
     q, beliefs = str(tmp_path / "q"), networks[0].path
-    net = QNet(q_architecture(GAME, QNetworkConfig(kind="fc", width=8)))
+    net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
     initialise_q(net, 1)
     save_weights(q, net, GAME)
     name = f"q_values:worlds=2:candidates=4:beliefs={beliefs}"

@@ -13,7 +13,7 @@ from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.training.task import TrainingTask
 from search.config import SearchConfig
 from selfplay.config import GamesConfig
@@ -31,7 +31,7 @@ GENERATOR = GeneratorSettings(
 def task(directory: Path, out: str) -> TrainingTask:
     return TrainingTask(
         game=GameConfig("hearts"),
-        model=ModelConfig(n_layer=1, n_head=2, n_embd=16),
+        model=TransformerConfig(n_layer=1, n_head=2, n_embd=16),
         learner=LearnerConfig(
             batch_size=16,
             num_epochs=40,
@@ -85,7 +85,7 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
             weights = [Path(one.out, "model.safetensors").read_bytes() for one in (whole, killed)]
             assert weights[0] == weights[1]
         with pytest.raises(UserError, match=r"model\.n_embd=16, now model\.n_embd=32 is asked for"):
-            workers.train(replace(whole, model=ModelConfig(n_layer=1, n_head=2, n_embd=32)), lambda so_far: None)
+            workers.train(replace(whole, model=TransformerConfig(n_layer=1, n_head=2, n_embd=32)), lambda so_far: None)
     limit = time.monotonic() + 30
     while learners("Learner") and time.monotonic() < limit:
         time.sleep(0.1)

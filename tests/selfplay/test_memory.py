@@ -9,7 +9,7 @@ from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, ModelConfig
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.training.task import Learner, TrainingTask
 from search.config import SearchConfig
 from search.tournament.checks import checked
@@ -46,7 +46,7 @@ def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
 
 def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = shard_of(HeartsGame(), tmp_path, 8)
-    model = ModelConfig(n_layer=1, n_head=2, n_embd=2**22)
+    model = TransformerConfig(n_layer=1, n_head=2, n_embd=2**22)
     task = TrainingTask(HEARTS, model, LearnerConfig(), (shard,), str(tmp_path / "out"), None, 1)
     monkeypatch.setattr("learner.training.task.check_size", lambda *asked: None)  # one that let it through
     with pytest.raises(UserError, match=r"^training: out of memory \(.*allocate.*\); lower learner\.batch_size, "):

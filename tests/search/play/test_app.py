@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import read_shard
-from learner.config import EngineConfig, ModelConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -31,7 +31,7 @@ from tests.search.play.material import app_of, drive, play_hand, press, screen, 
 def network(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A checkpoint of an untrained Hearts network."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, ModelConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
+    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
     initialise(net, 1)
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)

@@ -1,0 +1,79 @@
+"""What is declared of a kind of network, once: training, self-play, players and the docs read this record.
+
+The folder of every kind ends with its record; ``learner.kinds`` lists them. A package of your own offers one as an
+entry point of the group ``kibitz.models`` (``games.plugins``). Nothing here loads torch: the functions of a record do,
+when they are called.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from games.game import Game
+from learner.config import EngineConfig, LearnerConfig, NetworkConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import nn
+
+    from learner.model.checkpoint import Network
+    from learner.training.objective import Objective
+    from learner.training.parallel import Group
+
+ModelInput = Literal["histories", "states"]
+"""What a network reads: what one seat has seen (``learner.observation_model.ObservationModel``), or a whole deal
+(``learner.state_model.StateModel``)."""
+
+
+@dataclass(frozen=True)
+class NetworkKind:
+    """Everything that differs between kinds of network. In what follows ``config`` is an instance of the dataclass, and
+    ``arch`` is what ``architecture`` returns."""
+
+    name: str
+    """``model.kind``."""
+    title: str
+    """What messages call it."""
+    summary: str
+    """One sentence."""
+    config: type[NetworkConfig]
+    """Dataclass of the group ``model``: defaults for all keys, a docstring under each, checks in ``__post_init__``."""
+    input: ModelInput
+    """Players whose networks have this input (``PlayerKind.model_input``) play with it."""
+    model_type: str
+    """What ``config.json`` of a checkpoint calls it: no other kind may have the same."""
+    architecture: Callable[[Game, Any], Any]
+    """(game, config) -> a dataclass, all that fixes the shape; ``ValueError`` where it does not fit the game."""
+    build: "Callable[[Any], nn.Module]"
+    """(arch) -> the network, its weights whatever they are."""
+    load: "Callable[[str | Path, Game], Network]"
+    """(checkpoint, game) -> its network on the CPU; ``ValueError`` naming the file and the reason."""
+    objective: "Callable[[Game, Any, LearnerConfig, int, Group | None], Objective]"
+    """(game, config, learner, seed, group) -> what a training of it follows."""
+    engine: Callable[[str, Game, EngineConfig, str], Any]
+    """(checkpoint, game, settings, name of a utility) -> the model of ``input`` that players ask."""
+    deal_bytes: Callable[[Game, Any], int]
+    """(game, config): memory that a learner takes for one deal."""
+    history_bytes: Callable[[Any, EngineConfig], int] = lambda arch, engine: 0
+    """(arch, settings): memory that an engine keeps for one history of full length."""
+    size_keys: str = "the size of the network"
+    """Settings that make it smaller, for messages."""
+    learner: str = "default"
+    """Preset of the group ``learner`` that suits it."""
+    unused: tuple[str, ...] = ()
+    """Settings of ``learner`` that have no effect on it."""
+    whole_deals: bool = False
+    """Whether it learns from deals of which every seat's sequence is there."""
+    in_groups: bool = True
+    """Whether several learners can train it together (``learner.training.parallel``)."""
+
+    def note(self) -> str:
+        """What is trained and what has no effect on it, in a line for the user."""
+        without = f"; learner.{', '.join(self.unused)} have no effect on it" if self.unused else ""
+        return f"trains a {self.title} (model.kind={self.name}){without}"
+
+    def check_learners(self, learners: int) -> None:
+        """``ValueError`` where so many cannot train it together."""
+        if learners > 1 and not self.in_groups:
+            raise ValueError(f"cluster.learners={learners}: a {self.title} is trained by one learner; give 1")

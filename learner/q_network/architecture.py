@@ -1,0 +1,38 @@
+"""The shape of a Q-network for a game, from its configuration."""
+
+from dataclasses import dataclass
+
+from games.features import StateFeatures
+from games.game import Game
+from learner.config import QNetworkConfig
+
+Q_MODEL_TYPE = "kibitz_q_network"
+"""What ``config.json`` calls networks of this kind."""
+
+
+@dataclass(frozen=True)
+class QArchitecture:
+    """Everything that fixes the network's shape and its input."""
+
+    architecture: str
+    width: int
+    num_features: int
+    """Numbers of a state."""
+    features_version: int
+    """Of what they mean (``StateFeatures.version``)."""
+    vocab_size: int
+
+
+def q_architecture(game: Game, config: QNetworkConfig) -> QArchitecture:
+    """The network of this configuration for this game. ``ValueError`` for a game without ``state_features``."""
+    features = state_features(game)
+    return QArchitecture(config.architecture, config.width, features.size, features.version, game.vocabulary.size)
+
+
+def state_features(game: Game) -> StateFeatures:
+    """The numbers that a game tells of a true state. ``ValueError`` where it tells none."""
+    if game.state_features is None:
+        raise ValueError(
+            f"model.kind=q_network: {game.name} does not tell a whole deal in numbers (Game.state_features); use hearts"
+        )
+    return game.state_features
