@@ -52,8 +52,7 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
     for key in replaced:  # the command line may add names of its own
         if isinstance(mapping := selected(composed, key), DictConfig):
             OmegaConf.set_struct(mapping, False)
-    if schema := OmegaConf.get_type(composed):
-        fill_kinds(composed, schema)
+    fill_kinds(composed, OmegaConf.get_type(composed))
     return composed
 
 
@@ -67,8 +66,7 @@ def _replace(composed: DictConfig, given: Any, keys: Iterable[str]) -> None:
 def _overridden(overrides: list[Override], composed: DictConfig) -> None:
     """In the place of Hydra's function: the command line over the presets."""
     replaced = _mappings()
-    schema: Any = OmegaConf.get_type(composed)
-    fixed = {f"{key}.kind" for key in groups_of_kinds(schema)} if schema else set()
+    fixed = {f"{key}.kind" for key in groups_of_kinds(OmegaConf.get_type(composed))}
     for override in overrides:
         key, value = override.key_or_group, override.value()
         if key in fixed:

@@ -91,4 +91,4 @@ def check_cache(kind: NetworkKind, arch: Any, engine: EngineConfig, num_historie
             f"{key}: keys and values of {num_histories:,} histories may take {needed:,} MiB, and "
             f"engine.cache_mb={engine.cache_mb} allows less; raise it, or play fewer games side by side"
         )
-    return [f"keys and values: {history_bytes / 1024:,.3g} KiB a history, at most {needed:,} MiB for {key}"]
+    return [f"keys and values: {history_bytes / 1024:,.0f} KiB a history, at most {needed:,} MiB for {key}"]

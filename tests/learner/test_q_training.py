@@ -11,12 +11,13 @@ import torch
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.files.digests import write_digests
 from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
+from learner.config import LearnerConfig, QNetworkConfig
 from learner.model.checkpoint import WEIGHTS_FILE
 from learner.q_network.architecture import q_architecture
 from learner.q_network.bits import packed, unpacked
@@ -346,7 +347,7 @@ def test_training_starts_from_given_weights_of_the_same_shape(shards, tmp_path) 
     train_q_network(GAME, Q, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
     first, second = (load_q_network(tmp_path / name, GAME).state_dict() for name in ("first", "second"))
     torch.testing.assert_close(second, first, rtol=0, atol=1e-25)
-    with pytest.raises(UserError, match=r"first: has width=16, but q_network\.width=32 is asked for"):
+    with pytest.raises(UserError, match=r"first: has width=16, but model\.width=32 is asked for"):
         train_q_network(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
 
 
@@ -366,8 +367,8 @@ def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -
     with pytest.raises(KilledError):
         train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
     for changed, message in (
-        ((replace(Q, discount=0.5), LEARNER), r"q_network\.discount=0\.99, now q_network\.discount=0\.5"),
-        ((replace(Q, width=8), LEARNER), r"q_network\.width=16, now q_network\.width=8"),
+        ((replace(Q, discount=0.5), LEARNER), r"model\.discount=0\.99, now model\.discount=0\.5"),
+        ((replace(Q, width=8), LEARNER), r"model\.width=16, now model\.width=8"),
         ((Q, replace(LEARNER, betas=(0.9, 0.999))), r"learner\.betas="),
     ):
         with pytest.raises(UserError, match=message):
@@ -376,11 +377,21 @@ def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -
     assert train_q_network(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
+def test_a_training_of_the_version_before_whose_networks_had_a_group_of_their_own_goes_on(shards, tmp_path) -> None:
+    with pytest.raises(KilledError):
+        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
+    (partial,) = (tmp_path / "out.partial").iterdir()
+    state = json.loads((partial / "training/state.json").read_text())
+    before = {key.replace("model.", "q_network."): value for key, value in state["settings"].items()}
+    before["q_network.kind"] = before.pop("q_network.architecture")
+    (partial / "training/state.json").write_text(json.dumps({**state, "settings": before}))
+    write_digests(partial)
+    assert train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1)["step"] == 14
+
+
 def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:
     learner = replace(LEARNER, max_steps=1)
-    task = TrainingTask(
-        GameConfig("hearts", NO_PASS), TransformerConfig(), learner, tuple(shards), str(tmp_path / "out"), None, 0, Q
-    )
+    task = TrainingTask(GameConfig("hearts", NO_PASS), Q, learner, tuple(shards), str(tmp_path / "out"), None, 0)
     assert run_task(task, lambda metrics: None)["step"] == 1
     assert load_q_network(tmp_path / "out", GAME).arch.width == 16
     again = replace(task, out=str(tmp_path / "more"))

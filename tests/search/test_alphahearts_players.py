@@ -1,10 +1,7 @@
 """The players of paper 002: which deals they judge, what they make of the values, and which networks they take."""
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,12 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.skat.game import SkatGame
-from learner.config import EngineConfig
+from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
+from learner.model.architecture import architecture
+from learner.model.checkpoint import save_weights
+from learner.model.network import PolicyValueNet
+from learner.q_network.architecture import q_architecture
+from learner.q_network.network import QNet
 from search.alphahearts import player as alphahearts
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
@@ -22,7 +24,7 @@ from search.alphahearts.tree import GuidedForest
 from search.config import SearchConfig
 from search.players.player import Turns
 from search.players.table import play_table
-from search.roster.engines import Engines
+from search.roster.engines import Engines, check_cache
 from search.roster.registry import check_networks, make_players, resolve, with_networks
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
@@ -147,27 +149,12 @@ def test_they_play_whole_deals(game: Game) -> None:
 # ---- networks and names
 
 
-class FakeEngine:
-    """Stands for ``learner.q_network.engine.QEngine``: it looks at ``model_type`` as all loaders do."""
-
-    def __init__(self, checkpoint: str, game: Game, config: EngineConfig) -> None:
-        found = json.loads((Path(checkpoint) / "config.json").read_text())["model_type"]
-        if found != "kibitz_q_network":
-            raise ValueError(f"{checkpoint}/config.json: model_type is {found!r}, not 'kibitz_q_network'")
-        self.values = LinearStates(game).values
-
-
 @pytest.fixture
-def networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Directories with the beginnings of a Q-network and of a transformer."""
-    package, engine = ModuleType("learner.q_network"), ModuleType("learner.q_network.engine")
-    engine.QEngine = FakeEngine  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "learner.q_network", package)
-    monkeypatch.setitem(sys.modules, "learner.q_network.engine", engine)
-    for name, model_type in (("q", "kibitz_q_network"), ("transformer", "kibitz_policy_value")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text(json.dumps({"model_type": model_type}))
-        (tmp_path / name / "model.safetensors").write_bytes(b"")
+def networks(tmp_path: Path) -> dict[str, str]:
+    """A Q-network and a transformer, small and fresh."""
+    save_weights(tmp_path / "q", QNet(q_architecture(NO_PASS, QNetworkConfig(width=8))), NO_PASS)
+    size = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
+    save_weights(tmp_path / "transformer", PolicyValueNet(architecture(NO_PASS, size)), NO_PASS)
     return {name: str(tmp_path / name) for name in ("q", "transformer")}
 
 
@@ -195,7 +182,8 @@ def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, 
 
 def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
     entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
-    assert check_networks(entrants, NO_PASS) == []
+    ((kind, arch),) = check_networks(entrants, NO_PASS)
+    assert check_cache(kind, arch, EngineConfig(), 10**12, "games=1") == []
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,10 @@ def test_a_network_that_cannot_weigh_is_refused_before_any_work(networks: dict[s
                 check_networks(with_networks(resolve(players, NO_PASS, search), networks["q"]), NO_PASS)
             assert "\n" not in str(error.value)
     name = f"q_values:candidates=10:beliefs={networks['t']}@{networks['q']}"
-    assert len(check_networks(resolve([name], NO_PASS), NO_PASS)) == 1  # its keys and values take memory
+    assert sorted(kind.name for kind, _ in check_networks(resolve([name], NO_PASS), NO_PASS)) == [
+        "q_network",
+        "transformer",
+    ]
 
 
 def test_the_record_names_both_networks(networks: dict[str, str]) -> None:

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
+from learner import kinds as networks
 from learner.config import EngineConfig, TransformerConfig
-from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
-from learner.model.network import PolicyValueNet, initialise
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.pimc.config import PimcConfig
@@ -17,6 +16,7 @@ from search.roster import kinds
 from search.roster.engines import Engines, check_cache
 from search.roster.registry import checkpoint_record, make_players, networks_of, resolve, with_networks
 from search.tournament.tournament import run_tournament
+from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
 
 CPU = EngineConfig(device="cpu")
@@ -27,8 +27,7 @@ OTHER = next(name for name in HeartsGame().outcomes.utilities if name != HeartsG
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny untrained network for Hearts."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16)))
-    initialise(net, 1)
+    net = tiny_net(game, seed=1, config=TransformerConfig(n_layer=1, n_head=2, n_embd=16))
     path = tmp_path_factory.mktemp("networks") / "tiny"
     save_weights(path, net, game)
     return str(path)
@@ -159,11 +158,12 @@ def test_settings_out_of_range_are_refused(make: object, message: str) -> None:
 
 
 def test_what_a_table_takes_is_told_and_too_much_of_it_refused() -> None:
-    arch = architecture(HeartsGame(), TransformerConfig(n_layer=8, n_head=8, n_embd=256))
+    kind = networks.find("transformer")
+    arch = kind.architecture(HeartsGame(), TransformerConfig(n_layer=8, n_head=8, n_embd=256))
     # Eight layers of keys and values, 256 floats each: 16 KiB a token; 75 tokens a history.
-    told = check_cache(arch, EngineConfig(device="cpu"), 1024, "games=256")
-    assert told == "keys and values: 16 KiB a token, at most 1,200 MiB for games=256"
-    half = check_cache(arch, EngineConfig(device="cuda", precision="bf16"), 1024, "games=256")
-    assert half == "keys and values: 8 KiB a token, at most 600 MiB for games=256"
+    said = check_cache(kind, arch, EngineConfig(device="cpu"), 1024, "games=256")
+    assert said == ["keys and values: 1,200 KiB a history, at most 1,200 MiB for games=256"]
+    half = check_cache(kind, arch, EngineConfig(device="cuda", precision="bf16"), 1024, "games=256")
+    assert half == ["keys and values: 600 KiB a history, at most 600 MiB for games=256"]
     with pytest.raises(ValueError, match=r"games=256: .* 1,200 MiB, and engine\.cache_mb=1000 allows less"):
-        check_cache(arch, EngineConfig(device="cpu", cache_mb=1000), 1024, "games=256")
+        check_cache(kind, arch, EngineConfig(device="cpu", cache_mb=1000), 1024, "games=256")

@@ -73,12 +73,16 @@ GAME = HeartsGame()
             ["learner.min_rows=3000", "selfplay.games_per_iteration=1000", "selfplay.replay_games=0"],
             "learner.min_rows=3000: the network of iteration 2 has 1000 sequences",
         ),
-        (["q_network=fc"], "selfplay.population=true: a Q-network learns from deals of which every seat's sequence"),
+        (["model=fc"], "selfplay.population=true: a Q-network learns from deals of which every seat's sequence"),
         (
-            ["q_network=fc", "selfplay.population=false", "cluster.learners=2"],
+            ["model=fc", "selfplay.population=false", "cluster.learners=2"],
             "cluster.learners=2: a Q-network is trained by one learner",
         ),
-        (["q_network=rnn"], "q_network=rnn: no such choice; there are fc, none, pv16, pv24"),
+        (["model=rnn"], "model=rnn: no such choice; there are demo, fc, paper, pv16, pv24, small"),
+        (["q_network=fc"], "q_network=fc: the group is model now; its presets are demo, fc, paper, pv16, pv24, small"),
+        (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are demo"),
+        (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
+        (["model=fc", "model.n_layer=2"], "unknown key 'model.n_layer'"),
         (["run.dir="], "run.dir must be given"),
         (
             ["selfplay=default"],
@@ -267,7 +271,7 @@ def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
     assert learner.learning_rate == 1e-3 and tuple(learner.betas) == (0.3, 0.999) and learner.weight_decay == 0.0
     # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
     assert selfplay.gate and selfplay.gate.margin == 0.5 and learner.batch_size == 32
-    assert config.q_network.states_per_step == 4 and config.q_network.discount == 0.99
+    assert config.model.states_per_step == 4 and config.model.discount == 0.99
     # The text has no passing, and "no player may lead with hearts" is out of its scope.
     game = make_game(config.game.name, config.game.options)
     assert not game.options["pass_cards"] and not game.options["must_break_hearts"]

@@ -38,7 +38,9 @@ SMALL = (
 def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> None:
     config = build_command("train", "experiment=alphahearts", f"run.dir={tmp_path}/run", *SMALL)
     config.selfplay.newest_player = newest
-    assert any("trains a Q-network (q_network.kind=fc); model.* and" in note for note in check(config))
+    assert any(
+        "trains a Q-network (model.kind=q_network); learner.observation_weight" in note for note in check(config)
+    )
     run = RunDirectory(config.run.dir)
     run.begin(config)
     with MetricsLogger(run.root, config.game.name) as metrics:
