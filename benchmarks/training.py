@@ -22,7 +22,7 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
-from learner.model.told import Rules
+from learner.model.rule_inputs import Rules
 from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
 from learner.training.loop import train
 from learner.training.sequences import SequenceObjective

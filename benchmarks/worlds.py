@@ -85,17 +85,17 @@ def openspiel(worlds: np.ndarray) -> Sampler:
 
 def rejection(game: Game, views: np.ndarray) -> Sampler:
     """Shuffling until the hands fit."""
-    told = []
+    dealt = []
     for row in range(len(views)):
         worlds, seats = game.determinize(np.repeat(views[row : row + 1], OURS), derive_many(row, OURS))
         others = [seat for seat in range(game.num_players) if seat != seats[0]]
         may = [int(np.bitwise_or.reduce(worlds["hands"][:, seat])) for seat in others]
         sizes = [int(worlds["hands"][0, seat]).bit_count() for seat in others]
-        told.append(([card for card in range(64) if any(cards >> card & 1 for cards in may)], sizes, may))
+        dealt.append(([card for card in range(64) if any(cards >> card & 1 for cards in may)], sizes, may))
 
     def draw(seed: int) -> int:
         rng = random.Random(seed)
-        return sum(_shuffled(rng, *each) for each in told for _ in range(REJECTION))
+        return sum(_shuffled(rng, *each) for each in dealt for _ in range(REJECTION))
 
     return draw
 

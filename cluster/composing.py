@@ -66,7 +66,8 @@ def _replace(composed: DictConfig, given: Any, keys: Iterable[str]) -> None:
 def _overridden(overrides: list[Override], composed: DictConfig) -> None:
     """In the place of Hydra's function: the command line over the presets."""
     replaced = _mappings()
-    fixed = {f"{key}.kind" for key in groups_of_kinds(OmegaConf.get_type(composed))}
+    schema: Any = OmegaConf.get_type(composed)
+    fixed = {f"{key}.kind" for key in groups_of_kinds(schema)}
     for override in overrides:
         key, value = override.key_or_group, override.value()
         if key in fixed:

@@ -34,7 +34,7 @@ def selected(config: Any, key: str) -> Any:
 
 
 @functools.cache
-def groups_of_kinds(schema: type | None) -> Mapping[str, dataclasses.Field[Any]]:
+def groups_of_kinds(schema: Any) -> Mapping[str, dataclasses.Field[Any]]:
     """The fields of a schema that hold groups of several kinds, by name; none where this is no dataclass."""
     fields = dataclasses.fields(schema) if dataclasses.is_dataclass(schema) else ()
     return {field.name: field for field in fields if "kinds" in field.metadata}
@@ -56,7 +56,7 @@ def open_defaults(schema: type) -> DictConfig:
     return defaults
 
 
-def fill_kinds(config: DictConfig, schema: type | None) -> None:
+def fill_kinds(config: DictConfig, schema: Any) -> None:
     """Put the keys and types of its kind into every group of several kinds, below the values that it has.
     ``OmegaConfBaseException`` where these do not fit, ``ValueError`` for no such kind."""
     for key, field in groups_of_kinds(schema).items():

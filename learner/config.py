@@ -178,7 +178,7 @@ class EngineConfig:
     trunk: str = "auto"
     """``auto``: on a CPU the compiled trunk where it is installed, else torch's; ``torch``: torch's everywhere."""
     mask_outcomes: bool = False
-    """Values count only outcomes that can still come, as the rules tell from the history (``Game.view_outcomes``)."""
+    """Values count only outcomes that can still come, as the rules say from the history (``Game.view_outcomes``)."""
 
     def __post_init__(self) -> None:
         one_of("engine", self, DEVICES, "device")

@@ -11,7 +11,7 @@ Device = TypeVar("Device", EngineConfig, LearnerConfig)
 
 
 def check_devices(config: ClusterConfig, **asked: EngineConfig | LearnerConfig) -> None:
-    """Check that whoever is told to compute on a GPU is lent one.
+    """Check that every actor that is to compute on a GPU is lent one.
 
     Args:
         asked: role (``generator``, ``evaluator``, ``learner``) -> what it computes with.

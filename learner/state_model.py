@@ -1,7 +1,7 @@
 """The seam between searching known deals and the network that judges them.
 
 Letters: ``B`` states, ``V`` tokens of the vocabulary. ``learner.observation_model`` is the seam of networks that are
-told what one seat has seen; this one is told all (``games.features.StateFeatures``).
+given what one seat has seen; this one is given all (``games.features.StateFeatures``).
 """
 
 from typing import Protocol

@@ -5,7 +5,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cluster.fields import keys
@@ -62,7 +62,11 @@ def overview() -> str:
         (plugins.MODELS, networks.BUILT_IN, "has a name of Kibitz's own; rename it"),
     ):
         lines += [f"unusable: {group} {name!r} {why}" for name in plugins.offered(group) if name in own]
-    loads = {plugins.PLAYERS: kinds.find, plugins.SUPPORT: kinds.offered_support, plugins.MODELS: networks.find}
+    loads: dict[str, Callable[[str], object]] = {
+        plugins.PLAYERS: kinds.find,
+        plugins.SUPPORT: kinds.offered_support,
+        plugins.MODELS: networks.find,
+    }
     for group, load in loads.items():
         for name in plugins.offered(group):
             try:

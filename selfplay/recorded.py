@@ -44,7 +44,10 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
         raise UserError(f"{path}: holds an interpolation (${{...}}), and records have plain values; restore it")
     if not isinstance(recorded, dict) or not recorded:
         raise UserError(f"{path}: holds no settings; restore it, or take another directory")
-    settings: Any = OmegaConf.to_container(OmegaConf.create(completed(_as_today(recorded), schema)))
+    try:
+        settings: Any = OmegaConf.to_container(OmegaConf.create(completed(_as_today(recorded), schema)))
+    except ValueError as error:  # a kind of network whose package is not installed
+        raise UserError(f"{path}: {error}") from error
     return dict(settings)
 
 

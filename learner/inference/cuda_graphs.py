@@ -1,4 +1,4 @@
-"""What a GPU is told of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
+"""What a GPU gets of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
 
 Captured as a CUDA graph all kernels of a pass are launched at once, but a graph serves one shape only. What fills a
 pass up reads and writes a spare slot that no history has, and nobody reads the results.
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from learner.inference.packing import Pass
-from learner.model.told import Told
+from learner.model.rule_inputs import RuleInputs
 
 _STEP = 16
 """Keys of a row are filled up to a multiple of this."""
@@ -63,9 +63,9 @@ class Indices(NamedTuple):
     """Places in ``answered``."""
 
 
-Forward = Callable[[Shape, torch.Tensor, Told], torch.Tensor]
-"""What a pass answers, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and what is told of
-it."""
+Forward = Callable[[Shape, torch.Tensor, RuleInputs], torch.Tensor]
+"""Answers of a pass, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and its rule
+inputs."""
 
 
 def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
@@ -101,11 +101,11 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
     return np.concatenate([np.append(array, np.full(size - len(array), fill)) for array, fill, size in filled])
 
 
-def told_filled_up(told: Told, shape: Shape) -> Told:
-    """What is told of a pass, with as many rows as ``shape`` has: of those that fill up nothing, and all can come."""
+def inputs_filled_up(inputs: RuleInputs, shape: Shape) -> RuleInputs:
+    """Rule inputs of a pass, with as many rows as ``shape`` has: of those that fill up nothing, and all can come."""
     asked = shape.answered if shape.look_ahead else shape.rows
-    filled = zip(told, (shape.tokens, shape.tokens, asked, shape.valued, asked), (0, 0, True, True, 0), strict=True)
-    return Told(
+    filled = zip(inputs, (shape.tokens, shape.tokens, asked, shape.valued, asked), (0, 0, True, True, 0), strict=True)
+    return RuleInputs(
         *(
             None if part is None else F.pad(part, (0, 0) * (part.ndim - 1) + (0, rows - len(part)), value=fill)
             for part, rows, fill in filled
@@ -131,36 +131,39 @@ class Graphs:
         self._forward = forward
         self._captured: dict[Shape, _Captured] = {}
 
-    def __call__(self, shape: Shape, given: torch.Tensor, told: Told) -> torch.Tensor:
+    def __call__(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """What ``forward`` answers, good until the next call; what is given lies on the device. All passes are told the
         same parts."""
         captured = self._captured.pop(shape, None)
         if captured is None:
             if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
                 del self._captured[next(iter(self._captured))]
-            captured = _Captured(self._forward, shape, given, told)
+            captured = _Captured(self._forward, shape, given, inputs)
         self._captured[shape] = captured
-        return captured.replay(given, told)
+        return captured.replay(given, inputs)
 
 
 class _Captured:
     """One shape as a CUDA graph, and the memory it reads from and writes to."""
 
-    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, told: Told) -> None:
-        self._given, self._told = given.clone(), Told(*(None if part is None else part.clone() for part in told))
+    def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> None:
+        self._given, self._inputs = (
+            given.clone(),
+            RuleInputs(*(None if part is None else part.clone() for part in inputs)),
+        )
         here = torch.cuda.current_stream(given.device)
         aside = torch.cuda.Stream(given.device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
-            forward(shape, self._given, self._told)
+            forward(shape, self._given, self._inputs)
         here.wait_stream(aside)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._result = forward(shape, self._given, self._told)
+            self._result = forward(shape, self._given, self._inputs)
 
-    def replay(self, given: torch.Tensor, told: Told) -> torch.Tensor:
+    def replay(self, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         self._given.copy_(given)
-        for own, new in zip(self._told, told, strict=True):
+        for own, new in zip(self._inputs, inputs, strict=True):
             if own is not None and new is not None:
                 own.copy_(new)
         self._graph.replay()

@@ -20,7 +20,7 @@ from learner.inference.slot_views import SlotViews
 from learner.inference.trunk import make_trunk
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
-from learner.model.told import NOTHING, Rules
+from learner.model.rule_inputs import NO_INPUTS, Rules
 from learner.observation_model import Answer
 
 MIB = 2**20
@@ -55,8 +55,8 @@ class QueryEngine:
             utility: ``float32[K]``: v(o) of every outcome label.
             config: where and how it runs; the default settings if None. Layer norms, the residual stream and
                 probabilities are float32 in every precision.
-            game: the game that the network plays; needed where its rules are told (``learner.model.told``) or outcomes
-                masked.
+            game: the game that the network plays; needed where it reads rules (``learner.model.rule_inputs``) or
+                outcomes are masked.
 
         Raises ``ValueError``: a utility of another size, no such device, a cache that is too small or does not fit.
         """
@@ -134,8 +134,8 @@ class QueryEngine:
         self.stats.tokens += len(plan.ids)
         try:
             valued = np.append(np.flatnonzero(judged), np.arange(count, len(held)))
-            told = NOTHING if self._views is None else self._views.tell(plan, valued, look_ahead)
-            next_token, values = self._trunk(plan, valued, look_ahead, told)
+            inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, valued, look_ahead)
+            next_token, values = self._trunk(plan, valued, look_ahead, inputs)
         except BaseException:  # interrupted, or no memory: nobody will ever hold these
             self._tree.release(held)
             raise
@@ -164,7 +164,7 @@ class QueryEngine:
             if array.shape != shape:
                 raise ValueError(f"{name} have shape {array.shape}, not {shape}")
         if (counts < 0).any() or counts.sum() != len(tokens):
-            raise ValueError(f"counts tell of {counts.sum()} new tokens, and there are {len(tokens)}")
+            raise ValueError(f"counts add up to {counts.sum()} new tokens, and there are {len(tokens)}")
         lengths = self._tree.depth(handles) + counts
         rows = np.repeat(np.arange(count), counts)
         _refuse(lengths < 1, "its history is empty", lengths)
@@ -175,10 +175,10 @@ class QueryEngine:
 
 
 def _rules(arch: Architecture, config: EngineConfig, game: Game | None) -> Rules | None:
-    """What the network is told; None for nothing. ``ValueError`` where that needs the game and there is none."""
+    """What the network reads of the rules; None for nothing. ``ValueError`` where it needs the game and has none."""
     if game is None:
-        if arch.is_told or config.mask_outcomes:
-            raise ValueError("this network is told the rules, or engine.mask_outcomes=true: the engine needs the game")
+        if arch.reads_rules or config.mask_outcomes:
+            raise ValueError("this network reads the rules, or engine.mask_outcomes=true: the engine needs the game")
         return None
     return Rules(game, arch, config.mask_outcomes) or None
 

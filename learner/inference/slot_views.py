@@ -1,10 +1,10 @@
-"""What the rules tell of the histories in the KV cache: a view for every slot, advanced as its token is computed."""
+"""What the rules say of the histories in the KV cache: a view for every slot, advanced as its token is computed."""
 
 import numpy as np
 import torch
 
 from learner.inference.packing import Pass
-from learner.model.told import Rules, Told
+from learner.model.rule_inputs import RuleInputs, Rules
 
 
 class SlotViews:
@@ -20,8 +20,8 @@ class SlotViews:
         self._views = rules.game.views(np.zeros((1, 1), np.int64), np.zeros(1, np.int64))
         self._types = rules.next_types(self._views)
 
-    def tell(self, plan: Pass, valued: np.ndarray, look_ahead: bool) -> Told:
-        """What is told of a pass: types and features of every packed token, the tokens that can follow behind each row
+    def inputs(self, plan: Pass, valued: np.ndarray, look_ahead: bool) -> RuleInputs:
+        """Rule inputs of a pass: types and features of every packed token, the tokens that can follow behind each row
         and the features of actions there (with ``look_ahead`` behind every answered token), the outcomes that can
         still come behind ``valued``.
 
@@ -46,7 +46,7 @@ class SlotViews:
             tokens = torch.from_numpy(rules.tokens_to_come(views.take(asked)))
         if rules.outcomes:
             outcomes = torch.from_numpy(rules.outcomes_to_come(views.take(plan.answered[valued])))
-        return Told(types, features, tokens, outcomes, choices)
+        return RuleInputs(types, features, tokens, outcomes, choices)
 
     def _make_room(self, num_rows: int) -> None:
         """Have so many rows at least, twice as many as before where there are fewer."""

@@ -14,15 +14,15 @@ from learner.inference.cuda_graphs import (
     Indices,
     Shape,
     filled_up,
+    inputs_filled_up,
     lay_out,
     shape_of,
     split,
     to_device,
-    told_filled_up,
 )
 from learner.inference.packing import Pass
 from learner.model.network import PolicyValueNet, Projection
-from learner.model.told import NOTHING, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 
 class TorchTrunk:
@@ -56,36 +56,36 @@ class TorchTrunk:
 
     @torch.inference_mode()
     def __call__(
-        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``. Only the copy of the answer waits for the device."""
         rows, answered = len(plan.lengths), len(plan.answered)
         shape = shape_of(plan, valued, look_ahead)
         if self._fill_up:
-            shape, told = filled_up(shape), told_filled_up(told, filled_up(shape))
+            shape, inputs = filled_up(shape), inputs_filled_up(inputs, filled_up(shape))
         given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self._spare)), self._device)
-        told = Told(*(None if part is None else to_device(part, self._device) for part in told))
+        inputs = RuleInputs(*(None if part is None else to_device(part, self._device) for part in inputs))
         forward = self._forward if self._graphs is None else self._graphs
-        result = forward(shape, given, told)
+        result = forward(shape, given, inputs)
         whole = result.cpu().numpy()
         next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
         values = whole[len(whole) - shape.valued :]
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
-    def _forward(self, shape: Shape, given: torch.Tensor, told: Told) -> torch.Tensor:
+    def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, together so that one copy brings both."""
         at = split(given, shape)
-        hidden_WE = self._hidden(shape, at, told)
+        hidden_WE = self._hidden(shape, at, inputs)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
-        next_token = torch.softmax(self._net.next_token_logits(asked_NE, told=told), dim=-1)
-        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued], told=told), dim=-1)
+        next_token = torch.softmax(self._net.next_token_logits(asked_NE, inputs=inputs), dim=-1)
+        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued], inputs=inputs), dim=-1)
         return torch.cat([next_token.flatten(), outcomes @ self._utility])
 
-    def _hidden(self, shape: Shape, at: Indices, told: Told) -> torch.Tensor:
+    def _hidden(self, shape: Shape, at: Indices, inputs: RuleInputs) -> torch.Tensor:
         """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""
         size, heads = self._net.arch.n_embd, self._net.arch.n_head
         attention, last = _Attention(shape, at, self._dtype), self._net.blocks[-1]
-        x_TE = self._net.embedded(at.ids, at.position, told, self._dtype)
+        x_TE = self._net.embedded(at.ids, at.position, inputs, self._dtype)
         for block, cache in zip(self._net.blocks, self.cache, strict=True):
             qkv = block.queries_keys_values(x_TE, self._dtype)
             cache.index_copy_(0, at.slot, qkv[:, size:])

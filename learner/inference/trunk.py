@@ -11,7 +11,7 @@ from learner.config import EngineConfig
 from learner.inference.packing import Pass
 from learner.inference.torch_trunk import TorchTrunk
 from learner.model.network import PolicyValueNet, dtype_of, precision_of
-from learner.model.told import NOTHING, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 
 class Trunk(Protocol):
@@ -22,7 +22,7 @@ class Trunk(Protocol):
     """
 
     def __call__(
-        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
     ) -> tuple[np.ndarray, np.ndarray]:
         """Run a pass; the cache gains all of its tokens.
 
@@ -30,7 +30,7 @@ class Trunk(Protocol):
             plan: the pass; every slot that it reads is in the cache.
             valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for: rows, then all candidates.
             look_ahead: whether p(token | h.a) of the candidates is asked for.
-            told: types and features of the packed tokens; the tokens that can come next and the outcomes that values
+            inputs: types and features of the packed tokens; the tokens that can come next and the outcomes that values
                 count, with a row for every row of the answer.
 
         Returns:

@@ -9,7 +9,7 @@ from learner.config import TransformerConfig
 
 MODEL_TYPE = "kibitz_policy_value"
 """What ``config.json`` calls networks of this kind."""
-_TOLD = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
+_RULE_KEYS = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
 _SCORE_WIDTH = 64
 """Of the layer that scores one action by its features: actions are many."""
 
@@ -31,9 +31,9 @@ class Architecture:
     initializer_range: float
     layer_norm_epsilon: float
     token_types: int = 0
-    """Types of tokens that it is told apart; 0 if it is not told."""
+    """Types of tokens, of which it reads; 0 if it does not."""
     features: dict[str, int] = field(default_factory=dict)
-    """Name -> version of what it is told of every position ..."""
+    """Feature set that it reads of every position -> its version ..."""
     num_features: int = 0
     """... and how many numbers that is."""
     choices: dict[str, int] = field(default_factory=dict)
@@ -43,13 +43,13 @@ class Architecture:
     mask_outcomes: bool = False
 
     @property
-    def is_told(self) -> bool:
-        """Whether it is told anything."""
-        return any(getattr(self, name) for name in _TOLD)
+    def reads_rules(self) -> bool:
+        """Whether it reads anything of the rules."""
+        return any(getattr(self, name) for name in _RULE_KEYS)
 
     def record(self) -> dict[str, Any]:
-        """For a file: without what it is not told, so that networks of the paper look as they always did."""
-        return {name: value for name, value in asdict(self).items() if value or name not in _TOLD}
+        """For a file: without what it does not read, so that networks of the paper look as they always did."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _RULE_KEYS}
 
 
 def architecture(game: Game, config: TransformerConfig) -> Architecture:

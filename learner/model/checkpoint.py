@@ -214,8 +214,8 @@ def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict
 def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
     sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
     check_record(file, config, game, sizes)
-    told = config.get("features") or {}
-    features = {name: feature.version for name, feature in game.features.items() if name in told}
+    read = config.get("features") or {}
+    features = {name: feature.version for name, feature in game.features.items() if name in read}
     for key, now in {"token_types": len(game.token_types), "features": features}.items():
         if config.get(key) and config[key] != now:
             raise ValueError(f"{file}: {key} is {config[key]!r}, and {game.name} has {now!r} by now; train again")

@@ -16,7 +16,7 @@ from torch import nn
 
 from games.game import Game
 from learner.model.architecture import MODEL_TYPE, Architecture
-from learner.model.told import NOTHING, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
@@ -138,16 +138,16 @@ class PolicyValueNet(nn.Module):
         return list(self.transformer.h)  # type: ignore[arg-type]
 
     def embedded(
-        self, tokens_N: torch.Tensor, positions_N: torch.Tensor, told: Told, dtype: torch.dtype
+        self, tokens_N: torch.Tensor, positions_N: torch.Tensor, inputs: RuleInputs, dtype: torch.dtype
     ) -> torch.Tensor:
         """``float32[N, E]``: what the layers are given for tokens at positions."""
         x_NE = self.transformer.wte(tokens_N) + self.transformer.wpe(positions_N)
-        if told.types is not None:
-            last, coming = told.types.unbind(-1)
+        if inputs.types is not None:
+            last, coming = inputs.types.unbind(-1)
             x_NE += self.type_embeddings(last)
             x_NE += self.type_embeddings(coming + self.arch.token_types)
-        if told.features is not None:
-            x_NE += told.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
+        if inputs.features is not None:
+            x_NE += inputs.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
         return x_NE  # type: ignore[no-any-return]
 
     def hidden(
@@ -155,7 +155,7 @@ class PolicyValueNet(nn.Module):
         tokens_BT: torch.Tensor,
         dtype: torch.dtype = torch.float32,
         generator: torch.Generator | None = None,
-        told: Told = NOTHING,
+        inputs: RuleInputs = NO_INPUTS,
         positions_BT: torch.Tensor | None = None,
         seen_BTT: torch.Tensor | None = None,
     ) -> torch.Tensor:
@@ -167,14 +167,14 @@ class PolicyValueNet(nn.Module):
             tokens_BT: ``int[B, T]`` token ids, T at most n_positions.
             dtype: of the matrix products and the attention.
             generator: where dropout draws from; None for no dropout.
-            told: types and features of every token, if the network is told any.
+            inputs: types and features of every token, if the network reads any.
             positions_BT: ``int64[B, T]``; None for one after the other.
             seen_BTT: ``bool[B, T, T]``, whom every token attends to, one at least; None for itself and those before it.
         """
         batch, length = tokens_BT.shape
         arch = self.arch
         positions = torch.arange(length, device=tokens_BT.device) if positions_BT is None else positions_BT
-        x_BTE = dropout(self.embedded(tokens_BT, positions, told, dtype), arch.embd_pdrop, generator)
+        x_BTE = dropout(self.embedded(tokens_BT, positions, inputs, dtype), arch.embd_pdrop, generator)
         for block in self.blocks:
             qkv = block.queries_keys_values(x_BTE, dtype).view(batch, length, 3, arch.n_head, -1)
             q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
@@ -183,15 +183,15 @@ class PolicyValueNet(nn.Module):
         return self.transformer.ln_f(x_BTE)  # type: ignore[no-any-return]
 
     def next_token_logits(
-        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
+        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
         """``[N, V]``, minus infinity for what cannot come; GELU in its exact form, as the heads have it in section
         9.1. Beyond the paper, actions with features of their own gain a score that the same weights give to each."""
         logits = _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, None)
-        if told.choices is not None:
-            others = self.arch.vocab_size - told.choices.shape[-2]
-            logits = logits + F.pad(self.scores(hidden_NE, told.choices, dtype), (0, others))
-        return _possible(logits, told.tokens)
+        if inputs.choices is not None:
+            others = self.arch.vocab_size - inputs.choices.shape[-2]
+            logits = logits + F.pad(self.scores(hidden_NE, inputs.choices, dtype), (0, others))
+        return _possible(logits, inputs.tokens)
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: what the features of each action add to its logit; nothing where it has none."""
@@ -209,10 +209,10 @@ class PolicyValueNet(nn.Module):
         return F.linear(inner, self.choice_head.weight.to(hidden.dtype)).squeeze(-1)
 
     def outcome_logits(
-        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, told: Told = NOTHING
+        self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
         """``[N, K]``, minus infinity for what cannot come any more."""
-        return _head(hidden_NE, self.val_hidden, self.val_head, dtype, told.outcomes)
+        return _head(hidden_NE, self.val_hidden, self.val_head, dtype, inputs.outcomes)
 
 
 def _head(

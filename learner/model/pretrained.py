@@ -89,13 +89,13 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             input_ids: ``int64[B, T]``, padded with ``eos`` behind the end.
             attention_mask: ``int[B, T]``, 1 for real tokens (``eos`` itself is one); None for no padding.
             outcome: ``int64[B]``, the outcome label of each sequence.
-            types, features, possible_tokens, possible_outcomes: what the network is told of every position, as
-                ``learner.model.told.Told`` has it; all that it was trained with.
+            types, features, possible_tokens, possible_outcomes: what the network reads of the rules, as
+                ``learner.model.rule_inputs.RuleInputs`` has it for every position; all that it was trained with.
         """
         embedded = self.transformer.wte(input_ids)
         if types is not None:
-            told = self.type_embeddings.weight.view(2, self.config.token_types, -1)
-            embedded = embedded + told[0][types[..., 0]] + told[1][types[..., 1]]
+            by_type = self.type_embeddings.weight.view(2, self.config.token_types, -1)
+            embedded = embedded + by_type[0][types[..., 0]] + by_type[1][types[..., 1]]
         if features is not None:
             embedded = embedded + features.to(embedded.dtype) @ self.feature_embeddings.weight
         hidden = self.transformer(inputs_embeds=embedded, attention_mask=attention_mask).last_hidden_state

@@ -30,9 +30,9 @@ def q_architecture(game: Game, config: QNetworkConfig) -> QArchitecture:
 
 
 def state_features(game: Game) -> StateFeatures:
-    """The numbers that a game tells of a true state. ``ValueError`` where it tells none."""
+    """The numbers that a game has for a true state. ``ValueError`` where it has none."""
     if game.state_features is None:
         raise ValueError(
-            f"model.kind=q_network: {game.name} does not tell a whole deal in numbers (Game.state_features); use hearts"
+            f"model.kind=q_network: {game.name} has no numbers for a whole deal (Game.state_features); use hearts"
         )
     return game.state_features

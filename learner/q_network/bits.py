@@ -9,7 +9,7 @@ import torch
 def packed(rows: np.ndarray) -> np.ndarray:
     """``uint8[N, ceil(F / 8)]`` of rows ``[N, F]``. ``ValueError`` where they hold more than 0 and 1."""
     if rows.max(initial=0) > 1:
-        raise ValueError(f"states are told in numbers up to {rows.max()}; StateFeatures.encode gives 0 or 1 alone")
+        raise ValueError(f"states have numbers up to {rows.max()}; StateFeatures.encode gives 0 or 1 alone")
     return np.packbits(rows, axis=1, bitorder="little")
 
 

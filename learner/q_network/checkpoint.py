@@ -13,7 +13,7 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
     """The network of a checkpoint (``learner.model.checkpoint.find``), on the CPU, float32.
 
     Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, is no Q-network, or was
-    made for another game, other rule options, another version of the rules or of the numbers that tell a state.
+    made for another game, other rule options, another version of the rules or of the numbers of a state.
     """
     directory = find(checkpoint)
     config, file = read_config(directory, str(checkpoint), Q_MODEL_TYPE), f"{checkpoint}/{CONFIG_FILE}"

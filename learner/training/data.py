@@ -13,9 +13,9 @@ from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
 from games.shards import ShardError, read_shards
-from learner.model.told import NOTHING, Rules, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.training.leaves import Leaves, make_leaves
-from learner.training.prefixes import action_weights, real_prefixes, stratified_positions, tell
+from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
 
 HELD_OUT = 100
 """One deal in so many is held out."""
@@ -57,7 +57,7 @@ class Batch:
     """``int64[...]`` those that are no padding, as indices into the flat ``[B * T]`` order; row after row."""
     judged: torch.Tensor | None
     """``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all."""
-    told: Told
+    inputs: RuleInputs
     """Types and features of every token (``[B, T]``), the tokens that can follow ``prefixes``, and the outcomes that
     can follow those that train the outcome head (without ``judged``: ``prefixes``)."""
     leaves: Leaves | None = None
@@ -167,7 +167,7 @@ def make_batch(
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
     Args:
-        rules: what the network is told.
+        rules: what the network reads of the rules.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
         part: make a batch of these ``rows`` alone, one at least, as the whole batch has them; None for all.
         others_weight: of tokens that are not the observer's own actions.
@@ -177,19 +177,19 @@ def make_batch(
     if part is not None:
         whole = counts(data, rows)
         rows, draws = rows[part], None if draws is None else draws[part]
-    lengths, told, leaves, views, weights = data.lengths[rows], NOTHING, None, None, None
+    lengths, inputs, leaves, views, weights = data.lengths[rows], NO_INPUTS, None, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
     judged = None if draws is None else stratified_positions(draws, lengths)
     if rules or others_weight != 1.0:
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
         prefixes = real_prefixes(lengths, longest - 1)
-        told = tell(rules, views, prefixes, judged)
+        inputs = rule_inputs(rules, views, prefixes, judged)
         if others_weight != 1.0:
             weights = torch.from_numpy(action_weights(rules.game, views, prefixes, others_weight))
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
-    batch = assemble(tokens, lengths, data.outcome[index], judged, told, leaves)
+    batch = assemble(tokens, lengths, data.outcome[index], judged, inputs, leaves)
     return replace(batch, whole=whole, weights=None if weights is None else weights.to(data.tokens.device))
 
 
@@ -204,7 +204,7 @@ def assemble(
     lengths: np.ndarray,
     outcome: torch.Tensor,
     judged: np.ndarray | None = None,
-    told: Told = NOTHING,
+    inputs: RuleInputs = NO_INPUTS,
     leaves: Leaves | None = None,
 ) -> Batch:
     """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host."""
@@ -215,7 +215,7 @@ def assemble(
         outcome=outcome,
         prefixes=torch.from_numpy(prefixes).to(device),
         judged=None if judged is None else torch.from_numpy(judged).to(device),
-        told=told.to(device),
+        inputs=inputs.to(device),
         leaves=None if leaves is None else leaves.to(device),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from games.branches import Branches
-from learner.model.told import NOTHING, Rules, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,16 @@ class Leaves:
     """``int64[Z]`` those that are no padding, as indices into the flat ``[B * S]`` order; row after row."""
     outcome: torch.Tensor
     """``int64[Z]`` outcome labels."""
-    told: Told
+    inputs: RuleInputs
     """Types and features of all ``[B, S]``, and the outcomes that can follow the ``Z`` real ones."""
 
     def to(self, device: torch.device) -> "Leaves":
         """The same on a device."""
         return Leaves(**{name: part.to(device) for name, part in vars(self).items()})
 
-    def behind(self, tokens_BT: torch.Tensor, told: Told) -> tuple[torch.Tensor, Told, torch.Tensor, torch.Tensor]:
+    def behind(
+        self, tokens_BT: torch.Tensor, inputs: RuleInputs
+    ) -> tuple[torch.Tensor, RuleInputs, torch.Tensor, torch.Tensor]:
         """What the trunk is given for sequences and their leaves in one pass.
 
         Returns:
@@ -47,8 +49,8 @@ class Leaves:
         seen = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).repeat(batch, 1, 1)
         seen[:, :length, :length] = columns <= columns[:, None]
         seen[:, length:, :length] = columns < self.places[..., None]
-        both = zip(told[:2], self.told[:2], strict=True)
-        joined = Told(
+        both = zip(inputs[:2], self.inputs[:2], strict=True)
+        joined = RuleInputs(
             *(None if one is None or other is None else torch.cat([one, other], dim=1) for one, other in both)
         )
         return tokens, joined, torch.cat([columns.expand(batch, -1), self.places], dim=1), seen
@@ -59,8 +61,8 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
 
     Args:
         branches: of the ``B`` sequences.
-        rules: what the network is told.
-        views: ``[B, T + 1]`` of the prefixes of the sequences; None will do where the rules tell nothing.
+        rules: what the network reads of the rules.
+        views: ``[B, T + 1]`` of the prefixes of the sequences; None will do where the network reads no rules.
     """
     counts, row = np.diff(branches.starts), branches.row
     shape = (len(counts), int(counts.max(initial=0)))
@@ -72,12 +74,12 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         flat[real] = values
         return torch.from_numpy(flat.reshape(*shape, *values.shape[1:]))
 
-    told = NOTHING
+    inputs = NO_INPUTS
     if rules and views is not None:
         before = views[row, branches.place]
         after = before.copy()
         rules.game.advance(after, branches.token)
-        told = Told(
+        inputs = RuleInputs(
             types=spread(np.stack([rules.next_types(before), rules.next_types(after)], -1)) if rules.types else None,
             features=spread(rules.encode(after)) if rules.features else None,
             outcomes=torch.from_numpy(rules.outcomes_to_come(after)) if rules.outcomes else None,
@@ -87,5 +89,5 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         places=spread(branches.place.astype(np.int64)),
         real=torch.from_numpy(real),
         outcome=torch.from_numpy(branches.outcome.astype(np.int64)),
-        told=told,
+        inputs=inputs,
     )

@@ -73,7 +73,7 @@ def train(
         # First of all: a damaged shard is called one, and not another data set than training was begun with.
         objective.load(shards)
         if first and (finished := read_finished(out, settings)):
-            if group:  # is told that there is nothing to do
+            if group:  # the others learn that there is nothing to do
                 group.join(objective.device)
                 group.agree(FINISHED, settings)
             return finished.metrics

@@ -48,32 +48,32 @@ def losses(
         dtype: of the matrix products; cross-entropies are float32 always.
         generator: where dropout draws from; None for no dropout.
     """
-    width, told, leaves, branch = batch.tokens.shape[1] - 1, batch.told, batch.leaves, None
+    width, inputs, leaves, branch = batch.tokens.shape[1] - 1, batch.inputs, batch.leaves, None
     num_prefixes, num_leaves = batch.counts
     if leaves is None:
-        hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, told).flatten(0, 1)
+        hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, inputs).flatten(0, 1)
     else:
-        tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], told)
+        tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], inputs)
         packed = net.hidden(tokens, dtype, generator, given, positions, seen)
         hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
         branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
     prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
-    logits = net.next_token_logits(prefixes, dtype, told).float()
+    logits = net.next_token_logits(prefixes, dtype, inputs).float()
     each = F.cross_entropy(logits, targets, reduction="none")
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:
         outcomes = batch.outcome[batch.prefixes // width]
-        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, told).float(), outcomes, reduction="sum")
+        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, inputs).float(), outcomes, reduction="sum")
         return Losses(observation, every / num_prefixes, branch)
     count, k = batch.judged.shape
     first = torch.arange(count, device=hidden.device)[:, None] * width
     chosen = hidden.index_select(0, (first + batch.judged).flatten())
     labels = batch.outcome.repeat_interleave(k)
-    each = F.cross_entropy(net.outcome_logits(chosen, dtype, told).float(), labels, reduction="none")
+    each = F.cross_entropy(net.outcome_logits(chosen, dtype, inputs).float(), labels, reduction="none")
     shares = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
     return Losses(observation, (each * shares).sum(), branch)
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
-    logits = net.outcome_logits(hidden_ZE, dtype, leaves.told).float()
+    logits = net.outcome_logits(hidden_ZE, dtype, leaves.inputs).float()
     return F.cross_entropy(logits, leaves.outcome, reduction="sum")

@@ -70,7 +70,7 @@ class Group:
         self._connected = self._asking_peers(lambda: connect(self._meet()))
 
     def leave(self) -> None:
-        """Close the connections: the others, if they still need this learner, are told at once."""
+        """Close the connections: the others, if they still need this learner, learn of it at once."""
         self._connected = self._store = None
 
     def part(self, rows: int) -> slice:

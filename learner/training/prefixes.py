@@ -1,10 +1,10 @@
-"""The prefixes of a batch of sequences: which of them train the outcome head, and what the rules tell of each."""
+"""The prefixes of a batch of sequences: which of them train the outcome head, and the rules of each."""
 
 import numpy as np
 import torch
 
 from games.game import Game, Next
-from learner.model.told import Rules, Told
+from learner.model.rule_inputs import RuleInputs, Rules
 
 
 def real_prefixes(lengths: np.ndarray, width: int) -> np.ndarray:
@@ -27,8 +27,8 @@ def stratified_positions(draws: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.minimum(((np.arange(k) + draws) * (prefixes / k)).astype(np.int64), prefixes - 1)
 
 
-def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> Told:
-    """What the rules tell of the prefixes of histories, on the host; as ``learner.training.data.Batch`` has it.
+def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> RuleInputs:
+    """Rule inputs of the prefixes of histories, on the host; as ``learner.training.data.Batch`` has it.
 
     Args:
         views: ``[B, T + 1]`` of all prefixes, the empty one first.
@@ -49,12 +49,12 @@ def tell(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarr
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
         outcomes = torch.from_numpy(rules.outcomes_to_come(every.take(_behind(chosen, width))))
-    return Told(types, features, possible, outcomes, choices)
+    return RuleInputs(types, features, possible, outcomes, choices)
 
 
 def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:
-    """``float32[...]``: 1 for every one of ``prefixes`` (as ``tell`` has them) behind which the observer acts, and
-    ``others`` for the rest."""
+    """``float32[...]``: 1 for every one of ``prefixes`` (``rule_inputs``) behind which the observer acts, ``others`` for
+    the rest."""
     coming = game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)]
     return np.where(coming == Next.ACTION, 1.0, others).astype(np.float32)
 

@@ -15,7 +15,7 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
-from learner.model.told import Rules
+from learner.model.rule_inputs import Rules
 from learner.training.data import TrainingData, counts, epoch_order, load_data, make_batch
 from learner.training.loss import losses
 from learner.training.objective import Objective

@@ -13,7 +13,7 @@ from games.branches import Branches
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
-from learner.model.told import NOTHING, Rules
+from learner.model.rule_inputs import NO_INPUTS, Rules
 from learner.observation_model import EMPTY
 from learner.training.data import Batch, load_data, make_batch
 from learner.training.leaves import Leaves, make_leaves
@@ -33,8 +33,8 @@ def test_leaves_stand_behind_their_sequence_and_see_their_prefix_and_themselves(
     branches = Branches.of_rows(3, np.array([2, 0, 0]), np.array([0, 2, 1]), np.array([7, 5, 6]), np.array([1, 2, 3]))
     leaves = make_leaves(branches, Rules(GAME, tiny_net(GAME).arch), None)
     assert leaves.real.tolist() == [0, 1, 4] and leaves.outcome.tolist() == [3, 2, 1]
-    tokens, told, positions, seen = leaves.behind(torch.arange(9).view(3, 3), NOTHING)
-    assert tokens.tolist() == [[0, 1, 2, 6, 5], [3, 4, 5, 0, 0], [6, 7, 8, 7, 0]] and told == NOTHING
+    tokens, inputs, positions, seen = leaves.behind(torch.arange(9).view(3, 3), NO_INPUTS)
+    assert tokens.tolist() == [[0, 1, 2, 6, 5], [3, 4, 5, 0, 0], [6, 7, 8, 7, 0]] and inputs == NO_INPUTS
     assert positions.tolist() == [[0, 1, 2, 1, 2], [0, 1, 2, 0, 0], [0, 1, 2, 0, 0]]
     assert seen[0].int().tolist() == [
         [1, 0, 0, 0, 0],
@@ -47,7 +47,7 @@ def test_leaves_stand_behind_their_sequence_and_see_their_prefix_and_themselves(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_attention_sees_what_it_is_told_to(dtype: torch.dtype) -> None:
+def test_attention_sees_what_it_reads_rules_to(dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(1)
     qkv = torch.empty(3, 2, 4, 9, 16).normal_(generator=generator).to(dtype)
     seen = (torch.rand(2, 9, 9, generator=generator) < 0.5) | torch.eye(9, dtype=torch.bool)
@@ -60,11 +60,11 @@ def test_attention_sees_what_it_is_told_to(dtype: torch.dtype) -> None:
 
 def leaf_logits(net, batch: Batch, leaves: Leaves) -> torch.Tensor:
     """``[Z, K]``: outcome logits of the leaves of a batch, as the loss has them."""
-    tokens, told, positions, seen = leaves.behind(batch.tokens[:, :-1], batch.told)
+    tokens, inputs, positions, seen = leaves.behind(batch.tokens[:, :-1], batch.inputs)
     with torch.no_grad():
-        hidden = net.hidden(tokens, told=told, positions_BT=positions, seen_BTT=seen)
+        hidden = net.hidden(tokens, inputs=inputs, positions_BT=positions, seen_BTT=seen)
         behind = hidden[:, batch.tokens.shape[1] - 1 :].flatten(0, 1)[leaves.real]
-        return net.outcome_logits(behind, told=leaves.told)
+        return net.outcome_logits(behind, inputs=leaves.inputs)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -31,7 +31,7 @@ def plain(history: list[int]) -> tuple[np.ndarray, float]:
 
 
 def ask(engine, handles, new, **options):
-    """Query with lists of tokens; values of all rows unless told otherwise."""
+    """Query with lists of tokens; values of all rows unless said otherwise."""
     counts = np.array([len(tokens) for tokens in new], np.int64)
     tokens = np.concatenate([np.zeros(0, np.int64), *(np.asarray(tokens, np.int64) for tokens in new)])
     options.setdefault("values", np.ones(len(new), bool))
@@ -274,8 +274,8 @@ def test_a_full_cache_says_what_to_do_and_keeps_what_it_has():
         ({"handles": [0, 10**12]}, "row 1: nobody holds the handle 1000000000000"),
         ({"handles": [1, 0]}, "row 0: nobody holds the handle 1"),  # on the way to a history that is held
         ({"counts": [4, 0], "handles": [0, EMPTY]}, "row 1: its history is empty"),
-        ({"counts": [2, 1]}, "counts tell of 3 new tokens, and there are 4"),
-        ({"counts": [5, -1]}, "counts tell of 4 new tokens"),
+        ({"counts": [2, 1]}, "counts add up to 3 new tokens, and there are 4"),
+        ({"counts": [5, -1]}, "counts add up to 4 new tokens"),
         ({"counts": [4]}, "counts have shape"),
         ({"tokens": np.zeros(L + 1, int), "counts": [L, 1]}, f"row 0: its history has {L + 1} tokens"),
         ({"tokens": [1, 2, 3, V]}, f"row 1: token {V} is not in the vocabulary"),

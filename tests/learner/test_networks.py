@@ -24,7 +24,7 @@ def test_there_is_one_for_hearts_and_every_one_has_a_card() -> None:
 
 def test_the_network_for_hearts_is_ahead_of_the_rules_without_search() -> None:
     game = make_game("hearts")
-    assert load_weights("kibitz:hearts", game).arch.is_told
+    assert load_weights("kibitz:hearts", game).arch.reads_rules
     players = ["argmax_val:threshold=0.02@kibitz:hearts", "hearts_rules"]
     made = make_players(players, game, SearchConfig(), engine=EngineConfig(device="cpu"))
     result = run_tournament(game, made, 40, 11, 280)

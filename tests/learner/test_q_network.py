@@ -160,7 +160,7 @@ def test_a_checkpoint_is_refused_with_other_rules_or_numbers_of_another_version(
     with pytest.raises(ValueError, match="features_version is 1, and hearts has 2 by now; train again"):
         load_q_network(checkpoint, GAME)
     monkeypatch.setattr(GAME, "state_features", None)
-    with pytest.raises(ValueError, match="q_network: hearts does not tell a whole deal in numbers"):
+    with pytest.raises(ValueError, match="hearts has no numbers for a whole deal"):
         load_q_network(checkpoint, GAME)
 
 

@@ -201,7 +201,7 @@ def test_rewards_add_up_to_minus_the_points_of_every_deal(options) -> None:
     np.testing.assert_allclose(returns(decisions, 1.0)[first], sums.reshape(-1), atol=1e-4)
 
 
-def test_a_decision_is_what_the_seat_is_told_of_its_state_and_what_it_could_do(shards) -> None:
+def test_a_decision_is_what_the_seat_reads_rules_of_its_state_and_what_it_could_do(shards) -> None:
     data, row = load_decisions(GAME, shards, LEARNER, 0.99, CPU), 0
     for number in range(2):
         states, before = GAME.deal(derive_many(number, 10)), np.full((10, 4), NONE)
@@ -317,10 +317,10 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     config = QNetworkConfig(width=64, target_every_steps=50, states_per_step=1)
     train_q_network(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
     decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
-    told = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
+    numbers = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
     with torch.no_grad():
-        values = net(told).numpy()[np.arange(len(decisions)), decisions.action]
-    made, left = returns(decisions, config.discount), told[:, :52].numpy().sum(axis=1)
+        values = net(numbers).numpy()[np.arange(len(decisions)), decisions.action]
+    made, left = returns(decisions, config.discount), numbers[:, :52].numpy().sum(axis=1)
     assert made[left <= 2].min() < -10
     assert np.abs(values - made)[left == 1].max() < 0.5
     assert np.abs(values - made)[left == 2].max() < 1.0
@@ -400,7 +400,7 @@ def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path
     for wrong, message in (
         ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: shards .* hold no branches"),
         ({"learner": replace(learner, min_rows=99)}, r"learner\.min_rows=99: the 2 shards hold only 80 sequences"),
-        ({"game": GameConfig("skat")}, "q_network: skat does not tell a whole deal in numbers"),
+        ({"game": GameConfig("skat")}, "model.kind=q_network: skat has no numbers for a whole deal"),
         ({"shards": (str(tmp_path / "none.parquet"),)}, r"none\.parquet: no such file"),
     ):
         with pytest.raises(UserError, match=message):

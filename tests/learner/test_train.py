@@ -22,7 +22,7 @@ from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, save_weights
 from learner.model.network import PolicyValueNet, device_of, precision_of
-from learner.model.told import Rules
+from learner.model.rule_inputs import Rules
 from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.loop import learning_rate
 from learner.training.resume import partial_path

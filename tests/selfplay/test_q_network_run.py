@@ -1,16 +1,22 @@
 """A whole run of AlphaHearts Zero (paper 002): cheating search first, then the network in every seat."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from cluster.errors import UserError
 from cluster.watching.metrics import MetricsLogger
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
+from learner.config import QNetworkConfig, TransformerConfig
 from learner.q_network.checkpoint import load_q_network
 from selfplay.checks import check
+from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
+from selfplay.recorded import plain, recorded_settings
 from selfplay.report.contents import read_run
 from selfplay.report.page import sample
 from selfplay.run_directory import RunDirectory
@@ -47,7 +53,7 @@ def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> Non
         Loop(config, run, InProcess(config), metrics).run()
     game, evaluation = HeartsGame(**config.game.options), Evaluation(config, run)
     assert evaluation.complete()
-    assert "A Q-network judges whole deals" in sample(read_run(run.root), 1, 0).reason
+    assert "Its network reads whole deals" in sample(read_run(run.root), 1, 0).reason
     (final,) = evaluation.final()
     assert final is not None and final.matches == 2
     for iteration, num_shards in enumerate((3, 2, 2)):
@@ -61,3 +67,23 @@ def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> Non
         assert branched == {iteration == 0}  # nobody learns from those of later ones
     gate = evaluation.gate(2)
     assert gate is not None and gate.matches == 4  # two deals in pairs
+
+
+def test_the_settings_of_a_version_whose_networks_had_a_group_of_their_own_are_read_as_they_are_now(
+    tmp_path: Path,
+) -> None:
+    file, written = tmp_path / "config.yaml", dict[str, Any]()
+    for name, group in (("alphahearts", "model"), ("hearts_demo", "none")):
+        config = build_command("train", f"experiment={name}", f"run.dir={tmp_path}/run")
+        now = plain(config)
+        network = now["model"] if group == "model" else plain(QNetworkConfig())
+        before = {**network, "kind": network["architecture"] if group == "model" else "none"}
+        del before["architecture"]
+        model = plain(TransformerConfig()) if group == "model" else now["model"]
+        written = {**now, "model": {key: value for key, value in model.items() if key != "kind"}, "q_network": before}
+        file.write_text(yaml.safe_dump(written))
+        assert recorded_settings(str(file), TrainConfig) == now
+    written["model"]["kind"] = "rnn"
+    file.write_text(yaml.safe_dump(written))
+    with pytest.raises(UserError, match=r"config\.yaml: model\.kind=rnn: there is no such kind of network; there are"):
+        recorded_settings(str(file), TrainConfig)

@@ -19,7 +19,7 @@ from learner.inference.cpu.rowwise import add_and_normalise, convert, embed, exp
 from learner.inference.cpu.threads import bounds_of
 from learner.inference.packing import Pass
 from learner.model.network import Block, PolicyValueNet
-from learner.model.told import NOTHING, Told
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
@@ -60,21 +60,21 @@ class CpuTrunk:
 
     @torch.inference_mode()
     def __call__(
-        self, plan: Pass, valued: np.ndarray, look_ahead: bool, told: Told = NOTHING
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``."""
-        hidden = torch.from_numpy(self._hidden(plan, told))
+        hidden = torch.from_numpy(self._hidden(plan, inputs))
         asked = hidden if look_ahead else hidden[: len(plan.lengths)]
-        next_token = torch.softmax(self._net.next_token_logits(asked, told=told), dim=-1).numpy()
-        return next_token, self._values(hidden if len(valued) == len(hidden) else hidden[valued], told.outcomes)
+        next_token = torch.softmax(self._net.next_token_logits(asked, inputs=inputs), dim=-1).numpy()
+        return next_token, self._values(hidden if len(valued) == len(hidden) else hidden[valued], inputs.outcomes)
 
-    def _hidden(self, plan: Pass, told: Told) -> np.ndarray:
+    def _hidden(self, plan: Pass, inputs: RuleInputs) -> np.ndarray:
         """``float32[M + Z, E]``: hidden states behind the packed tokens that something is asked about."""
         wanted = plan.answered
         hidden = np.empty((len(wanted), self._norm.shape[1]), np.float32)
         for part in _blocks(plan.row):
             inside = np.flatnonzero((wanted >= part.start) & (wanted < part.stop))
-            hidden[inside] = self._block(plan, part, wanted[inside] - part.start, told)
+            hidden[inside] = self._block(plan, part, wanted[inside] - part.start, inputs)
         return hidden
 
     def _values(self, hidden: torch.Tensor, possible: torch.Tensor | None) -> np.ndarray:
@@ -91,11 +91,11 @@ class CpuTrunk:
             values.append(expectations(_bits(logits), self._utility, counted))
         return np.concatenate(values)
 
-    def _block(self, plan: Pass, part: slice, wanted: np.ndarray, told: Told) -> np.ndarray:
+    def _block(self, plan: Pass, part: slice, wanted: np.ndarray, inputs: RuleInputs) -> np.ndarray:
         """Hidden states of ``wanted`` among the packed tokens ``part``."""
         row, position, slot = plan.row[part], plan.position[part], plan.slot[part]
         rows, bounds = bounds_of(len(row), _row_ends(row)), bounds_of(len(row))
-        stream, added = self._embedded(plan, part, told)
+        stream, added = self._embedded(plan, part, inputs)
         for index, layer in enumerate(self._layers):
             qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
             attended = attend(_bits(qkv), self.cache, index, plan.keys, row, position, slot, self._heads, rows)
@@ -108,13 +108,13 @@ class CpuTrunk:
         add_and_normalise(stream, _bits(added)[: len(stream)], self._norm, self._epsilon, hidden, bounds)
         return hidden[wanted]
 
-    def _embedded(self, plan: Pass, part: slice, told: Told) -> tuple[np.ndarray, torch.Tensor]:
+    def _embedded(self, plan: Pass, part: slice, inputs: RuleInputs) -> tuple[np.ndarray, torch.Tensor]:
         """What the first layer is given of the packed tokens ``part``: ``float32[T, E]``, and what is to be added."""
-        types = np.empty((0, 2), np.int64) if told.types is None else told.types[part].numpy()
+        types = np.empty((0, 2), np.int64) if inputs.types is None else inputs.types[part].numpy()
         stream = embed(plan.ids[part], plan.position[part], types, *self._embeddings)
-        if told.features is None:
+        if inputs.features is None:
             return stream, torch.zeros(stream.shape, dtype=self._dtype)
-        features = told.features[part].numpy()
+        features = inputs.features[part].numpy()
         given = np.empty((rows_for(len(features), self._dtype), features.shape[1]), self.cache.dtype)
         convert(features, given)
         return stream, self._features(self._tensor(given))

@@ -44,12 +44,12 @@ def test_bytes_become_numbers_of_the_products_type_and_zeros_fill_up(dtype):
     assert torch.equal(converted, F.pad(numbers, (0, 0, 0, 2)).to(dtype))
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_embeddings_are_added_as_torch_adds_them_to_the_bit(told):
-    tables = [torch.randn(size, 40) for size in (9, 30, 6 if told else 0)]
-    ids, positions, types = torch.randint(9, (50,)), torch.randint(30, (50,)), torch.randint(3, (50 if told else 0, 2))
+@pytest.mark.parametrize("typed", [False, True])
+def test_embeddings_are_added_as_torch_adds_them_to_the_bit(typed):
+    tables = [torch.randn(size, 40) for size in (9, 30, 6 if typed else 0)]
+    ids, positions, types = torch.randint(9, (50,)), torch.randint(30, (50,)), torch.randint(3, (50 if typed else 0, 2))
     expected = tables[0][ids] + tables[1][positions]
-    if told:
+    if typed:
         expected = expected + tables[2][types[:, 0]] + tables[2][3 + types[:, 1]]
     given = [tensor.numpy() for tensor in (ids, positions, types, *tables)]
     assert np.array_equal(embed(*given), expected.numpy())

@@ -1,4 +1,4 @@
-"""What a network is told of the rules: types of tokens, features, and what can still come.
+"""What a network reads of the rules: types of tokens, features, and what can still come.
 
 A history holds all of it, but a small network spends most of its weights on finding it out (docs/learner.md). Each part
 is a setting of the model; a network is made for those it was trained with and means nothing without them.
@@ -13,8 +13,8 @@ from games.game import Game, Next
 from learner.model.architecture import Architecture
 
 
-class Told(NamedTuple):
-    """What is told of a batch of histories, by their last tokens; None for what the network is not told.
+class RuleInputs(NamedTuple):
+    """Rules of a batch of histories, by their last tokens; None for what the network does not read.
 
     Letters: ``N`` histories whose last tokens are read, in any leading dimensions; ``A`` of them for which a next token
     is predicted, ``O`` for which an outcome is; ``F`` features, ``V`` tokens, ``K`` outcome labels.
@@ -31,19 +31,19 @@ class Told(NamedTuple):
     choices: torch.Tensor | None = None
     """``uint8[A, C, G]``: G features of each of C actions."""
 
-    def to(self, device: torch.device) -> "Told":
+    def to(self, device: torch.device) -> "RuleInputs":
         """The same on a device."""
-        return Told(*(None if part is None else part.to(device, non_blocking=True) for part in self))
+        return RuleInputs(*(None if part is None else part.to(device, non_blocking=True) for part in self))
 
 
-NOTHING = Told()
+NO_INPUTS = RuleInputs()
 
 
 class Rules:
-    """What a game tells the networks of one architecture. Views are rows of ``games.game.Game.views``."""
+    """What the networks of one architecture read of a game's rules. Views are rows of ``games.game.Game.views``."""
 
     def __init__(self, game: Game, arch: Architecture, mask_outcomes: bool = False) -> None:
-        """``mask_outcomes``: tell the outcomes even if the network was trained without."""
+        """``mask_outcomes``: mask outcomes even if the network was trained without."""
         self.game = game
         self.types, self.tokens = arch.token_types > 0, arch.mask_tokens
         self.features, self._choices = tuple(game.features[name] for name in arch.features), arch.choices
@@ -51,7 +51,7 @@ class Rules:
         self.outcomes = rules_out and (arch.mask_outcomes or mask_outcomes)
 
     def __bool__(self) -> bool:
-        """Whether they tell anything."""
+        """Whether the networks read any."""
         return self.types or self.tokens or self.outcomes or bool(self.features)
 
     def next_types(self, views: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Networks that are told what the rules know: the engine and training against the transformers model, which is given
+"""Networks that read what the rules know: the engine and training against the transformers model, which is given
 views rebuilt from every prefix by itself."""
 
 import json
@@ -19,7 +19,7 @@ from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import config_record, load_weights, save_weights
 from learner.model.network import PolicyValueNet
-from learner.model.told import Rules, Told
+from learner.model.rule_inputs import RuleInputs, Rules
 from learner.observation_model import EMPTY
 from learner.training.data import load_data, make_batch
 from learner.training.loss import losses
@@ -125,7 +125,7 @@ def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(nam
         assert value == pytest.approx(float(outcome @ torch.from_numpy(UTILITY).double()), abs=2e-5)
 
 
-def test_a_game_whose_views_are_objects_is_told_too() -> None:
+def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
     game = OpenSpielGame("leduc_poker")
     states = game.deal(derive_many(1, 5))
     game.playout(states, derive_many(2, 5))
@@ -205,14 +205,14 @@ def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
     hidden, choices = torch.randn(2, 16), torch.zeros(2, 52, 2, dtype=torch.uint8)
     choices[0, 7], choices[1, 3], choices[1, 9] = torch.tensor([1, 0]), torch.tensor([1, 1]), torch.tensor([1, 1])
     with torch.no_grad():
-        plain, told = net.next_token_logits(hidden), net.next_token_logits(hidden, told=Told(choices=choices))
-        added = told - plain
+        plain, scored = net.next_token_logits(hidden), net.next_token_logits(hidden, inputs=RuleInputs(choices=choices))
+        added = scored - plain
         weights = [net.choice_features.weight, net.choice_hidden.weight, net.choice_head.weight]
         by_hand = weights[2] @ F.gelu(weights[0] @ torch.tensor([1.0, 0.0]) + weights[1] @ hidden[0])
     torch.testing.assert_close(added[0, 7], by_hand[0])
     torch.testing.assert_close(added[1, 3], added[1, 9])
     assert abs(added[0, 7]) > 1e-3 and not added[0, :7].any() and not added[:, 10:].any()
-    torch.testing.assert_close(net.next_token_logits(hidden, told=Told(choices=choices)).detach(), told)
+    torch.testing.assert_close(net.next_token_logits(hidden, inputs=RuleInputs(choices=choices)).detach(), inputs)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -220,7 +220,7 @@ def test_what_cannot_come_is_minus_infinity_and_its_logits_learn_nothing(dtype: 
     net, hidden = tiny_net(GAME, seed=3), torch.randn(9, 16)
     possible, targets = torch.rand(9, GAME.vocabulary.size) < 0.3, torch.arange(9)
     possible[targets, targets] = True
-    found = net.next_token_logits(hidden, dtype, Told(tokens=possible))
+    found = net.next_token_logits(hidden, dtype, RuleInputs(tokens=possible))
     wanted = torch.where(possible, net.next_token_logits(hidden, dtype), -torch.inf)
     assert found.dtype == dtype and torch.equal(found, wanted)
     one, other = (
