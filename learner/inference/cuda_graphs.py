@@ -147,10 +147,8 @@ class _Captured:
     """One shape as a CUDA graph, and the memory it reads from and writes to."""
 
     def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> None:
-        self._given, self._inputs = (
-            given.clone(),
-            RuleInputs(*(None if part is None else part.clone() for part in inputs)),
-        )
+        self._given = given.clone()
+        self._inputs = RuleInputs(*(None if part is None else part.clone() for part in inputs))
         here = torch.cuda.current_stream(given.device)
         aside = torch.cuda.Stream(given.device)
         aside.wait_stream(here)

@@ -53,8 +53,7 @@ def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: n
 
 
 def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:
-    """``float32[...]``: 1 for every one of ``prefixes`` (``rule_inputs``) behind which the observer acts, ``others`` for
-    the rest."""
+    """``float32[...]``: 1 for every one of ``prefixes`` behind which the observer acts, and ``others`` for the rest."""
     coming = game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)]
     return np.where(coming == Next.ACTION, 1.0, others).astype(np.float32)
 

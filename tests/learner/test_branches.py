@@ -19,7 +19,7 @@ from learner.training.data import Batch, load_data, make_batch
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
 from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train, transformers_model
-from tests.learner.test_told import GAME, SETTINGS, inputs
+from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 
 CPU = torch.device("cpu")

@@ -212,7 +212,7 @@ def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
     torch.testing.assert_close(added[0, 7], by_hand[0])
     torch.testing.assert_close(added[1, 3], added[1, 9])
     assert abs(added[0, 7]) > 1e-3 and not added[0, :7].any() and not added[:, 10:].any()
-    torch.testing.assert_close(net.next_token_logits(hidden, inputs=RuleInputs(choices=choices)).detach(), inputs)
+    torch.testing.assert_close(net.next_token_logits(hidden, inputs=RuleInputs(choices=choices)).detach(), scored)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
