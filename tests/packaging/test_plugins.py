@@ -29,6 +29,7 @@ lost = "tiny_tricks.lost:Game"
 
 [project.entry-points."kibitz.players"]
 highest = "tiny_tricks.players:HIGHEST"
+valued = "tiny_tricks.networks:VALUED"
 broken = "tiny_tricks.players:NO_SUCH_KIND"
 random = "tiny_tricks.players:HIGHEST"
 
@@ -36,6 +37,11 @@ random = "tiny_tricks.players:HIGHEST"
 toy = "tiny_tricks.support:SUPPORT"
 lost = "tiny_tricks.lost:SUPPORT"
 hearts = "tiny_tricks.support:SUPPORT"
+
+[project.entry-points."kibitz.models"]
+first_card = "tiny_tricks.networks:FIRST_CARD"
+transformer = "tiny_tricks.networks:FIRST_CARD"
+gone = "tiny_tricks.networks:NO_SUCH_KIND"
 """
 PLAYERS = '''
 """Players of the toy game."""
@@ -123,6 +129,134 @@ SUPPORT = Support(
     evaluators={"lowest": "tiny_tricks.support:lowest"},
 )
 '''
+NETWORKS = '''
+"""A kind of network, and a player that asks it: what points a seat makes, by the first card of its hand."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from games.shards import read_shards
+from learner.config import NetworkConfig
+from learner.model.checkpoint import check_record, fill, find, read_config
+from learner.network_kind import NetworkKind
+from learner.training.data import held_out
+from learner.training.objective import Objective
+from search.alphahearts.config import QValuesConfig
+from search.alphahearts.player import QValues
+from search.players.kinds import PlayerKind
+
+
+@dataclass
+class FirstCardConfig(NetworkConfig):
+    kind: str = "first_card"
+    start: float = 0.0
+    """What every card is worth before training."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    vocab_size: int
+    start: float = 0.0
+
+
+class FirstCard(nn.Module):
+    def __init__(self, arch):
+        super().__init__()
+        self.arch, self.points = arch, nn.Parameter(torch.full((arch.vocab_size,), arch.start))
+
+    def config_record(self, game):
+        return {"model_type": "first_card", **asdict(self.arch)}
+
+
+class Regression(Objective):
+    """Squared error of the points of the seats that acted first with each card."""
+
+    names, rows_are, rows_at_once, free_at_start = ("loss",), "hands", 1000, ("start",)
+
+    def __init__(self, game, config, learner, seed, group):
+        super().__init__(game, learner, seed, group)
+        self.arch = Shape(game.vocabulary.size, config.start)
+
+    def settings(self):
+        return {"model.start": self.arch.start, "learner.learning_rate": self.config.learning_rate}
+
+    def load(self, shards):
+        self.data = self
+        rows = read_shards(shards, self.game)
+        self.cards = torch.from_numpy(rows.tokens[:, 1].astype(np.int64))
+        self.made = torch.from_numpy(self.game.outcomes.points[rows.outcome, 0].astype(np.float32))
+        kept = held_out(rows.deal_seed)
+        self.training, self.validation = np.flatnonzero(~kept), np.flatnonzero(kept)
+        self.steps_per_epoch = 20
+
+    def fresh(self):
+        return FirstCard(self.arch)
+
+    def read(self, start):
+        return load(start, self.game)
+
+    def rows(self, step):
+        return self.training
+
+    def losses(self, rows, step):
+        loss = ((self.net.points[self.cards[rows]] - self.made[rows]) ** 2).mean()
+        return loss, {"loss": loss}
+
+    def line(self, means):
+        return dict(means)
+
+    def measure(self, rows):
+        return {"loss": (self.losses(rows, 0)[0], len(rows))}
+
+    def rates(self, per_second):
+        return {"hands_per_second": per_second}
+
+
+class Engine:
+    def __init__(self, net):
+        self._worth = -net.points.detach().numpy()
+
+    def values(self, states, seats):
+        return np.repeat(self._worth[None], len(states), axis=0)
+
+
+def load(checkpoint, game):
+    directory = find(checkpoint)
+    config = read_config(directory, str(checkpoint), "first_card")
+    check_record(f"{checkpoint}/config.json", config, game, {"vocab_size": game.vocabulary.size})
+    net = FirstCard(Shape(config["vocab_size"], config["start"]))
+    fill(net, directory)
+    return net
+
+
+FIRST_CARD = NetworkKind(
+    name="first_card",
+    title="table of first cards",
+    summary="Says what points a seat makes by its first card.",
+    config=FirstCardConfig,
+    input="states",
+    model_type="first_card",
+    architecture=lambda game, config: Shape(game.vocabulary.size, config.start),
+    build=FirstCard,
+    load=load,
+    objective=Regression,
+    engine=lambda checkpoint, game, config, utility: Engine(load(checkpoint, game)),
+    deal_bytes=lambda game, config: 16,
+    whole_deals=True,
+    in_groups=False,
+)
+VALUED = PlayerKind(
+    name="valued",
+    summary="Plays the card that is worth most.",
+    games=("toy",),
+    needs_model=True,
+    model_input="states",
+    factory=lambda game, model, settings: QValues(model, QValuesConfig(cheat=True)),
+)
+'''
 DRAWN = """
 import numpy as np
 from games.registry import make_game
@@ -133,6 +267,26 @@ tokens, lengths = game.histories(game.deal(np.array([1], np.uint64)), np.zeros(1
 print(layout_of(game, ["lowest"]).scene(tokens[0, : lengths[0]]).table, kinds.playout_player("", game))
 """
 """A scene of the toy, and who plays it out."""
+PLAYED_BY_HAND = """
+import sys
+from games.registry import make_game
+from learner.config import EngineConfig
+from search.config import SearchConfig
+from search.roster.registry import make_players
+from tests.search.play.material import app_of, drive, play_hand, screen
+from search.play.session import Session
+game = make_game("toy")
+session = Session(game, make_players([f"valued@{sys.argv[1]}"], game, SearchConfig(), engine=EngineConfig()), 0, 1)
+app = app_of(session)
+
+async def script(pilot):
+    await play_hand(pilot, app)
+    assert "two tricks" in "".join(screen(app))
+
+drive(app, script)
+print(session.points.tolist())
+"""
+"""A deal at the table in a terminal against a player with the network."""
 TOURNAMENTS = """
 import contextlib, io, json, os, runpy, sys
 answers = []
@@ -150,6 +304,28 @@ for arguments in json.load(sys.stdin):
 json.dump(answers, sys.stdout)
 """
 """Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
+SMALL_RUN = (
+    "experiment=hearts_demo",
+    "game=toy",
+    "model=first_card",
+    "tracker=none",
+    *(f"cluster.{key}" for key in ("num_cpus=3", "generators=1", "evaluators=1")),
+    *(f"{group}.learning_rate=0.1" for group in ("learner", "initial_learner")),
+    "learner.branch_weight=0",
+    "learner.log_every_steps=5",
+    "selfplay.initial.players={random: 1}",
+    "selfplay.initial.keep=[]",
+    "selfplay.initial_games=400",
+    "selfplay.iterations=1",
+    "selfplay.games_per_iteration=100",
+    "selfplay.games_per_shard=100",
+    "selfplay.newest_player=valued",
+    "selfplay.population=false",
+    "selfplay.branches=0",
+    "selfplay.gate.deals=20",
+    "evaluation.curve=[{players: [valued, random], deals: 10}]",
+    "evaluation.final=[{players: [valued, lowest], deals: 10}]",
+)
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
     ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, lowest"),
@@ -173,6 +349,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (package / "game.py").write_text(Path(toy.__file__).read_text())
     (package / "players.py").write_text(PLAYERS)
     (package / "support.py").write_text(SUPPORT)
+    (package / "networks.py").write_text(NETWORKS)
     line = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*line, "--target", str(target), str(source)], check=True, timeout=120)
     return {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{ROOT}"}
@@ -204,13 +381,16 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, argmax_val, imitation,"
-        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, lowest, highest"
+        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, lowest, highest, valued"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "unusable: plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError" in said
-    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 4
+    assert "networks: transformer, q_network, first_card, gone" in said
+    assert "unusable: kibitz.models 'transformer' has a name of Kibitz's own; rename it" in said
+    assert "unusable: plug-in 'gone' of the package tiny-tricks cannot be imported (AttributeError" in said
+    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 6
     assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
         environment, "-m", "cluster.console", "docs", "players"
     )
@@ -257,6 +437,24 @@ def test_it_plays_in_self_play(environment: dict[str, str], tmp_path: Path) -> N
     assert set(rows.player) == {"random", "highest"} and len(rows) == 80
     assert "rules version 1" in checked(environment, "-m", "games.show", f"{tmp_path}/shards/00000.parquet")
     assert "1 files checked, 0 damaged" in checked(environment, "-m", "selfplay.verify", f"{tmp_path}/shards")
+
+
+@pytest.mark.slow
+def test_its_network_is_trained_gated_asked_and_played_against(environment: dict[str, str], tmp_path: Path) -> None:
+    run_dir = f"{tmp_path}/run"
+    assert "valued (A)" in checked(environment, "-m", "selfplay", *SMALL_RUN, f"run.dir={run_dir}")
+    net = f"{run_dir}/iterations/001/checkpoint"
+    assert json.loads((Path(net) / "config.json").read_text())["model_type"] == "first_card"
+    history = json.loads((Path(run_dir) / "iterations/000/checkpoint/training/state.json").read_text())["history"]
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert "0 damaged" in checked(environment, "-m", "selfplay.verify", run_dir)
+    checked(environment, "-m", "selfplay.report", run_dir)
+    players = f'players=["valued@{net}","random"]'
+    assert "valued" in checked(environment, "-m", "search.tournament", "game=toy", players, "deals=20")
+    assert checked(environment, "-c", PLAYED_BY_HAND, net).count(".0") == 2
+    wrong = run(environment, "-m", "search.tournament", "game=toy", f'players=["argmax_val@{net}","random"]', "deals=2")
+    assert wrong.returncode == 2 and "a table of first cards is for players whose network reads states" in wrong.stderr
+    assert run(environment, "-m", "learner.export", net, f"{tmp_path}/given").returncode == 0
 
 
 @pytest.mark.parametrize(("game", "player", "message"), REFUSED)
