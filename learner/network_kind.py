@@ -7,6 +7,7 @@ when they are called.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 from games.game import Game
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 ModelInput = Literal["histories", "states"]
 """What a network reads: what one seat has seen (``learner.observation_model.ObservationModel``), or a whole deal
 (``learner.state_model.StateModel``)."""
+
+
+def imported_when_called(path: str) -> Callable[..., Any]:
+    """The function or class ``module:name``, for the records of kinds whose modules load torch."""
+    return lambda *given: resolve_name(path)(*given)
 
 
 @dataclass(frozen=True)

@@ -1,45 +1,19 @@
 """The transformer as a kind of network."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from games.game import Game
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import MODEL_TYPE, Architecture, architecture
-from learner.network_kind import NetworkKind
+from learner.network_kind import NetworkKind, imported_when_called
 
-if TYPE_CHECKING:
+
+def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
     from learner.inference.engine import QueryEngine
-    from learner.model.network import PolicyValueNet
-    from learner.training.parallel import Group
-    from learner.training.sequences import SequenceObjective
-
-
-def _build(arch: Architecture) -> "PolicyValueNet":
-    from learner.model.network import PolicyValueNet
-
-    return PolicyValueNet(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> "PolicyValueNet":
     from learner.model.checkpoint import load_weights
 
-    return load_weights(checkpoint, game)
-
-
-def _objective(
-    game: Game, config: TransformerConfig, learner: LearnerConfig, seed: int, group: "Group | None"
-) -> "SequenceObjective":
-    from learner.training.sequences import SequenceObjective
-
-    return SequenceObjective(game, config, learner, seed, group)
-
-
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> "QueryEngine":
-    from learner.inference.engine import QueryEngine
-
     values = game.outcomes.utility(utility)
-    return QueryEngine(_load(checkpoint, game), values, config, game)
+    return QueryEngine(load_weights(checkpoint, game), values, config, game)
 
 
 def _history_bytes(arch: Architecture, engine: EngineConfig) -> int:
@@ -47,11 +21,6 @@ def _history_bytes(arch: Architecture, engine: EngineConfig) -> int:
     from learner.inference.engine import slot_bytes
 
     return arch.n_positions * slot_bytes(arch, engine.device, engine.precision)
-
-
-def _deal_bytes(game: Game, config: TransformerConfig) -> int:
-    """A byte for every token of every seat."""
-    return game.num_players * architecture(game, config).n_positions
 
 
 KIND = NetworkKind(
@@ -62,11 +31,11 @@ KIND = NetworkKind(
     input="histories",
     model_type=MODEL_TYPE,
     architecture=architecture,
-    build=_build,
-    load=_load,
-    objective=_objective,
+    build=imported_when_called("learner.model.network:PolicyValueNet"),
+    load=imported_when_called("learner.model.checkpoint:load_weights"),
+    objective=imported_when_called("learner.training.sequences:SequenceObjective"),
     engine=_engine,
-    deal_bytes=_deal_bytes,
+    deal_bytes=lambda game, config: game.num_players * architecture(game, config).n_positions,  # a byte a token
     history_bytes=_history_bytes,
     size_keys="model.n_layer, n_embd or n_inner",
 )

@@ -1,44 +1,17 @@
 """The Q-network as a kind of network."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from games.game import Game
-from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
-from learner.network_kind import NetworkKind
-from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture, q_architecture
-
-if TYPE_CHECKING:
-    from learner.q_network.engine import QEngine
-    from learner.q_network.network import QNet
-    from learner.q_network.objective import QObjective
-    from learner.training.parallel import Group
+from learner.config import EngineConfig, QNetworkConfig
+from learner.network_kind import NetworkKind, imported_when_called
+from learner.q_network.architecture import Q_MODEL_TYPE, q_architecture
 
 _DEAL_BYTES = 12 * 1024
 """Of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
 
 
-def _build(arch: QArchitecture) -> "QNet":
-    from learner.q_network.network import QNet
-
-    return QNet(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> "QNet":
-    from learner.q_network.checkpoint import load_q_network
-
-    return load_q_network(checkpoint, game)
-
-
-def _objective(
-    game: Game, config: QNetworkConfig, learner: LearnerConfig, seed: int, group: "Group | None"
-) -> "QObjective":
-    from learner.q_network.objective import QObjective
-
-    return QObjective(game, config, learner, seed)
-
-
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> "QEngine":
+def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
     from learner.q_network.engine import QEngine
 
     return QEngine(checkpoint, game, config)
@@ -52,9 +25,9 @@ KIND = NetworkKind(
     input="states",
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
-    build=_build,
-    load=_load,
-    objective=_objective,
+    build=imported_when_called("learner.q_network.network:QNet"),
+    load=imported_when_called("learner.q_network.checkpoint:load_q_network"),
+    objective=imported_when_called("learner.q_network.objective:QObjective"),
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES,
     size_keys="model.width",

@@ -41,6 +41,7 @@ from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import QData, load_decisions, targets
 from learner.q_network.network import QNet, initialise
 from learner.training.objective import Objective
+from learner.training.parallel import Group
 
 _LEARNER_KEYS = (
     *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
@@ -62,8 +63,10 @@ class QObjective(Objective):
     target: QNet
     data: QData
 
-    def __init__(self, game: Game, q_config: QNetworkConfig, learner: LearnerConfig, seed: int) -> None:
-        super().__init__(game, learner, seed)
+    def __init__(
+        self, game: Game, q_config: QNetworkConfig, learner: LearnerConfig, seed: int, group: Group | None = None
+    ) -> None:
+        super().__init__(game, learner, seed, group)
         self.arch, self.q_config = q_architecture(game, q_config), q_config
 
     def settings(self) -> dict[str, Any]:

@@ -82,6 +82,17 @@ def test_every_preset_says_what_differs_alone_and_passes_the_checks(group, kind)
             assert isinstance(whole(group, name), kind)
 
 
+def test_presets_of_models_bring_the_learner_that_suits_their_kind():
+    for path in (CONF / "model").glob("*.yaml"):
+        text = path.read_text()
+        kind = kinds.find(OmegaConf.create(text).get("kind", "transformer"))
+        assert ("override /learner" in text) == (kind.learner != "default")
+        assert f"override /learner@_global_.learner: {kind.learner}" in text or kind.learner == "default"
+    assert {kind.learner for kind in kinds.BUILT_IN.values()} <= {
+        path.stem for path in (CONF / "learner").glob("*.yaml")
+    }
+
+
 def test_the_paper_preset_trains_as_table_6_says():
     config = whole("learner", "paper")
     assert (config.learning_rate, config.schedule, config.num_epochs) == (1e-4, "linear", 3)
