@@ -1,0 +1,1 @@
+"""A game, players, pictures and a kind of network of another package."""

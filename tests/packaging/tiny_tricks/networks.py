@@ -1,0 +1,126 @@
+"""A kind of network, and a player that asks it: what points a seat makes, by the first card of its hand."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from games.shards import read_shards
+from learner.config import NetworkConfig
+from learner.model.checkpoint import check_record, fill, find, read_config
+from learner.network_kind import NetworkKind
+from learner.training.data import held_out
+from learner.training.objective import Objective
+from search.alphahearts.config import QValuesConfig
+from search.alphahearts.player import QValues
+from search.players.kinds import PlayerKind
+
+
+@dataclass
+class FirstCardConfig(NetworkConfig):
+    kind: str = "first_card"
+    start: float = 0.0
+    """What every card is worth before training."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    vocab_size: int
+    start: float = 0.0
+
+
+class FirstCard(nn.Module):
+    def __init__(self, arch):
+        super().__init__()
+        self.arch, self.points = arch, nn.Parameter(torch.full((arch.vocab_size,), arch.start))
+
+    def config_record(self, game):
+        return {"model_type": "first_card", **asdict(self.arch)}
+
+
+class Regression(Objective):
+    """Squared error of the points of the seats that acted first with each card."""
+
+    names, rows_are, rows_at_once, free_at_start = ("loss",), "hands", 1000, ("start",)
+
+    def __init__(self, game, config, learner, seed, group):
+        super().__init__(game, learner, seed, group)
+        self.arch = Shape(game.vocabulary.size, config.start)
+
+    def settings(self):
+        return {"model.start": self.arch.start, "learner.learning_rate": self.config.learning_rate}
+
+    def load(self, shards):
+        self.data = self
+        rows = read_shards(shards, self.game)
+        self.cards = torch.from_numpy(rows.tokens[:, 1].astype(np.int64))
+        self.made = torch.from_numpy(self.game.outcomes.points[rows.outcome, 0].astype(np.float32))
+        kept = held_out(rows.deal_seed)
+        self.training, self.validation = np.flatnonzero(~kept), np.flatnonzero(kept)
+        self.steps_per_epoch = 20
+
+    def fresh(self):
+        return FirstCard(self.arch)
+
+    def read(self, start):
+        return load(start, self.game)
+
+    def rows(self, step):
+        return self.training
+
+    def losses(self, rows, step):
+        loss = ((self.net.points[self.cards[rows]] - self.made[rows]) ** 2).mean()
+        return loss, {"loss": loss}
+
+    def line(self, means):
+        return dict(means)
+
+    def measure(self, rows):
+        return {"loss": (self.losses(rows, 0)[0], len(rows))}
+
+    def rates(self, per_second):
+        return {"hands_per_second": per_second}
+
+
+class Engine:
+    def __init__(self, net):
+        self._worth = -net.points.detach().numpy()
+
+    def values(self, states, seats):
+        return np.repeat(self._worth[None], len(states), axis=0)
+
+
+def load(checkpoint, game):
+    directory = find(checkpoint)
+    config = read_config(directory, str(checkpoint), "first_card")
+    check_record(f"{checkpoint}/config.json", config, game, {"vocab_size": game.vocabulary.size})
+    net = FirstCard(Shape(config["vocab_size"], config["start"]))
+    fill(net, directory)
+    return net
+
+
+FIRST_CARD = NetworkKind(
+    name="first_card",
+    title="table of first cards",
+    summary="Says what points a seat makes by its first card.",
+    config=FirstCardConfig,
+    input="states",
+    model_type="first_card",
+    architecture=lambda game, config: Shape(game.vocabulary.size, config.start),
+    build=FirstCard,
+    load=load,
+    objective=Regression,
+    engine=lambda checkpoint, game, config, utility: Engine(load(checkpoint, game)),
+    deal_bytes=lambda game, config: 16,
+    whole_deals=True,
+    in_groups=False,
+)
+VALUED = PlayerKind(
+    name="valued",
+    summary="Plays the card that is worth most.",
+    games=("toy",),
+    needs_model=True,
+    model_input="states",
+    factory=lambda game, model, settings: QValues(model, QValuesConfig(cheat=True)),
+)
