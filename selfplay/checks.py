@@ -53,6 +53,8 @@ def check(config: TrainConfig) -> list[str]:
             entrants = resolve(match.players, game, config.search, given=[given])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             check_networks(entrants, game)
+            if config.cluster.here:
+                check_decisions(entrants, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
@@ -130,8 +132,6 @@ def _check_here(config: TrainConfig, game: Game) -> None:
         )
     }
     check_memory(generator_settings(config), game, shards, "selfplay.")
-    for match in (*config.evaluation.curve, *config.evaluation.final):
-        check_decisions(resolve(match.players, game, config.search), game)
     check_size(game, config.model)
 
 
