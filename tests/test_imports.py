@@ -103,8 +103,8 @@ ONLY_IN = {
     "matplotlib": (
         "selfplay.report.pictures",
         "search.tournament.pictures",
-        "search.openings.pictures",
-        "search.rating.pictures",
+        "search.openings.report",
+        "search.rating.report",
         "benchmarks.*",
     ),
     "plotly": ("selfplay.report.charts", "selfplay.report.page"),

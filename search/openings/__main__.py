@@ -10,8 +10,7 @@ from cluster.files import storage
 from games.registry import make_game
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values
-from search.openings.pictures import charts
-from search.openings.report import OpeningsResult, render
+from search.openings.report import OpeningsResult, charts, render
 from search.roster.engines import Engines
 from search.tournament.stored import check_out
 

@@ -1,13 +1,25 @@
-"""Rate players by a round robin: ``python -m search.rating game=hearts players=[hearts_rules,random] out=DIR``."""
+"""Rate players by a round robin: ``python -m search.rating game=hearts players=[hearts_rules,random] out=DIR``.
+
+Every pair of players meets in a tournament on the same deals, kept in a file of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from cluster import cli
+from cluster.errors import about
 from cluster.files import storage
+from cluster.watching.progress import Progress
 from search.rating.config import RatingConfig
-from search.rating.pictures import heat_map, leads, strength
 from search.rating.ratings import rate
-from search.rating.report import render
-from search.rating.round_robin import play_round_robin
+from search.rating.report import heat_map, leads, render, strength
+from search.tournament.checks import checked
+from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.report import wide_console
+from search.tournament.result import TournamentResult
+from search.tournament.stored import stored_result, with_parts
+from search.tournament.workers import tournament_workers
 
 
 def main(config: RatingConfig) -> None:
@@ -20,6 +32,53 @@ def main(config: RatingConfig) -> None:
     storage.write_bytes_atomic(f"{out}/strength.png", strength(ratings))
     storage.write_bytes_atomic(f"{out}/leads.png", leads(ratings, config.leads_of))
     print(f"ratings: {out}/ratings.json, ratings.png, strength.png, leads.png")
+
+
+def pairs(players: Sequence[str]) -> list[tuple[str, str]]:
+    """Every pair of players once, in an order that does not depend on theirs."""
+    return list(combinations(sorted(players), 2))
+
+
+def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
+    """The results of ``pairs(config.players)``. Those without a file in ``config.out`` are played from one queue, and
+    have it as soon as their last deal has been played.
+
+    Raises:
+        UserError: bad input, or a file that holds another tournament; before anything is played.
+        Exception: what the first pair raised that has failed, which it names; all others have been played.
+    """
+    tournaments = {
+        (path := _path(config.out, a, b)): checked(replace(config, players=[a, b], anchor="", leads_of="", out=path))
+        for a, b in pairs(config.players)
+    }
+    results = {path: stored_result(path, tournament) for path, tournament in tournaments.items()}
+    missing = {path: with_parts(tournaments[path], path) for path, result in results.items() if result is None}
+    print(f"{config.out}: {len(missing)} of {len(results)} pairs to play", flush=True)
+    if missing:
+        results |= _played(config, missing)
+    return [result for result in results.values() if result is not None]
+
+
+def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[str, TournamentResult]:
+    """File -> result of tournaments that have not been played yet."""
+    paths, results, failed = list(tournaments), dict[str, TournamentResult](), list[Exception]()
+    total = sum(one.deals.count for one in tournaments.values())
+    done = sum(one.deals_played for one in tournaments.values())
+    with tournament_workers(config.cluster) as evaluate, Progress("rating", total, "deals", done=done) as progress:
+        for place, result in play_tournaments(list(tournaments.values()), evaluate, progress.update):
+            path = paths[place]
+            if isinstance(result, Exception):
+                failed.append(about(" against ".join(tournaments[path].players), result))
+            else:
+                result.write(path)
+                results[path] = result
+    if failed:
+        raise failed[0]
+    return results
+
+
+def _path(out: str, a: str, b: str) -> str:
+    return f"{out.rstrip('/')}/{storage.file_name(f'{a}-vs-{b}')}.json"
 
 
 if __name__ == "__main__":

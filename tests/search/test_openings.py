@@ -15,7 +15,7 @@ from learner.model.checkpoint import save_weights
 from learner.q_network.architecture import q_architecture
 from learner.q_network.engine import QEngine
 from learner.q_network.network import QNet, initialise
-from search.openings import measure, pictures
+from search.openings import measure, report
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values, suit_place
 from search.openings.report import OpeningsResult, render
@@ -85,14 +85,14 @@ def test_cards_are_ordered_by_suit_and_rank_and_others_as_the_vocabulary_has_the
     result = result_of(toy, points, legal)
     assert [value.action for value in result.actions] == list(toy.vocabulary.names[:5])
     assert sum(value.deals for value in result.actions) == 60  # two cards a hand
-    assert pictures.charts(result).startswith(b"\x89PNG")
+    assert report.charts(result).startswith(b"\x89PNG")
 
 
 @pytest.mark.filterwarnings("error")
 def test_the_picture_has_a_bar_for_each_card_and_a_colour_for_each_suit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    monkeypatch.setattr(report, "png", lambda figure: figure)
     result = result_of(GAME, *first_values(GAME, Tokens(GAME.vocabulary.size), 6, seed=2))
-    means, variances = pictures.charts(result).axes  # type: ignore[attr-defined]
+    means, variances = report.charts(result).axes  # type: ignore[attr-defined]
     assert [bar.get_height() for bar in means.patches] == [value.mean for value in result.actions]
     assert [bar.get_height() for bar in variances.patches] == [value.variance or 0.0 for value in result.actions]
     assert [label.get_text() for label in means.get_xticklabels()] == [value.action for value in result.actions]

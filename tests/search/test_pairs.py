@@ -15,10 +15,10 @@ from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
+from search.rating.__main__ import play_round_robin
 from search.rating.config import RatingConfig
 from search.rating.ratings import rate
 from search.rating.report import title
-from search.rating.round_robin import play_round_robin
 from search.roster.registry import make_players
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig

@@ -14,11 +14,10 @@ from scipy.special import expit
 
 from games.hearts.game import HeartsGame
 from search.config import SearchConfig
+from search.rating.__main__ import pairs
 from search.rating.bradley_terry import ELO, bootstrap, strengths
-from search.rating.pictures import heat_map, leads, strength
 from search.rating.ratings import rate
-from search.rating.report import render
-from search.rating.round_robin import pairs
+from search.rating.report import heat_map, leads, render, strength
 from search.roster.registry import make_players
 from search.tournament import pictures
 from search.tournament.report import wide_console

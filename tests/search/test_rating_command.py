@@ -19,9 +19,9 @@ from learner.model.checkpoint import save_weights
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
+from search.rating.__main__ import play_round_robin
 from search.rating.config import RatingConfig
 from search.rating.ratings import rate
-from search.rating.round_robin import play_round_robin
 from search.tournament.evaluator import DealsTask, Evaluator
 from search.tournament.matches import Matches
 from search.tournament.result import TournamentResult
