@@ -13,8 +13,8 @@ from games.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Branches:
-    """``Z`` single actions at decisions of ``N`` sequences, each with the outcome of one playout behind it; those of
-    sequence ``n`` are ``starts[n] .. starts[n + 1] - 1``. Raises ``ValueError`` for arrays that do not fit together."""
+    """``Z`` single actions at decisions of ``N`` sequences, each with the outcome of one playout after it; sequence
+    ``n`` has the actions ``starts[n] .. starts[n + 1] - 1``. Raises ``ValueError`` for arrays that do not fit."""
 
     starts: np.ndarray
     """``int64[N + 1]``, from 0 to ``Z``."""

@@ -40,8 +40,8 @@ def _written(loop: Kernel, batch: np.ndarray, results: np.ndarray) -> np.ndarray
 
 
 class CompiledGame(Game):
-    """A ``Game`` on numba kernels. Subclasses name the class attributes here and those of ``Game``, set ``template``
-    and ``outcomes``, and add what concerns outcomes."""
+    """A ``Game`` on numba kernels. Subclasses set the class attributes here and of ``Game``, ``template`` and
+    ``outcomes``, and add the methods about outcomes."""
 
     loops: ClassVar[Loops]
     state_type: ClassVar[np.dtype]

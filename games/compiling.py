@@ -6,7 +6,7 @@ instead of compiling again.
 ``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
 
 numba compiles kernels, and the numbers that they import, into the kernels that use them, but looks only at the caller's
-own file to tell whether its machine code is still good: after a change of the rules, players would go on with the old
+own file to see whether its machine code is still good: after a change of the rules, players would go on with the old
 ones. So machine code lies in a directory named after everything it was made of, wherever that stands: another clone
 and a job, which has a copy of the code, find it there too.
 """
@@ -28,7 +28,7 @@ from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 _SAY_SECONDS = 2.0
-"""Whoever has compiled for so long is told why nothing happens."""
+"""After so long a compilation the user is told why nothing happens."""
 
 _fingerprints: dict[Any, str] = {}
 """Kernel -> what it was made of."""

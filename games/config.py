@@ -1,4 +1,4 @@
-"""Which game is played, as commands are told: a registry name and its rule options.
+"""The key ``game`` of commands: a registry name and its rule options.
 
 Not frozen, because OmegaConf refuses to merge a command line into frozen classes.
 """

@@ -17,15 +17,15 @@ Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def check_game(game: Game, num_deals: int = 20, seed: int = 1, players: Sequence[Decide] = ()) -> None:
-    """Run every law on ``num_deals`` random deals; ``players`` must decide the same in worlds they cannot tell
-    apart."""
+    """Run every law on ``num_deals`` random deals; ``players`` must decide the same in worlds that look
+    the same to them."""
     for law in LAWS:
         law(game, num_deals, seed)
     check_no_leak(game, num_deals, seed, players)
 
 
 def check_legality(game: Game, num_deals: int, seed: int) -> None:
-    """Somebody always has a legal action until the end; each one is accepted; any other token is refused by a
+    """The seat to act has a legal action until the end; each one is accepted; any other token is refused by a
     ``ValueError`` that names row, seat and token, and changes nothing."""
     for step, states in enumerate(_random_play(game, num_deals, seed)):
         legal, seats = game.legal(states), game.to_move(states)
@@ -120,9 +120,9 @@ class _Replay:
         for place in range(int(lengths.max())):
             rebuilt = self.game.views(tokens, np.minimum(place, lengths))
             for name, ask in _questions(self.game).items():
-                told = ask(views)
+                answer = ask(views)
                 for others in (rebuilt, prefixes[:, place].copy()):
-                    assert (ask(others) == told).all(), f"seat {self.seat}: {name} differs at {place} if rebuilt"
+                    assert (ask(others) == answer).all(), f"seat {self.seat}: {name} differs at {place} if rebuilt"
             now = self.game.view_outcomes(views)
             assert now[np.arange(len(tokens)), ends].all(), f"seat {self.seat}: at {place} the real end is ruled out"
             assert (now <= possible).all(), f"seat {self.seat}: at {place} an outcome is possible again"
@@ -138,15 +138,15 @@ class _Replay:
 
 
 def _questions(game: Game) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """All that a game tells of views."""
+    """Every question that a game answers about views, by name."""
     names = ("next", "view_legal", "view_outcome", "view_outcomes", "consistent", "next_type")
     features = {f"feature {name!r}": feature.encode for name, feature in game.features.items()}
     return {**{name: getattr(game, name) for name in names}, **features}
 
 
-def check_told(game: Game, num_deals: int, seed: int) -> None:
-    """Token types and features are defined for any history, those that cannot be included, and a type stands for one
-    ``Next``, the last for the end. That they follow from the history alone is part of ``check_replay``."""
+def check_types_and_features(game: Game, num_deals: int, seed: int) -> None:
+    """Token types and features are defined for any history, impossible ones included. A type stands for one ``Next``,
+    the last for the end. That they follow from the history alone is part of ``check_replay``."""
     states, meaning = _finished(game, num_deals, seed), dict[int, int]()
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     own, others = (game.views(tokens, np.zeros_like(lengths)) for _ in range(2))
@@ -258,7 +258,7 @@ def check_possible(game: Game, num_deals: int, seed: int) -> None:
 
 
 def check_garbage(game: Game, num_deals: int, seed: int) -> None:
-    """``advance`` takes any token at any point without an error, random ones and those of another deal, which are of
+    """``advance`` takes any token at any point without an error: random tokens, and the tokens of another deal, of
     the right kind; a view at its end stays as it is."""
     states = _finished(game, num_deals, seed)
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
@@ -345,7 +345,7 @@ def _seen(game: Game, states: np.ndarray) -> bytes:
 LAWS = (
     check_legality,
     check_replay,
-    check_told,
+    check_types_and_features,
     check_variants,
     check_histories,
     check_terminal,

@@ -55,8 +55,8 @@ def _divisions(cards, at_1, at_2, at_3, room_1, room_2):
 
 @kernel
 def deal_out(hands, num_cards, size, counter):
-    """Deal cards into three or four ``hands`` (``int64`` sets, given empty) of one ``size``; returns the set of those
-    that are left and the random counter behind it.
+    """Deal cards into three or four ``hands`` (``int64`` sets, given empty) of one ``size``; returns the set of the
+    cards left and the next random counter.
 
     Card after card goes to a place with probability proportional to the room left in it: the distribution of a
     shuffled deck, without a deck.

@@ -19,7 +19,7 @@ _NAMES_PER_LINE = 13
 
 def page(game: Game) -> str:
     """One game's page as Markdown. The layout is the docstring of the game's class."""
-    parts: list[Callable[[Game], str]] = [_title, _options, _tokens, _layout, _outcomes, _told, _example]
+    parts: list[Callable[[Game], str]] = [_title, _options, _tokens, _layout, _outcomes, _rule_inputs, _example]
     return "\n\n".join(part(game) for part in parts) + "\n"
 
 
@@ -73,9 +73,9 @@ def _outcomes(game: Game) -> str:
     )
 
 
-def _told(game: Game) -> str:
+def _rule_inputs(game: Game) -> str:
     types = ", ".join(game.token_types)
-    text = f"## What a network can be told\n\nTypes of tokens (`model.token_types`): {types}."
+    text = f"## Inputs from the rules\n\nTypes of tokens (`model.token_types`): {types}."
     rows = "\n".join(
         f"| `{name}` | {feature.version} | {' x '.join(map(str, feature.shape))} | {feature.description} |"
         for name, feature in game.features.items()
@@ -89,14 +89,14 @@ def _example(game: Game) -> str:
     states = game.deal(np.array([_EXAMPLE_SEED], np.uint64))
     game.playout(states, np.array([_EXAMPLE_SEED], np.uint64))
     tokens, lengths = game.histories(states, np.zeros(1, np.int64))
-    seen = tokens[0, : lengths[0]]
+    history = tokens[0, : lengths[0]]
     label = int(game.outcome(states)[0, 0])
     points = " ".join(f"{value:g}" for value in game.outcomes.points[label])
-    names = [game.vocabulary.name(token) for token in seen]
+    names = [game.vocabulary.name(token) for token in history]
     plain = "\n".join(" ".join(names[i : i + 20]) for i in range(0, len(names), 20))
     return (
         f"## Example\n\nDeal seed {_EXAMPLE_SEED}, random play, seen from seat 0; points {points} (own first), "
-        f"outcome {label}.\n\n```text\n{game.describe(seen)}\n```\n\nThe same as tokens:\n\n```text\n{plain}\n```"
+        f"outcome {label}.\n\n```text\n{game.describe(history)}\n```\n\nThe same as tokens:\n\n```text\n{plain}\n```"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the rules tell of one seat's history, as numbers for a network that would otherwise have to find them out."""
+"""Numbers that the rules give for one seat's history: inputs that a network would otherwise have to learn."""
 
 import math
 from collections.abc import Callable
@@ -15,8 +15,8 @@ class FeatureSet:
     shape: tuple[int, ...]
     """Of the numbers of one view."""
     fill: Callable[[np.ndarray, np.ndarray], None]
-    """Write the numbers of views ``[B]`` into ``uint8[B, *shape]``, which is given as zeros; for any view, those of
-    impossible histories included."""
+    """Write the numbers of views ``[B]`` into ``uint8[B, *shape]``, which is given as zeros; for any view, also of
+    an impossible history."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
     of_actions: bool = False
@@ -40,7 +40,7 @@ class StateFeatures:
     """Numbers that describe a true state, hidden cards included, as one seat counts the others from itself.
 
     They are for networks that judge known deals: inside worlds that a player has sampled, or for players that look at
-    all cards (``sees_hidden``). Nobody else may be told them.
+    all cards (``sees_hidden``). No other player may see them.
     """
 
     description: str

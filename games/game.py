@@ -31,11 +31,11 @@ class Next(IntEnum):
     """Who or what comes next in a seat's history."""
 
     OBSERVATION = 0
-    """Somebody or something else: the next token is an observation, the model's to predict."""
+    """Another seat or chance: the next token is an observation, the model's to predict."""
     ACTION = 1
     """The observer: the next token is its own action, one of ``view_legal``."""
     END = 2
-    """Nothing that matters: the deal is over, or it cannot be told what follows. A final ``eos`` may follow."""
+    """The end: the deal is over, or what follows is undefined. A final ``eos`` may follow."""
 
 
 class Game(ABC):
@@ -54,7 +54,7 @@ class Game(ABC):
     vocabulary: Vocabulary
     outcomes: OutcomeTable
     cooperative: bool = False
-    """All seats share one outcome: self-play then lets everybody use the newest network (paper 001, section 6.3)."""
+    """All seats share one outcome: in self-play the newest network then plays all of them (paper 001, section 6.3)."""
     can_determinize: bool = False
     """Whether ``determinize`` is offered."""
     token_types: tuple[str, ...] = ("observation", "own action", "end")
@@ -62,9 +62,9 @@ class Game(ABC):
     variants: tuple[str, ...] = ()
     """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})
-    """What can be told of a view in numbers, by name."""
+    """Features of a view, by name."""
     state_features: StateFeatures | None = None
-    """What can be told of a true state in numbers; None where that is not offered."""
+    """Features of a true state; None where they are not offered."""
 
     # ---- the true state
 
@@ -149,8 +149,8 @@ class Game(ABC):
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         """Append one token (``[B]``) to every view, in place. Never fails.
 
-        A token of the right kind that cannot be, such as a card that was seen before, is carried on as long as it can
-        be told who is next; the history is inconsistent from then on. Paper 001 judges the legality of terminal
+        An impossible token of the right kind, such as a card that was seen before, is carried on as long as who is
+        next is defined; the history is inconsistent from then on. Paper 001 judges the legality of terminal
         histories only and lets the model value those cut short, whatever stands in them (section 3). A token of a
         wrong kind, no card where a card is due, ends the history as inconsistent.
 
@@ -194,8 +194,8 @@ class Game(ABC):
         return possible
 
     def view_outcomes(self, views: np.ndarray) -> np.ndarray:
-        """``bool[B, K]``: outcome labels that can still come, as far as the history tells; every label where it could
-        not have happened, as then nothing follows from it.
+        """``bool[B, K]``: outcome labels that the history does not rule out; every label for an impossible history,
+        from which nothing follows.
 
         This one rules out nothing; games whose points are public as they are made rule out what cannot come any more.
         """
@@ -203,7 +203,7 @@ class Game(ABC):
 
     def next_type(self, views: np.ndarray) -> np.ndarray:
         """``int8[B]``: what the next token is and who makes it, an index into ``token_types``. Impossible histories
-        have one too, as far as it can be told who is next.
+        have one too, as long as who is next is defined.
 
         This one knows no more than ``next``; games have finer types, each of them for one ``Next``.
         """

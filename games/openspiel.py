@@ -42,9 +42,9 @@ class OpenSpielGame(Game):
     A history starts with the observer's seat: these games need not look the same from every seat, so seats are absolute
     in it. Then comes one token for each action or chance outcome the observer sees, when it sees it, and ``turn``
     before each of its own actions. A seat before an action says who acted, unless it is the seat clockwise of the last
-    one seen. Nothing stands for a step the observer does not see, so that not even their number is told. At the end
-    come the returns of all seats, the observer's first, then clockwise, and ``eos``: whoever plays a game is told how
-    it ended, also where OpenSpiel's strings do not say so (poker's showdown).
+    one seen. Nothing stands for a step the observer does not see, so that even their number stays hidden. At the end
+    come the returns of all seats, the observer's first, then clockwise, and ``eos``: a player learns how its game
+    ended, also where OpenSpiel's strings do not say so (poker's showdown).
     """
 
     rules_version = 1
@@ -66,7 +66,7 @@ class OpenSpielGame(Game):
                 lowest to the highest utility, one label for each vector of levels; points are then the levels, exact
                 only where a return happens to be one, while ``points`` of states stays exact.
             max_witness_steps: bound of the search for a state behind a history; a history without one is inconsistent.
-            parameters: game parameters, added to those of ``load_string``.
+            parameters: game parameters, added to the parameters in ``load_string``.
 
         Raises ``ValueError`` for an unknown game or parameter, and for games this adapter does not support.
         """
@@ -147,7 +147,7 @@ class OpenSpielGame(Game):
             states[row] = state
 
     def replay(self, actions: list[list[int]]) -> np.ndarray:
-        """States after given OpenSpiel actions, those of chance included; further chance follows from seed 0. A state
+        """States after given OpenSpiel actions, chance actions included; further chance follows from seed 0. A state
         may be at a chance node then, which has no seat to move."""
         return _objects([self._replayed(history, 0) for history in actions])
 

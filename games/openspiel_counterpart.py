@@ -1,4 +1,4 @@
-"""The OpenSpiel game that is played by the same rules as one of ours, and states from one to the other.
+"""OpenSpiel's version of one of our games, and state conversion in both directions.
 
 An ``OpenSpielGame`` is such a game itself. Our Hearts has OpenSpiel's ``hearts`` beside it: seats are numbered alike,
 cards have the same numbers, and the same actions are legal at every step of a deal. Returns there are 26 minus points
@@ -20,7 +20,7 @@ from games.openspiel import OpenSpielGame
 
 
 class Counterpart(Protocol):
-    """A game of OpenSpiel that goes as a game of ours does."""
+    """OpenSpiel's version of a game of ours."""
 
     spiel: Any
     """The ``pyspiel.Game``."""
@@ -31,7 +31,7 @@ class Counterpart(Protocol):
         """A new ``pyspiel.State`` for every state, with the same seats."""
 
     def replay(self, actions: list[list[int]]) -> np.ndarray:
-        """Our states after given OpenSpiel actions, those of chance included: ``pyspiel.State.history()`` of states at
+        """Our states after given OpenSpiel actions, chance actions included: ``pyspiel.State.history()`` of states at
         which a seat is to move or the deal is over."""
 
 

@@ -1,6 +1,6 @@
 """What a seat of an OpenSpiel game sees, as tokens, and full states that explain such a history.
 
-OpenSpiel tells what a seat knows as one string (``information_state_string``), which grows with perfect recall. Two
+OpenSpiel gives what a seat knows as one string (``information_state_string``), which grows with perfect recall. Two
 things are made of it here.
 
 *Tokens.* ``Observer.see`` writes what one step adds to one seat's history. The seat sees an action of another seat or
@@ -11,9 +11,9 @@ later) is written once no exchange with another id in the steps the seat has not
 several at once by id, since the order they were played in may still be hidden.
 
 *Explanations.* ``Observer.explain`` finds a full state whose history for the seat is the given one. It plays on from a
-state that explains the beginning, and where that cannot go on (the card that is played now was dealt to somebody else)
+state that explains the beginning, and where that cannot go on (the card that is played now was dealt to another seat)
 it exchanges two ids in the steps the seat did not see, keeps what leaves the seat's string as it was, and tries again:
-a random walk over the states the seat cannot tell apart. The walk is bounded, so a history is taken for impossible
+a random walk over the states that look the same to the seat. The walk is bounded, so a history is taken for impossible
 when no explanation was found within the bound: certain for the small poker games, and in hearts the search found one
 at every place of 64 random histories with a bound of 10,000, but not of all with 3,000.
 
@@ -66,7 +66,7 @@ class Observer:
         """
         Args:
             spiel_game: the ``pyspiel.Game``.
-            levels: ``float[R]`` ascending: the returns a seat can be told at the end.
+            levels: ``float[R]`` ascending: the returns a seat can see at the end.
             action_names: names of the player actions, by id.
             max_tries: bound of ``explain``, in attempts.
         """
@@ -126,8 +126,8 @@ class Observer:
             last = actor if actor >= 0 else last
         tokens += sorted(self.first_action + after.history()[other] for other in late)
         if after.is_terminal():
-            told = self.level_indices(after.returns(), seat)
-            tokens += [*(self._first_return + index for index in told), self.vocabulary.eos]
+            levels = self.level_indices(after.returns(), seat)
+            tokens += [*(self._first_return + index for index in levels), self.vocabulary.eos]
         elif after.current_player() == seat:
             tokens.append(self.turn)
         return Trace(seat, tuple(tokens), hidden, pending, last)
@@ -166,18 +166,18 @@ class Observer:
     ) -> bool:
         """Whether the action at ``place`` shows by now: the seat's string would differ whatever it is exchanged with
         in the hidden steps. Exchanges among the pending actions do not count, they only change the order."""
-        history, told = after.history(), False
+        history, revealed = after.history(), False
         action, together = history[place], {history[other] for other in pending}
         for other in (other for other in range(self._num_ids) if other not in together):
             state = self._replay(_exchanged(after.history(), hidden, action, other))
             if state is not None:
                 if state.information_state_string(seat) == after.information_state_string(seat):
                     return False
-                told = True
-        return told
+                revealed = True
+        return revealed
 
     def _is_one_of(self, after: Any, late: tuple[int, ...], place: int, seat: int) -> bool:
-        """Whether the seat cannot tell the action at ``place`` from those revealed with it."""
+        """Whether the seat cannot distinguish the action at ``place`` from the actions revealed with it."""
         if not late:
             return False
         history = after.history()
@@ -202,12 +202,14 @@ class Observer:
         after it; None if none was found.
         """
         chooser = random.Random(seed)
-        rest = tokens[len(base.trace.tokens) :]
+        remaining = tokens[len(base.trace.tokens) :]
         current, best = base, -1
         shown: tuple[int, ...] = ()
         for attempt in range(self._max_tries):
             proposed = (
-                self._exchange(current, self._proposal(current, rest, shown, chooser), chooser) if attempt else base
+                self._exchange(current, self._proposal(current, remaining, shown, chooser), chooser)
+                if attempt
+                else base
             )
             if proposed is current and attempt:
                 if chooser.random() < _RESTART:
@@ -217,14 +219,14 @@ class Observer:
             stop, reached, written = self._forward(proposed, tokens, chooser)
             if reached is not None:
                 return stop, reached
-            score = len(set(rest) & set(written))
+            score = len(set(remaining) & set(written))
             if score >= best or chooser.random() < _SETBACK:
                 current, best, shown = stop, score, written
         return None
 
     def mix(self, witness: Witness, seed: int, proposals: int = 300) -> Witness:
-        """A state the seat cannot tell from the given one: a random walk of symmetric exchanges, whose limit is uniform
-        over the states it can reach."""
+        """A state that looks the same to the seat: a random walk of symmetric exchanges, whose limit is uniform over
+        the states it can reach."""
         chooser = random.Random(seed)
         if witness.state.is_terminal():
             return witness
@@ -242,18 +244,18 @@ class Observer:
         the best step there would show.
         """
         known = len(witness.trace.tokens)
-        rest, best = tokens[known:], tokens[:0]
+        remaining, best = tokens[known:], tokens[:0]
         while not witness.state.is_terminal():
             hidden = None
-            for action in self._candidates(witness, rest, chooser):
+            for action in self._candidates(witness, remaining, chooser):
                 reached = self.step(witness, action)
                 written = reached.trace.tokens[known:]
                 if not written:
                     hidden = reached
                     break
-                if written[: len(rest)] == rest[: len(written)]:
+                if written[: len(remaining)] == remaining[: len(written)]:
                     return witness, reached, written
-                best = max(best, written, key=lambda shown: len(set(rest) & set(shown)) if shown else -1)
+                best = max(best, written, key=lambda shown: len(set(remaining) & set(shown)) if shown else -1)
             if hidden is None:
                 break
             witness = hidden
@@ -290,7 +292,7 @@ class Observer:
         return [token - next(first for first in starts if token >= first) for token in within]
 
     def _exchange(self, witness: Witness, pair: tuple[int, int], chooser: random.Random) -> Witness:
-        """The witness with two ids exchanged in steps its seat has not seen, or as it was where the seat could tell the
+        """The witness with two ids exchanged in steps its seat has not seen, or unchanged where the seat would see the
         difference or the game would not allow it.
 
         Half the time a second exchange goes with the first (three ids in turn), and either may be of chance's or of

@@ -1,8 +1,8 @@
 """What one seat of an OpenSpiel game knows: its tokens, and the full states that explain them.
 
 As long as the states behind a history are few they are all kept, and which tokens may follow is read off them: exact,
-and without a search. So it is at every place of ``kuhn_poker``, ``leduc_poker`` and ``liars_dice``. Behind a history
-of ``hearts`` they are soon too many; one state that ``Observer.explain`` finds stands for them then.
+and without a search. This holds at every place of ``kuhn_poker``, ``leduc_poker`` and ``liars_dice``. Behind a history
+of ``hearts`` there are soon too many; one state that ``Observer.explain`` finds stands for them then.
 """
 
 import functools
@@ -53,7 +53,7 @@ class Views:
         return Next.END if over else Next.OBSERVATION
 
     def possible_tokens(self, view: View) -> list[int] | None:
-        """Tokens after which the history could still have happened; None where only trying each would tell."""
+        """Tokens after which the history could still have happened; None where only trying each would show it."""
         if self.next(view) == Next.END:
             return []
         if view.reached is None:
@@ -62,7 +62,7 @@ class Views:
         return None if following is None else list(following)
 
     def sample(self, view: View, seed: int) -> list[int]:
-        """Actions of OpenSpiel, those of chance included, that lead to one of the states behind a possible view."""
+        """Actions of OpenSpiel, chance actions included, that lead to one of the states behind a possible view."""
         if view.reached is None or view.base is None:
             return []
         if view.worlds:
@@ -71,8 +71,8 @@ class Views:
             witness = self._observer.mix(view.reached, derive(seed, "mix"))
         else:  # the history stops inside a step, whose rest is yet to be drawn
             witness = self._observer.mix(view.base, derive(seed, "mix"))
-            found = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
-            witness = found[1] if found else view.reached
+            explained = self._observer.explain(witness, view.tokens, derive(seed, "explain"))
+            witness = explained[1] if explained else view.reached
         return list(witness.state.history())
 
     def _rebuild(self, tokens: tuple[int, ...]) -> View:
@@ -119,5 +119,5 @@ class Views:
             return View(tokens, base, reached)
         if self.next(view) == Next.ACTION and token - self._observer.first_action not in reached.state.legal_actions():
             return None
-        found = self._observer.explain(base, tokens, derive(0, "witness", *tokens))
-        return None if found is None else View(tokens, *found)
+        explained = self._observer.explain(base, tokens, derive(0, "witness", *tokens))
+        return None if explained is None else View(tokens, *explained)

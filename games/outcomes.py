@@ -25,7 +25,7 @@ class OutcomeTable:
     better."""
 
     default_utility: str = field(default="")
-    """Which utility players use unless told; the first one if not given."""
+    """The utility that players use by default; the first one if not given."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", np.ascontiguousarray(self.points, np.float32))
@@ -53,8 +53,8 @@ def labelling(num_seats: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     - ``(points, observer)``: the key, an int64 that names the points of all seats (``int64[P]``) as ``observer`` sees
       them.
-    - ``(points, observer, keys)``: the label of these points, -1 where no deal gives them; ``keys`` is ``int64[K]``
-      ascending, those of the labels.
+    - ``(points, observer, keys)``: the label of these points, -1 where no deal gives them; ``keys`` (``int64[K]``,
+      ascending) has the key of each label.
     """
 
     def key_of(points, observer):

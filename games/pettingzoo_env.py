@@ -1,4 +1,4 @@
-"""Any game as an environment of PettingZoo's (Agent Environment Cycle), for those who train with its tools.
+"""Any game as an environment of PettingZoo's (Agent Environment Cycle), for training with its tools.
 
 A deal of Hearts, played at random::
 

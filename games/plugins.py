@@ -61,7 +61,7 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> ValueError:
 def _attribute(reference: str, what: str) -> Any:
     try:
         return pkgutil.resolve_name(reference)
-    except Exception as error:  # whatever somebody else's module raises
+    except Exception as error:  # whatever a foreign module raises
         reason = " ".join(str(error).split())
         raise ValueError(
             f"{what} cannot be imported ({type(error).__name__}: {reason}); mend or remove its package, "

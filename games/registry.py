@@ -48,8 +48,8 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
 def recorded_game(file: str, name: Any, options: Any, own: str = "") -> Game:
     """The game that a file names (a shard, a checkpoint, the settings of a run).
 
-    Files come from anywhere, and ``module:attribute`` would let whoever wrote one run code here. So files name games of
-    Kibitz, of installed packages, and of OpenSpiel by their short names. Any other game the user must name.
+    Files come from anywhere, and ``module:attribute`` would let the author of one run code here. So files name games of
+    Kibitz, of installed packages, and of OpenSpiel by their short names. The user must name any other game.
 
     Args:
         file: what errors begin with.

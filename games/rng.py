@@ -34,7 +34,7 @@ def derive_many(seed: int, count: int, first: int = 0) -> np.ndarray:
 
 def keyed_hash(key: int, *columns: np.ndarray) -> np.ndarray:
     """``uint64[M]``: BLAKE2b of each row of the columns (integers ``[M]``) under ``key``: unlike ``mix`` it cannot be
-    inverted, so what is seen of it tells neither the key nor the columns."""
+    inverted, so its values give away neither the key nor the columns."""
     secret = int(key).to_bytes(8, "little", signed=key < 0)
     rows = np.ascontiguousarray(np.stack([np.asarray(column).astype(np.uint64) for column in columns], axis=1))
     data, width = rows.tobytes(), 8 * len(columns)

@@ -7,8 +7,8 @@ zstd-compressed without a dictionary, because lists of small integers take sever
 file's metadata names the game, its options, rules version and vocabulary, and a reader that does not agree with them
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
 
-A shard may hold branches (``games.branches``), as three more columns of lists. Whoever does not know them reads the
-rest as ever.
+A shard may hold branches (``games.branches``), as three more columns of lists. Readers that do not know these
+columns read the rest.
 """
 
 import json
@@ -67,7 +67,7 @@ class Sequences:
     game: np.ndarray
     """``int32[N]``: number of the deal within its shard."""
     branches: Branches | None = None
-    """Of these ``N`` sequences; None where nobody made any."""
+    """Of these ``N`` sequences; None without any."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():
@@ -270,8 +270,8 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
 
 def _entries(file: pq.ParquetFile) -> dict[str, str]:
     """A shard's metadata, keys without their prefix."""
-    found = {key.decode(): text.decode() for key, text in (file.schema_arrow.metadata or {}).items()}
-    entries = {key.removeprefix(_PREFIX): text for key, text in found.items() if key.startswith(_PREFIX)}
+    metadata = {key.decode(): text.decode() for key, text in (file.schema_arrow.metadata or {}).items()}
+    entries = {key.removeprefix(_PREFIX): text for key, text in metadata.items() if key.startswith(_PREFIX)}
     missing = [key for key in _OWN if key not in entries]
     if missing:
         raise ValueError(f"not a shard, its metadata lacks {_PREFIX}{missing[0]}")

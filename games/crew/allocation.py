@@ -112,7 +112,7 @@ def _ask_from(public, first):
             acts(public, POLL, seat)
             return
     if public["special"] & FOUR_AND_LAST != 0 and public["roles"] != 0:
-        _take_role(public, commander)  # nobody volunteered
+        _take_role(public, commander)  # no seat volunteered
     else:
         acts(public, NAME, commander)
 
@@ -183,7 +183,7 @@ def _begin_distress(public):
 
 @kernel
 def reply_distress(public, token):
-    """The signal needs everybody's ``yes``; the first ``no`` settles it."""
+    """The signal needs the ``yes`` of all seats; the first ``no`` settles it."""
     seat = (public["turn"] + 1) & 3
     if token != YES:
         _end_distress(public)

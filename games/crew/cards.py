@@ -28,7 +28,7 @@ COLOUR_CARDS = np.array([*((0b111111111 << 9 * colour) for colour in range(4)), 
 """``int64[5]``: all cards of a colour, the rockets last."""
 ROCKET_CARDS = 0b1111 << 36
 TASK_CARDS = (1 << NUM_COLOUR_CARDS) - 1
-"""The colour cards: those that have a task card, may be talked about and may be passed on."""
+"""The colour cards: they have a task card, may be talked about and may be passed on."""
 PINK_CARDS = 0b111111111
 ONES = sum(1 << 9 * colour for colour in range(4))
 NINES = sum(1 << (9 * colour + 8) for colour in range(4))

@@ -41,7 +41,7 @@ _WORDS = {
 def describe(tokens: np.ndarray, template: np.ndarray) -> str:
     """Several lines for a history (token ids ``[T]``), complete or not, of a game with the options of ``template``
     (``PUBLIC[1]``): mission and hand, what was settled before the first trick, the tasks with their tiles and owners,
-    then what was said and one line for each trick, and how it ended. Whoever was silent is left out.
+    then what was said and one line for each trick, and how it ended. Seats that were silent are left out.
 
     A trick starts with who led; ``*`` marks the card that wins it. From a token that does not belong where it stands,
     the rest follows as bare names.
@@ -60,7 +60,7 @@ def describe(tokens: np.ndarray, template: np.ndarray) -> str:
         if stage in (HEADER, DEALT):
             (header if token >= NUM_CARDS else hand).append(name)
         else:
-            events += _told(before, view["public"], stage, token, name)
+            events += _events(before, view["public"], stage, token, name)
     mission = int(view["public"]["mission"])
     first = [f"mission {mission}: {_header(header)}"] if mission > 0 else [" ".join(header)] * bool(header)
     lines = first + ([f"hand: {_by_colour(hand)}"] if hand else []) + [_line(group) for _, group in _grouped(events)]
@@ -71,11 +71,11 @@ def describe(tokens: np.ndarray, template: np.ndarray) -> str:
 
 
 _ALONE, _TASKS, _DRAFT, _POLL, _DISTRESS, _RADIO, _TRICK = range(7)
-"""How what is told is put into lines: a line of its own, or together with what follows of its kind."""
+"""Kinds of events: ``_ALONE`` has a line of its own, successive events of another kind share one."""
 
 
-def _told(before: np.void, after: np.void, stage: int, token: int, name: str) -> list[tuple[int, str]]:
-    """What one token tells, given what all know before and after it, as a kind and some words."""
+def _events(before: np.void, after: np.void, stage: int, token: int, name: str) -> list[tuple[int, str]]:
+    """Kind and text of each event of one token, given the public record before and after it."""
     phase, seat = int(before["phase"]), POSITIONS[max(int(before["turn"]), 0)]
     if phase in _ABOUT:
         return [(_ALONE, f"{_ABOUT[phase]} {name}")]
@@ -91,23 +91,23 @@ def _told(before: np.void, after: np.void, stage: int, token: int, name: str) ->
         return [(_RADIO, f"+{name}")]
     if phase == PLAY:
         return _card_played(before, after, name)
-    told = [(_ALONE, f"{_WORDS[stage]} {name}")]
+    events = [(_ALONE, f"{_WORDS[stage]} {name}")]
     if phase == PLACE_TILE:
-        told += [(_TASKS, _task(after, n)) for n in range(int(after["num_tasks"]))]
-    return told
+        events += [(_TASKS, _task(after, n)) for n in range(int(after["num_tasks"]))]
+    return events
 
 
 def _card_played(before: np.void, after: np.void, name: str) -> list[tuple[int, str]]:
     if int(before["num_played"]) % 4 == 0:
         number, leader = int(before["num_played"]) // 4 + 1, POSITIONS[int(before["turn"])]
         return [(_TRICK + number, f"{number:2d} {leader:>6}: {name}")]
-    told = [(_TRICK + (int(after["num_played"]) + 3) // 4, name)]
+    events = [(_TRICK + (int(after["num_played"]) + 3) // 4, name)]
     if int(after["num_played"]) % 4 == 0:  # who won, and the tasks done with it
         number = int(after["num_played"]) // 4
         done = [_card(after, n) for n in range(MAX_TASKS) if int(after["done"][n]) == number]
         place = (int(after["winner"]) - int(before["turn"]) - 1) % 4
-        told.append((_TRICK + number, f"*{place}" + (f"   done: {' '.join(done)}" if done else "")))
-    return told
+        events.append((_TRICK + number, f"*{place}" + (f"   done: {' '.join(done)}" if done else "")))
+    return events
 
 
 def _task(public: np.void, n: int) -> str:
@@ -120,7 +120,7 @@ def _card(public: np.void, n: int) -> str:
 
 
 def _grouped(events: list[tuple[int, str]]) -> list[tuple[int, list[tuple[int, str]]]]:
-    """Events of one kind that follow each other; those that stand alone, one by one."""
+    """Runs of successive events of one kind; ``_ALONE`` events one by one."""
     numbered = enumerate(events)
     groups = groupby(numbered, lambda item: (item[1][0], item[0] if item[1][0] == _ALONE else -1))
     return [(kind, [event for _, event in group]) for (kind, _), group in groups]

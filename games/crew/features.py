@@ -1,4 +1,4 @@
-"""What the rules of The Crew tell of one seat's history: whose token comes next, of which kind, and how things stand.
+"""Features of one seat's history by the rules of The Crew: whose token comes next, its kind, and the state of play.
 
 Seats are relative to the observer: self, left, across, right. Nothing here is strategy: every number can be read off
 the tokens seen so far.
@@ -55,7 +55,7 @@ TOKEN_TYPES = (
     *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "across's", "right's")),
     "end",
 )
-"""In the order of ``games.crew.view``'s stages, those of a seat's doing four times."""
+"""In the order of ``games.crew.view``'s stages; a stage in which a seat acts comes four times."""
 
 FEATURES: dict[str, FeatureSet] = {}
 
@@ -192,8 +192,8 @@ def _needed(view, row):
     FEATURES,
     "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
     " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
-    " trick ended with it, the winner would take a task of its own, or one of somebody else; how many others can"
-    " hold no card of its colour; my open tasks among the unseen cards of its colour, and those of others",
+    " trick ended with it, the winner would take a task of its own, or one of another seat; how many others can"
+    " hold no card of its colour; my open tasks among the unseen cards of its colour, and open tasks of others there",
     NUM_CARDS,
     13,
     version=3,
@@ -232,7 +232,7 @@ def _as_task(public, card, row):
 
 @kernel
 def _trick_with(public, card, row):
-    """Were the trick to end with the card: whether a task of the winner lies in it, whether one of somebody else."""
+    """Were the trick to end with the card: whether a task of the winner lies in it, whether one of another seat."""
     content = public["trick"] | BIT[card]
     winner = 0 if beats(public, card) else public["winner"]
     for n in range(public["num_laid"]):

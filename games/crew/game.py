@@ -16,7 +16,7 @@ from games.crew.public import CHOICES, template
 class CrewGame(CompiledGame):
     """The Crew: The Quest for Planet Nine, all fifty missions for four players, each a deal of its own.
 
-    A history: the mission, told by allocation, communication, special rules and a tile for every task; 10 dealt cards;
+    A history: the mission as allocation, communication, special rules and a tile for every task; 10 dealt cards;
     the commander's position, and in mission 46 that of the holder of the pink 9; the task cards; a change of tiles; who
     is muted; the draft, or replies and the commander's choice; the distress signal with the card passed and the one
     received, where the option allows it; before each trick what is said by radio, then the trick; in mission 12 after
@@ -24,7 +24,7 @@ class CrewGame(CompiledGame):
     to the observer; the hand is sorted. Paper 001, section 6.3, Table 1.
 
     Args:
-        missions: those that are dealt, each equally often, such as ``"1-50"``, ``"4"`` or ``"1-3,7"``.
+        missions: numbers of the missions dealt, each equally often, such as ``"1-50"``, ``"4"`` or ``"1-3,7"``.
         distress: whether the distress signal may be sent.
         choices: one value for each of ``CHOICES``, which says what they mean. ``ValueError`` for anything else.
     """

@@ -1,6 +1,6 @@
 """Where the cards can lie that one seat has not seen, and so whether its history could have happened.
 
-A seat that is silent tells nothing, nor does a choice that is free: replies, names, tasks chosen, a card passed.
+Silence restricts nothing, and neither do free choices: replies, names, tasks chosen, a card passed.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _ACTION = int(Next.ACTION)
 _PLACE_OF = np.array([-1, LEFT, ACROSS, RIGHT], np.int64)
 _BEFORE = np.array([0, 1 << LEFT | 1 << LEFT_TO_ACROSS, 1 << ACROSS | 1 << ACROSS_TO_RIGHT, 1 << RIGHT], np.int64)
 _AFTER = np.array([0, 1 << LEFT, 1 << ACROSS | 1 << LEFT_TO_ACROSS, 1 << RIGHT | 1 << ACROSS_TO_RIGHT], np.int64)
-"""``int64[4]`` by seat: the places that were its hand before mission 12's exchange, and those that are since."""
+"""``int64[4]`` by seat: the places of its hand before mission 12's exchange, and since."""
 
 
 @kernel

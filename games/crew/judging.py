@@ -2,7 +2,7 @@
 
 A mission ends as soon as the cards played and the tricks won decide it, whatever the hands hold: it fails with the
 trick after which no play of the cards left could succeed by these numbers alone, and succeeds with the trick that
-completes it. Where players may give up earlier, because somebody knows from its hand that all is lost, they play on.
+completes it. Players that know from their hands that all is lost play on, where people may give up.
 
 Kernels take ``public``, a record of ``public.PUBLIC``, after the trick has been counted for its winner; its cards are
 still on the table.

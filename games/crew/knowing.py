@@ -42,7 +42,7 @@ def lies_with(view, seat, card):
 
 @kernel
 def is_seen(view, card):
-    """A card is seen for good: nobody can hold it any more."""
+    """A card is seen for good: no seat can hold it any more."""
     for seat in range(1, 4):
         view["possible"][seat] &= ~BIT[card]
 
@@ -161,8 +161,8 @@ def hear_card(view, card):
 
 @kernel
 def hear_mark(view, mark):
-    """What another seat, whose turn it is, says of the card it has shown. Where an only card is always told as such,
-    the highest card of several has some card below it, and the lowest some above."""
+    """Take in the mark that another seat, whose turn it is, puts on its shown card. Where an only card is always marked
+    ``only``, a highest card has some card below it, and a lowest card some above."""
     public = view["public"]
     turn = public["turn"]
     card = public["said"][turn]

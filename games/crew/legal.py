@@ -154,7 +154,7 @@ def _legal_positions(public):
 @kernel
 def may_be_named(public, seat):
     """Whether the commander may name a seat now: one that may receive the task where it distributes them, in mission 50
-    anybody without a role, else another than itself."""
+    any seat without a role, else any other seat."""
     if public["allocation"] == DISTRIBUTED:
         return may_receive(public, seat)
     if public["special"] & FOUR_AND_LAST != 0:
@@ -164,8 +164,8 @@ def may_be_named(public, seat):
 
 @kernel
 def may_receive(public, seat):
-    """Whether a seat may get the next task: with ``q`` tasks for everybody and ``r`` left over, who has fewer than
-    ``q``, or ``q`` while fewer than ``r`` seats have one more. So nobody ends two tasks ahead of another."""
+    """Whether a seat may get the next task. With ``q`` tasks for each seat and ``r`` left over, it may with fewer than
+    ``q``, and with ``q`` while fewer than ``r`` seats have ``q + 1``. So no seat ends two tasks ahead of another."""
     quotient, remainder = public["num_tasks"] // 4, public["num_tasks"] % 4
     own, ahead = 0, 0
     for other in range(4):

@@ -1,7 +1,7 @@
 """The fifty missions of The Crew: The Quest for Planet Nine for four players, as data.
 
 The rules read these columns and ask for no mission by its number. Tasks, tiles, allocation, communication and special
-rules are those of the mission log that comes with the game (Thomas Sing, KOSMOS 2019).
+rules follow the mission log that comes with the game (Thomas Sing, KOSMOS 2019).
 """
 
 from collections.abc import Iterable
@@ -166,7 +166,7 @@ for _number, _mission in enumerate(MISSIONS, 1):
 
 
 def header(mission: Mission) -> list[int]:
-    """The tokens that tell a mission: allocation, communication, special rules, and a tile for every task."""
+    """The tokens of a mission: allocation, communication, special rules, and a tile for every task."""
     special = [FIRST_SPECIAL + SPECIALS.index(name) for name in mission.special] or [NO_SPECIAL]
     first = [
         FIRST_ALLOCATION + ALLOCATIONS.index(mission.allocation),
@@ -178,8 +178,8 @@ def header(mission: Mission) -> list[int]:
 MAX_HEADER = 3 + MAX_TASKS
 HEADER_LENGTHS = _column([len(header(mission)) for mission in MISSIONS])
 HEADERS = np.full((NUM_MISSIONS + 1, MAX_HEADER), -1, np.int64)
-"""``int64[51, 13]``: the tokens of ``header`` by mission number, -1 behind them. No header of one mission is that of
-another, and the first dealt card tells that it has ended."""
+"""``int64[51, 13]``: the tokens of ``header`` by mission number, -1 behind them. Every mission has its own header; the
+first dealt card ends it."""
 for _number, _mission in enumerate(MISSIONS, 1):
     HEADERS[_number, : HEADER_LENGTHS[_number]] = header(_mission)
 
@@ -223,5 +223,5 @@ def longest(mission: Mission, distress: bool) -> int:
     windows = NUM_TRICKS - int(FIRST_WINDOW[COMMUNICATIONS.index(mission.communication)])
     speakers = 3 if "muted" in mission.special else 4
     talk = speakers * (windows + (mission.communication != "dead zone"))
-    more = once + per_task * mission.tasks + sum(special.get(name, 0) for name in mission.special)
-    return own + more + 7 * distress + talk + NUM_CARDS + 1
+    before_tricks = once + per_task * mission.tasks + sum(special.get(name, 0) for name in mission.special)
+    return own + before_tricks + 7 * distress + talk + NUM_CARDS + 1

@@ -21,7 +21,7 @@ PLACES = np.dtype(
     [
         ("cards", np.int64),  # set to be divided
         ("at", np.int64, NUM_PLACES),  # sets: what each place may take
-        ("room", np.int64, NUM_PLACES),  # how many it takes; those of both exchanged cards are 0 or 1
+        ("room", np.int64, NUM_PLACES),  # cards that fit in; 0 or 1 at the places of both exchanged cards
         ("among", np.int64, NUM_BONDS),  # set of the places that a bond is about, 0 where there is none
         ("some", np.int64, NUM_BONDS),  # they hold one of these cards or more
         ("high", np.int64, NUM_BONDS),  # or, where "some" is empty: not both one of these
@@ -47,10 +47,10 @@ def fits(places):
             ways[bond] = count(places["among"][bond]) if places["some"][bond] != 0 else 2
     for way in range(ways[0] * ways[1] * ways[2]):
         used = _lay_out(places, at, room)
-        rest = way
+        digits = way
         for bond in range(NUM_BONDS):
-            used = _meet(places, bond, rest % ways[bond], at, room, used)
-            rest //= ways[bond]
+            used = _meet(places, bond, digits % ways[bond], at, room, used)
+            digits //= ways[bond]
         if _hall(places["cards"], at, room, used):
             return True
     return False
@@ -179,17 +179,17 @@ def _follow(places, card, following):
     to a place."""
     for place in range(NUM_PLACES):
         for standing in range(following.shape[1]):
-            rest, scale, result = standing, 1, 0
+            digits, scale, result = standing, 1, 0
             for bond in range(NUM_BONDS):
                 radix = _radix(places, bond)
-                digit = rest % radix
+                digit = digits % radix
                 if places["among"][bond] >> place & 1 != 0:
                     digit = _next_digit(places, bond, card, digit)
                 if digit < 0:
                     result = -1
                     break
                 result += digit * scale
-                rest //= radix
+                digits //= radix
                 scale *= radix
             following[place, standing] = result
 
@@ -239,10 +239,10 @@ def _count_divisions(places, standings, following):
 def _add_place(places, ways, n, following, place):
     """Add the divisions in which the ``n``-th card goes to ``place``, for the rooms that can be left by then."""
     rooms, others, cards = places["room"][LEFT], places["room"][ACROSS], ways.shape[0] - 1 - n
-    rest = places["room"][RIGHT] + places["room"][LEFT_TO_ACROSS] + places["room"][ACROSS_TO_RIGHT]
+    other_rooms = places["room"][RIGHT] + places["room"][LEFT_TO_ACROSS] + places["room"][ACROSS_TO_RIGHT]
     of_first, of_second, of_crossed = _FIRST[place], _SECOND[place], _CROSSED[place]
     for first in range(max(of_first, rooms - n), min(rooms, cards) + 1):
-        for second in range(max(of_second, others - n, cards - first - rest), min(others, cards - first) + 1):
+        for second in range(max(of_second, others - n, cards - first - other_rooms), min(others, cards - first) + 1):
             for crossed in range(of_crossed, ways.shape[3]):
                 if crossed & of_crossed != of_crossed:
                     continue

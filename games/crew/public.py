@@ -1,4 +1,4 @@
-"""What everybody at the table knows: the record ``PUBLIC``, its phases, and the options where the rules leave a doubt.
+"""Public knowledge of a deal: the record ``PUBLIC``, its phases, and the options where the rules leave a doubt.
 
 Seats in it are whatever the caller numbers: absolute in a state, relative to the observer in a view.
 """
@@ -23,7 +23,7 @@ CHOICES = {
 
 - ``nines``: mission 17 goes on until every 9 is out, or stops when its tasks are done.
 - ``same_trick``: a number or omega task done together with a task without a tile is in order, or fails.
-- ``singleton``: the only card of a colour is told as ``only``, or with any of the three marks.
+- ``singleton``: the only card of a colour is marked ``only``, or with any of the three marks.
 - ``pink_target``: in mission 46 the holder of the pink 9 speaks up before or after a distress pass.
 - ``roles``: in mission 50 the commander decides, or the first seat that says ``yes``.
 - ``muted``: in mission 11 the commander names another seat, or any.
@@ -50,7 +50,7 @@ CHOICES = {
     PLAY,
     OVER,
 ) = range(17)
-"""What the next token is. Up to ``EXCHANGE`` nobody acts: header and dealt cards; the commander's position; that of the
+"""What the next token is. No seat acts up to ``EXCHANGE``: header, dealt cards; the commander's position; that of the
 holder of the pink 9; a task card; the cards of mission 12. Then the seat ``turn`` acts: two tasks whose tiles change; a
 task to choose; a reply; a position; a reply to the distress signal, its direction, a card passed; a card shown or
 ``silent``, its mark; a card played. At the end nothing."""
@@ -58,7 +58,7 @@ FIRST_ACTION = PICK_TILE
 
 PUBLIC = np.dtype(
     [
-        ("missions", np.int64),  # those that may be dealt: bit m for mission m
+        ("missions", np.int64),  # missions that may be dealt: bit m for mission m
         ("distress", np.int64),  # 1 if the distress signal may be sent
         *((name, np.int64) for name in CHOICES),
         ("mission", np.int64),  # 0 before the header is complete
@@ -67,7 +67,7 @@ PUBLIC = np.dtype(
         ("special", np.int64),  # bits of missions.SPECIAL_BIT
         ("num_tasks", np.int64),
         ("phase", np.int64),
-        ("turn", np.int64),  # seat to act, -1 while nobody is
+        ("turn", np.int64),  # seat to act, -1 for none
         ("commander", np.int64),  # -1 before it is known, as the next two
         ("named", np.int64),  # seat of the special rule: sick, muted, who takes all pink, ...; owner of face-down tasks
         ("last", np.int64),  # seat for the last trick in mission 50

@@ -1,4 +1,4 @@
-"""The rules over what everybody knows, written once for true states and for views.
+"""The rules over public knowledge, written once for true states and for views.
 
 A deal is a row of public tokens, and ``step`` takes in one: an action, or what chance shows to all. What some seats
 alone see is not among them: hands, a distress pass, and the draw of mission 12, which ``end_passing`` and
@@ -7,7 +7,7 @@ alone see is not among them: hands, a distress pass, and the draw of mission 12,
 Kernels take ``public``, a record of ``public.PUBLIC``, and check no legality (``games.crew.legal``). Seats are whatever
 the caller numbers: absolute in a state, relative to the observer in a view. So a position token that ``step`` gets is
 ``FIRST_POSITION`` and the caller's number of the seat; ``left`` and ``right`` as a direction are the tokens of these
-names for everybody.
+names for all seats.
 """
 
 from games.compiling import kernel
@@ -34,7 +34,7 @@ from games.crew.tricks import acts, begin_trick, nobody_acts, play_card, talk
 
 @kernel
 def begin(public, mission):
-    """The header is told and the hands are dealt: the commander shows itself next."""
+    """Header and hands are dealt: the commander shows itself next."""
     public["mission"] = mission
     public["allocation"] = ALLOCATION[mission]
     public["communication"] = COMMUNICATION[mission]
@@ -70,7 +70,7 @@ def step(public, token):
 
 @kernel
 def _place(public, seat):
-    """A position is told: the commander's, that of the holder of the pink 9, or the commander's choice."""
+    """Take in a position: the commander's, that of the holder of the pink 9, or the commander's choice."""
     phase = public["phase"]
     if phase == COMMANDER:
         public["commander"] = seat

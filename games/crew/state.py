@@ -108,11 +108,11 @@ def _start(state, mission, counter):
 
 
 @kernel
-def _tell_position(state, told):
-    """Everybody learns of the seat ``told``, each by its own token."""
+def _announce_position(state, position):
+    """Announce the seat ``position`` to every seat, in a token relative to it."""
     for seat in range(4):
-        write(state, seat, FIRST_POSITION + ((told - seat) & 3))
-    step(state["public"], np.int64(FIRST_POSITION + told))
+        write(state, seat, FIRST_POSITION + ((position - seat) & 3))
+    step(state["public"], np.int64(FIRST_POSITION + position))
 
 
 @kernel
@@ -134,9 +134,9 @@ def _go_on(state):
             write_all(state, card)
             step(public, card)
         elif phase == COMMANDER:
-            _tell_position(state, _holder(state, ROCKET_4))
+            _announce_position(state, _holder(state, ROCKET_4))
         elif phase == HOLDER:
-            _tell_position(state, _holder(state, PINK_9))
+            _announce_position(state, _holder(state, PINK_9))
         elif phase == EXCHANGE:
             _exchange(state)
     if public["phase"] == OVER:
@@ -174,7 +174,7 @@ def act(state, token):
     if phase == PASS:
         _pass_card(state, token)
     elif phase == NAME:
-        _tell_position(state, (turn + token - FIRST_POSITION) & 3)
+        _announce_position(state, (turn + token - FIRST_POSITION) & 3)
     else:
         if phase == PLAY:
             state["hands"][turn] &= ~BIT[token]

@@ -26,7 +26,7 @@ from games.game import Next
 from games.tricks import Trick, in_tricks, turns_of
 
 _ARRIVING = (HEADER, DEALT, SEES_COMMANDER, SEES_HOLDER, SEES_TASK, RECEIVES, LOSES, GAINS)
-"""Stages in which something arrives that nobody does."""
+"""Stages of tokens that are no action of a seat."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Task:
     tile: str
     """Its name; empty without one."""
     owner: int
-    """-1 while nobody has it."""
+    """-1 while it has none."""
     done: bool
 
 
@@ -50,14 +50,14 @@ class Table:
     phase: int
     """One of ``games.crew.public``'s."""
     turn: int
-    """Seat to act, -1 where nobody is."""
+    """Seat to act, -1 for none."""
     commander: int
     """-1 before it is known, as the next."""
     named: int
     hand: tuple[int, ...]
     tasks: tuple[Task, ...]
     said: tuple[tuple[int, int, int], ...]
-    """Seat, card and mark (``games.crew.cards``; -1 before it is told) of every statement."""
+    """Seat, card and mark (``games.crew.cards``; -1 before the mark is known) of every statement."""
     tricks: tuple[int, ...]
     """How many each seat has won."""
     trick: Trick | None
@@ -94,8 +94,8 @@ def stops(game: CrewGame, tokens: np.ndarray) -> list[int]:
     """Lengths of a history's beginnings (token ids ``[T]``) that are worth a look: all that arrived by itself, then
     whatever a seat did. Silence is passed over unless the observer is asked next."""
     views = game.prefixes(np.asarray(tokens)[None])[0]
-    found = [length for length in range(1, len(views)) if _stands(views[length], length, int(tokens[length - 1]))]
-    return found or [len(tokens)]
+    lengths = [length for length in range(1, len(views)) if _stands(views[length], length, int(tokens[length - 1]))]
+    return lengths or [len(tokens)]
 
 
 def card_text(card: int) -> str:

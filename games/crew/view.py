@@ -167,8 +167,8 @@ def own_legal(view):
 
 @kernel
 def is_of_kind(view, stage, token):
-    """Whether a token is one that can be taken in at a stage: a card where one is due, or what the rules allow where
-    that is told by what all know."""
+    """Whether ``advance`` can take in a token at a stage: a card where one is due, or a legal token where public
+    knowledge determines what is legal."""
     if stage == HEADER:
         return _follow_header(view, token) != 0
     if stage in (SEES_COMMANDER, SEES_HOLDER, NAMES):

@@ -1,4 +1,4 @@
-"""What the rules of Hearts tell of one seat's history: whose token comes next and of which kind, and where cards are.
+"""Features of one seat's history by the rules of Hearts: whose token comes next, its kind, and where cards are.
 
 Seats are relative to the observer, as in ``games.hearts.view``. Nothing here is strategy: every number can be read off
 the cards seen so far.

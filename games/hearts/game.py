@@ -34,7 +34,7 @@ class HeartsGame(CompiledGame):
 
     A history, relative to its observer: pass direction; 13 dealt cards by suit and rank; unless the direction is
     hold, 3 cards passed in the order chosen and 3 received by suit and rank; position of the leader; 52 plays;
-    ``eos``. Seats 0 to 3 pass one after the other, three cards each, and nobody sees anything of it before the last
+    ``eos``. Seats 0 to 3 pass one after the other, three cards each; no seat sees any passed card before the last
     has passed. Paper 001, sections 5.1 and 6.1, Tables 1 and 5.
 
     Args:
@@ -94,7 +94,7 @@ class HeartsGame(CompiledGame):
         return labels[:, 0]
 
     def view_outcomes(self, views: np.ndarray) -> np.ndarray:
-        """As ``Game.view_outcomes``: nobody gives back hearts or the queen of spades."""
+        """As ``Game.view_outcomes``: hearts and the queen of spades stay with the seat that took them."""
         possible = np.empty((len(views), self.outcomes.num_labels), np.bool_)
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible

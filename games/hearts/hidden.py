@@ -49,7 +49,7 @@ def is_consistent(view):
 
 @kernel
 def _only_home(view, seats, turn, rest):
-    """``(cards, places)``: the unseen cards that nobody but ``seats`` may hold, and how many cards these still hold;
+    """``(cards, places)``: the unseen cards that only ``seats`` may hold, and how many cards these still hold;
     ``seats`` is a set of the others: bit 0 left, 1 across, 2 right. ``turn`` holds none but ``rest``."""
     cards, places = unseen(view), 0
     for seat in range(1, 4):

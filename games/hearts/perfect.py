@@ -13,7 +13,7 @@ from games.hearts.cards import BIT, HEARTS, NUM_CARDS, QUEEN_OF_SPADES, SORTED_C
 from games.hearts.rules import first_place
 
 PENALTIES = np.array([QUEEN_OF_SPADES, *SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]], np.int64)
-"""``int64[14]``: the cards whose winner is told: the queen of spades, then the hearts from the two up."""
+"""``int64[14]``: the cards whose winner is a feature: the queen of spades, then the hearts from the two up."""
 HANDS, TRICK, WON = 0, 4 * NUM_CARDS, 8 * NUM_CARDS
 """Where the three parts begin: cards that each seat holds, has played to this trick, has won."""
 SIZE = WON + 4 * len(PENALTIES)

@@ -1,4 +1,4 @@
-"""What everybody at the table sees, and the rules over it, written once for true states and for views.
+"""Public knowledge of a deal and the rules over it, written once for true states and for views.
 
 Kernels take ``public``, a record of ``PUBLIC``, and where needed the hand of the seat to play. Seats are whatever the
 caller numbers: absolute in a state, relative to the observer in a view.
@@ -101,11 +101,11 @@ def rest_after(public, card):
     if public["trick"] != 0:
         if card & 3 == public["led"]:
             return everything
-        rest = everything & ~SUIT_CARDS[public["led"]]
+        off_suit = everything & ~SUIT_CARDS[public["led"]]
         first_trick = public["num_played"] < 4 and public["no_pts_on_first_trick"] != 0
         if first_trick and BIT[card] & PENALTY_CARDS != 0:
-            return rest & PENALTY_CARDS
-        return rest
+            return off_suit & PENALTY_CARDS
+        return off_suit
     if public["num_played"] == 0 and public["free_first_lead"] == 0:
         first_leads = CLUB_CARDS if public["can_lead_any_club"] != 0 else TWO_OF_CLUBS_SET
         return everything if BIT[card] & first_leads != 0 else -1

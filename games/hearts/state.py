@@ -100,7 +100,7 @@ def deal_hands(state, direction, hands, leader):
 
 @kernel
 def start(state, direction, leader):
-    """Announce the pass direction to everybody; without passing the first lead follows at once."""
+    """Announce the pass direction to all seats; without passing the first lead follows at once."""
     public = state["public"]
     public["direction"] = direction
     public["broken"] = 1 - public["must_break_hearts"]
@@ -160,11 +160,11 @@ def _begin_play(state, leader):
 @kernel
 def _write_sorted(state, seat, place, cards):
     for suit in range(4):
-        rest = cards & SUIT_CARDS[suit]
-        while rest != 0:
-            state["tokens"][seat, place] = lowest(rest)
+        left = cards & SUIT_CARDS[suit]
+        while left != 0:
+            state["tokens"][seat, place] = lowest(left)
             place += 1
-            rest &= rest - 1
+            left &= left - 1
 
 
 @kernel

@@ -80,16 +80,19 @@ def advance(view, token):
     if next_of(view) == _END:
         return
     length = view["length"]
-    first = _POSITION_TOKEN if length == first_place(view["public"]) - 1 else np.int64(0)
-    first = _DIRECTION_TOKEN if length == 0 else first
-    if token < first or token >= first + (np.int64(NUM_CARDS) if first == 0 else np.int64(4)):
+    base, size = np.int64(0), np.int64(NUM_CARDS)  # the tokens of the kind that is due: base .. base + size - 1
+    if length == 0:
+        base, size = _DIRECTION_TOKEN, np.int64(4)
+    elif length == first_place(view["public"]) - 1:
+        base, size = _POSITION_TOKEN, np.int64(4)
+    if token < base or token >= base + size:
         view["ended"] = 1
         return
     if length == 0:
         possible = _see_direction(view, token)
     elif length < PASSED_AT:
         possible = _see_dealt(view, token)
-    elif first != 0:
+    elif base != 0:
         possible = _see_leader(view, token)
     elif length >= first_place(view["public"]):
         possible = _see_play(view, token)

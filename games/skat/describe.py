@@ -47,7 +47,7 @@ def describe(tokens: np.ndarray) -> str:
     the rest follows as bare names.
     """
     view = blank(VIEW, template(), EOS, 1)[0]
-    told: list[tuple[int, str]] = []
+    events: list[tuple[int, str]] = []
     tricks: list[str] = []
     seen = [int(token) for token in tokens if token != EOS]
     for token in seen:
@@ -59,9 +59,9 @@ def describe(tokens: np.ndarray) -> str:
         if stage == PLAYED:
             _lay(tricks, name, turn, view["public"])
         else:
-            told.append((stage, name))
-    lines = [_line(stage, [name for _, name in group]) for stage, group in groupby(told, lambda item: item[0])]
-    turned = lines[-1:] if told and told[-1][0] == TURNED else []
+            events.append((stage, name))
+    lines = [_line(stage, [name for _, name in group]) for stage, group in groupby(events, lambda item: item[0])]
+    turned = lines[-1:] if events and events[-1][0] == TURNED else []
     rest = " ".join(VOCABULARY.name(token) for token in seen[int(view["length"]) :])
     return (
         "\n".join([*lines[: len(lines) - len(turned)], *tricks, *turned, *([rest] if rest else [])]) or "(nothing seen)"
@@ -80,7 +80,7 @@ def _by_suit(names: list[str]) -> str:
 
 
 def _lay(tricks: list[str], name: str, seat: int, public: np.void) -> None:
-    """Write a card that ``seat`` has just played; ``public`` is what everybody sees then."""
+    """Write a card that ``seat`` has just played; ``public`` is the public record after it."""
     place = (int(public["num_played"]) - 1) % 3
     if place == 0:
         tricks.append(f"{len(tricks) + 1:2d} {SEATS[seat]:>10}:")

@@ -1,4 +1,4 @@
-"""What the rules of Skat tell of one seat's history: whose token comes next and of which kind, and where cards are.
+"""Features of one seat's history by the rules of Skat: whose token comes next, its kind, and where cards are.
 
 Seats are relative to the observer: left acts after it, right before it. Nothing here is strategy: every number can be
 read off the tokens seen so far.
@@ -25,7 +25,7 @@ TOKEN_TYPES = (
     *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "right's")),
     "end",
 )
-"""In the order of ``games.skat.view``'s stages, those of a seat's doing three times."""
+"""In the order of ``games.skat.view``'s stages; a stage in which a seat acts comes three times."""
 
 FEATURES: dict[str, FeatureSet] = {}
 

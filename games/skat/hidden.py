@@ -21,17 +21,18 @@ def room(view, seat):
 
 @kernel
 def room_aside(view):
-    """How many cards that nobody holds the observer does not know: the talon, or the discards of another soloist."""
+    """Number of unseen cards in no hand: the talon, or the discards of another soloist."""
     public = view["public"]
     return 0 if public["picked_up"] != 0 and public["soloist"] == view["seat"] else 2
 
 
 @kernel
 def homes(view):
-    """``(left, right, aside)``: sets of the unseen cards that may lie with the next seat, the one behind it, and aside.
+    """``(left, right, aside)``: sets of the unseen cards that may be with the next seat, with the one after it, and
+    aside.
 
-    Of the cards turned over at the end, in their order, those below the last that were not among them lie with a
-    defender, and those that were do not.
+    Cards are turned over at the end in ascending order. Turned cards are not with a defender; unseen ones that were
+    passed over are: below the highest turned card while more are to come, all of them after the last.
     """
     public, cards = view["public"], unseen(view)
     left, right = (view["seat"] + 1) % 3, (view["seat"] + 2) % 3
@@ -58,10 +59,10 @@ def _up_to_highest(cards):
 
 @kernel
 def is_consistent(view):
-    """Whether some deal and some legal doings of the others give this history.
+    """Whether some deal and legal actions of the others give this history.
 
-    Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must be
-    divisible among hidden hands and talon: no set of them may be the only home of more cards than it has room for.
+    Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must fit
+    into hidden hands and talon: no set of these places may be the only home of more cards than it has room for.
     """
     if view["ended"] != 0 or view["refuted"] != 0:
         return False
@@ -70,22 +71,22 @@ def is_consistent(view):
         return True
     cards = unseen(view)
     at_left, at_right, aside = homes(view)
-    rooms_left, rooms_right = room(view, (view["seat"] + 1) % 3), room(view, (view["seat"] + 2) % 3)
-    for places in range(8):  # a set of them: bit 0 left, 1 right, 2 aside
-        at_home, rooms = cards, 0
+    room_left, room_right = room(view, (view["seat"] + 1) % 3), room(view, (view["seat"] + 2) % 3)
+    for places in range(8):  # set of places: bit 0 left seat, 1 right seat, 2 aside
+        only_here, capacity = cards, 0
         if places & 1 != 0:
-            rooms += rooms_left
+            capacity += room_left
         else:
-            at_home &= ~at_left
+            only_here &= ~at_left
         if places & 2 != 0:
-            rooms += rooms_right
+            capacity += room_right
         else:
-            at_home &= ~at_right
+            only_here &= ~at_right
         if places & 4 != 0:
-            rooms += room_aside(view)
+            capacity += room_aside(view)
         elif room_aside(view) > 0:
-            at_home &= ~aside
-        if count(at_home) > rooms:
+            only_here &= ~aside
+        if count(only_here) > capacity:
             return False
     return True
 

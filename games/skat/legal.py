@@ -47,10 +47,10 @@ def legal_discards(hand, laid):
     """The second discard has the higher index, so that a pair is one sequence: the first leaves a higher card."""
     if laid != 0:
         return hand & ~(laid | (laid - 1))
-    rest, highest = hand, np.int64(0)
-    while rest != 0:
-        highest = rest
-        rest &= rest - 1
+    left, highest = hand, np.int64(0)
+    while left != 0:
+        highest = left
+        left &= left - 1
     return hand & ~highest
 
 

@@ -47,12 +47,12 @@ def _forms() -> list[tuple[int, int, int, int]]:
 
 def _judged(forms: list[tuple[int, int, int, int]], bids: np.ndarray) -> set[tuple[bool, int]]:
     """``(won, value)`` of every form with every result under every bid; null is not declared below the bid."""
-    found = set()
+    results = set()
     for (game, matadors, hand, modifier), (points, tricks), bid in product(forms, _RESULTS, bids):
         won, value, overbid = judge(game, matadors, hand, modifier, points, tricks, 10 - tricks, int(bid))
         if game != NULL or not overbid:
-            found.add((bool(won), int(value)))
-    return found
+            results.add((bool(won), int(value)))
+    return results
 
 
 def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.ndarray]:
@@ -73,9 +73,9 @@ def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.nda
 
 
 def games(table: OutcomeTable, scoring: int) -> tuple[np.ndarray, np.ndarray]:
-    """``int64[K]`` twice: who played alone, relative to the observer, and what its game was worth; -1 and 0 where
-    everybody passed. The soloist of a win has the most points, that of a loss the fewest, and either is at least 18
-    away from the others'."""
+    """``int64[K]`` twice: the soloist, relative to the observer, and the value of its game; -1 and 0 where all
+    passed. A soloist that wins has the most points, one that loses the fewest, either way at least 18 away
+    from the others'."""
     away = np.abs(table.points - np.median(table.points, axis=1, keepdims=True))
     soloists = np.where(away.max(axis=1) == 0, -1, away.argmax(axis=1))
     points = table.points[np.arange(len(soloists)), soloists].astype(np.int64)

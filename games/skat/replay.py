@@ -1,4 +1,4 @@
-"""Deals that somebody has played elsewhere, through the kernels of our rules."""
+"""Replay a deal played elsewhere through the kernels of our rules."""
 
 import numpy as np
 

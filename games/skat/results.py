@@ -1,4 +1,4 @@
-"""Results that can still come, as far as one seat can tell: by soloist and bid, then by the contract, what is known of
+"""Results that one seat must still reckon with: by soloist and bid, then by the contract, what is known of
 the matadors, and the points and tricks taken so far."""
 
 import numpy as np
@@ -23,8 +23,8 @@ def mark_outcomes(views, keys, soloists, values, possible):
 
     Args:
         keys: ``int64[K]``, the labels' keys.
-        soloists: ``int64[K]``, who plays alone in a label, relative to the observer; -1 where everybody passed.
-        values: ``int64[K]``, what the game of a label is worth, 0 where everybody passed.
+        soloists: ``int64[K]``, the soloist of a label, relative to the observer; -1 where all passed.
+        values: ``int64[K]``, value of a label's game, 0 where all passed.
     """
     points = np.zeros(3, np.int64)
     for i in range(len(views)):

@@ -1,7 +1,7 @@
-"""What everybody at the table knows, and the rules over it, written once for true states and for views.
+"""Public knowledge of a deal and the rules over it, written once for true states and for views.
 
 Kernels take ``public``, a record of ``PUBLIC``. Seats are 0 forehand, 1 middlehand, 2 rearhand, in a view too: each
-seat knows its own place. Legality and results are those of the rules' sections on auction, announcements and scores.
+seat knows its own place. Legality and results follow the rules' sections on auction, announcements and scores.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ SCORINGS = ("seeger_fabian", "classic")
 """How a deal is scored: with the terms of Seeger and Fabian (the default), or the game's value alone."""
 
 AUCTION, CHOICE, DISCARD, DECLARATION, MODIFIER, PLAY, OVER = range(7)
-"""What a deal is at: calls, ``pickup`` or ``hand``, the soloist's two discards, game, modifier, cards."""
+"""Phases of a deal: calls, ``pickup`` or ``hand``, the soloist's two discards, game, modifier, cards."""
 
 PUBLIC = np.dtype(
     [
@@ -42,7 +42,7 @@ PUBLIC = np.dtype(
         ("listener", np.int64),  # seat that is bid to
         ("asked", np.int64),  # 1 while a bid waits for its reply
         ("bid", np.int64),  # highest bid so far, an index of BIDS, -1 without any
-        ("soloist", np.int64),  # -1 before the auction is over, and when everybody passed
+        ("soloist", np.int64),  # -1 before the auction is over, and when all passed
         ("picked_up", np.int64),  # 1 if the soloist took the talon
         ("game", np.int64),  # index of GAMES, -1 before the declaration
         ("modifier", np.int64),
@@ -190,8 +190,8 @@ def _end_trick(public):
 
 @kernel
 def is_revealed(public):
-    """Whether the soloist's cards are turned over at the end: a game cut short is worth what its matadors say, which
-    the cards played do not tell yet. Null has a value that needs no cards."""
+    """Whether the soloist's cards are turned over at the end: the value of a game cut short depends on matadors that
+    have not been played yet. Null has a fixed value."""
     cut_short = public["phase"] == OVER and public["num_played"] < NUM_PLAYS
     return cut_short and public["soloist"] >= 0 and public["game"] != NULL
 

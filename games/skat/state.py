@@ -32,7 +32,7 @@ STATE = np.dtype(
         ("public", PUBLIC),
         ("hands", np.int64, 3),  # cards each seat holds
         ("dealt", np.int64, 3),  # cards each seat was dealt
-        ("talon", np.int64),  # the two cards that nobody was dealt
+        ("talon", np.int64),  # the two cards not dealt to a seat
         ("laid", np.int64),  # the soloist's discards
         ("lengths", np.int64, 3),  # tokens in each history, eos included
         ("tokens", np.uint8, (3, ROW)),  # history of every seat, eos behind its end
@@ -144,7 +144,7 @@ def _finish(state):
 
 @kernel
 def _reveal(state):
-    """Everybody sees what it has not seen of the soloist's hand and the talon, the two in one order."""
+    """Show every seat its unseen cards of the soloist's hand and the talon, both in one order."""
     public = state["public"]
     soloist = public["soloist"]
     for seat in range(3):

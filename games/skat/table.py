@@ -56,7 +56,7 @@ class Table:
     modifier: int
     """Index of ``games.skat.cards.MODIFIERS``."""
     hand: tuple[int, ...]
-    """Cards the observer holds, as people sort them; so are those that follow."""
+    """Cards the observer holds, sorted as people do, like all cards below."""
     talon: tuple[int, ...]
     """Cards it has picked up."""
     laid: tuple[int, ...]
@@ -70,12 +70,12 @@ class Table:
     points: tuple[int, ...]
     """Card points that each seat has won in tricks."""
     result: Result | None
-    """None before the end, and where everybody passed."""
+    """None before the end, and where all passed."""
 
 
 def table_of(game: SkatGame, tokens: np.ndarray) -> Table:
-    """The table of a history (token ids ``[T]``, complete or not) that tells the observer's place; what stands behind a
-    token of a wrong kind is left out."""
+    """The table of a history (token ids ``[T]``, complete or not) that begins with the observer's place; tokens after
+    one of a wrong kind are left out."""
     views = game.prefixes(np.asarray(tokens)[None])[0]
     view, public = views[-1], views[-1]["public"]
     own, index = int(view["seat"]), int(public["game"])

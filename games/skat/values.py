@@ -20,7 +20,7 @@ BIDS = np.unique(
         [BASES[game] * np.arange(2, most + 1) for game, most in enumerate(HIGHEST_MULTIPLIERS)] + [NULL_VALUES.ravel()]
     )
 )
-"""``int64[63]``: the values that can be bid, 18 to 264: those that some game can have."""
+"""``int64[63]``: the values that can be bid, 18 to 264: every value that a game can have."""
 NUM_BIDS = len(BIDS)
 
 
@@ -32,8 +32,8 @@ def null_value(hand, modifier):
 
 @kernel
 def multiplier(matadors, hand, modifier, schneider, schwarz):
-    """What the base value of a suit or grand game is multiplied by. A level that was announced counts as reached,
-    whoever wins, and counts once more for its announcement."""
+    """Multiplier of the base value of a suit or grand game. An announced level counts as reached, won or lost, and
+    once more for its announcement."""
     levels = 1 + abs(matadors) + hand
     if modifier >= 1:
         levels += 1

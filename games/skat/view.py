@@ -1,6 +1,6 @@
 """What one seat knows, rebuilt from its history alone, token by token.
 
-Seats are forehand, middlehand and rearhand, as in the true state: the first token tells the observer its own. Whether a
+Seats are forehand, middlehand and rearhand, as in the true state: the first token is the observer's own. Whether a
 history could have happened is judged exactly at every point: each observed play restricts what the rest of that seat's
 hand may be, and the cards never seen must fit into the hidden hands and the talon (Hall's condition).
 """
@@ -112,7 +112,7 @@ def own_legal(view):
 @kernel
 def advance(view, token):
     """Take in one token. A token of a wrong kind, no card where a card is due, ends the history; so does a call or a
-    declaration that the rules forbid, since nobody can tell how to go on from it. A card that cannot be is carried on:
+    declaration that the rules forbid, because what follows is undefined. An impossible card is carried on:
     the history is merely inconsistent from then on. At its end a view stays as it is."""
     stage = stage_of(view)
     if stage == ENDED:
@@ -137,7 +137,7 @@ def advance(view, token):
 
 @kernel
 def _see_announcement(view, stage, token):
-    """A call, a choice or a declaration: legal, so it could have come; nobody's cards follow from it."""
+    """Take in a legal call, choice or declaration: always possible, and no hand follows from it."""
     public = view["public"]
     if stage == CALLED:
         call(public, token)
@@ -146,7 +146,7 @@ def _see_announcement(view, stage, token):
         if public["picked_up"] != 0:
             if view["seat"] == public["soloist"]:
                 view["due"] = 4
-            else:  # what the soloist lays aside is seen by nobody else
+            else:  # only the soloist sees its discards
                 public["phase"] = DECLARATION
     elif stage == DECLARED:
         declare(public, token)

@@ -32,15 +32,15 @@ def read_file(path: Path) -> Iterator[tuple[int, Record]]:
 
 
 def check(path: Path) -> tuple[int, int]:
-    """Replay every record of a file, a line at a time; prints those that differ, and returns how many there are and how
-    many agree. ``FormatError`` names the line that is none."""
+    """Replay every record of a file, a line at a time, and print the differences; returns the numbers of records and
+    of records that agree. ``FormatError`` names a line that is no record."""
     records = agree = 0
     for number, record in read_file(path):
-        found = differences(record)
+        faults = differences(record)
         records += 1
-        agree += not found
-        if found:
-            print(f"record {record.id} (line {number}): {'; '.join(found)}")
+        agree += not faults
+        if faults:
+            print(f"record {record.id} (line {number}): {'; '.join(faults)}")
         if records % _PROGRESS == 0:
             print(f"{records} records, {agree} agree so far", file=sys.stderr, flush=True)
     return records, agree

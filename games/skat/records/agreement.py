@@ -27,9 +27,9 @@ def disagreement(record: Record, state: np.void) -> list[str]:
     public = state["public"]
     over, passed_in = public["turn"] < 0, public["turn"] < 0 and public["soloist"] < 0
     if passed_in or record.result["end"] in ("passed", "penalty"):
-        told = {"passed": passed_in, "penalty": not over and public["game"] < 0}
-        right = told.get(record.result["end"], False)
-        return [] if right else [f"end: the record says {record.result['end']}, the replay another"]
+        replayed = {"passed": passed_in, "penalty": not over and public["game"] < 0}
+        agrees = replayed.get(record.result["end"], False)
+        return [] if agrees else [f"end: the record says {record.result['end']}, the replay another"]
     if public["game"] < 0:
         return ["the record breaks off before the declaration, yet says how the game ended"]
     return list(_judged(record, state, over))
@@ -44,14 +44,14 @@ def _refusal(record: Record, state: np.void, index: int) -> str:
 
 
 def _judged(record: Record, state: np.void, over: bool) -> Iterator[str]:
-    """What the result says otherwise, where the record tells enough: a soloist that gave up has lost, but the server's
-    count of what was left is not known."""
+    """Differences from the record's result, where the replay knows it: a soloist that gave up has lost, but how the
+    server counted the remaining cards is unknown."""
     public, given = state["public"], record.result
     soloist, game, played = int(public["soloist"]), int(public["game"]), int(public["num_played"])
     given_up = not over and (record.gone == soloist or soloist in record.resigned)
     defenders_out = len(record.resigned - {soloist}) == 2 or record.gone not in (-1, soloist)
     if not over and not given_up and not defenders_out:
-        yield f"the record breaks off after {played} cards, and nobody has given up"
+        yield f"the record breaks off after {played} cards, and no player has given up"
         return
     if not over and not given_up and game != NULL:
         concede(state)

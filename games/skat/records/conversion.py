@@ -1,8 +1,8 @@
 """Records of real deals as shards to train on.
 
 Every game that agrees with our rules gives three sequences, one for each seat, with its outcome label. Left out and
-counted are records that differ, and games that end before our rules end them: somebody gave up, left or ran out of
-time. What had been played then is no complete history, and how the rest would have gone nobody knows.
+counted are records that differ, and games that end before our rules end them: a player gave up, left or ran out of
+time. Such a history is incomplete, and its outcome is unknown.
 
 A directory holds shards of one conversion: ``config.json`` says of which, before the first shard is written;
 ``left_out.txt`` names every record left out, and ``conversion.json`` what the finished conversion holds. The same
@@ -149,7 +149,7 @@ def _batches(
 ) -> Iterator[_Batch]:
     """The games that agree, ``size`` at a time; counts all others by reason and names them."""
     fresh = blank(STATE, template(scoring), EOS, 1)
-    batch, began, told = _Batch(np.repeat(fresh, size)), time.monotonic(), time.monotonic()
+    batch, began, reported = _Batch(np.repeat(fresh, size)), time.monotonic(), time.monotonic()
     for number, line in stream(file.readline):
         if kept.records and counts["records"] >= kept.records:
             break
@@ -166,9 +166,9 @@ def _batches(
         if len(batch.lines) == size:
             yield batch
             batch = _Batch(np.repeat(fresh, size))
-        if time.monotonic() - told > _PROGRESS_SECONDS:
-            told = time.monotonic()
-            rate = counts["records"] / (told - began)
+        if time.monotonic() - reported > _PROGRESS_SECONDS:
+            reported = time.monotonic()
+            rate = counts["records"] / (reported - began)
             print(f"{counts['records']:,} records, {counts['deals']:,} games, {rate:,.0f} records/s", file=sys.stderr)
     if batch.lines:
         yield batch
@@ -182,9 +182,9 @@ def _taken(line: str, kept: Filter, state: np.void) -> tuple[str, str]:
         return "no record", str(error)
     if kept.refuses(record):
         return "rated too low", f"record {record.id}: rated too low"
-    found = disagreement(record, state)
-    if found:
-        return "differs from our rules", f"record {record.id}: {'; '.join(found)}"
+    differences = disagreement(record, state)
+    if differences:
+        return "differs from our rules", f"record {record.id}: {'; '.join(differences)}"
     if state["public"]["turn"] >= 0:
         return "ended early", f"record {record.id}: ended after {state['public']['num_played']} cards"
     return "", ""

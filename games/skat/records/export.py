@@ -73,7 +73,7 @@ def _deals(sequences: Sequences) -> Iterator[tuple[int, np.ndarray]]:
 def _record(path: str, game: Game, sequences: Sequences, number: int, rows: np.ndarray, record: int) -> str:
     deal = _deal(sequences.tokens[rows])
     if sequences.seat[rows].tolist() != [0, 1, 2] or deal is None:
-        raise ShardError(f"{path}: game {number}: its sequences are not those of one deal")
+        raise ShardError(f"{path}: game {number}: its sequences do not belong to one deal")
     actions, seats, state = deal
     names = [str(name).replace("]", "").replace("[", "") for name in sequences.player[rows]]
     people = "".join(f"P{seat}[{name}]" for seat, name in enumerate(names))
@@ -83,19 +83,20 @@ def _record(path: str, game: Game, sequences: Sequences, number: int, rows: np.n
 
 def _deal(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.void] | None:
     """What ``retraced`` returns for the finished deal of three histories (``[3, L]``), None if they are not of one."""
-    told = new_state()
+    recorded = new_state()
     for seat in range(3):
         cards = tokens[seat, 1 : 1 + HAND_SIZE]
         if tokens[seat, 0] != FIRST_SEAT + seat or cards.max() >= NUM_CARDS or len(set(cards.tolist())) < HAND_SIZE:
             return None
-        told["dealt"][seat] = sum(1 << int(card) for card in cards)
-        told["tokens"][seat, : tokens.shape[1]] = tokens[seat]
-        told["lengths"][seat] = int(np.argmax(np.append(tokens[seat], EOS) == EOS)) + 1
-    if sum(int(hand).bit_count() for hand in told["dealt"]) != int(np.bitwise_or.reduce(told["dealt"])).bit_count():
+        recorded["dealt"][seat] = sum(1 << int(card) for card in cards)
+        recorded["tokens"][seat, : tokens.shape[1]] = tokens[seat]
+        recorded["lengths"][seat] = int(np.argmax(np.append(tokens[seat], EOS) == EOS)) + 1
+    dealt = recorded["dealt"]
+    if sum(int(hand).bit_count() for hand in dealt) != int(np.bitwise_or.reduce(dealt)).bit_count():
         return None
-    actions, seats, state = retraced(told)
+    actions, seats, state = retraced(recorded)
     over = state["public"]["turn"] < 0
-    return (actions, seats, state) if over and np.array_equal(state["tokens"], told["tokens"]) else None
+    return (actions, seats, state) if over and np.array_equal(state["tokens"], recorded["tokens"]) else None
 
 
 def _moves(actions: np.ndarray, seats: np.ndarray, state: np.void) -> Iterator[str]:

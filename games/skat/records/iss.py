@@ -147,7 +147,7 @@ class _Moves:
         elif move == "RE":
             self.record.resigned.add(seat)
         elif move == "SC" or move.startswith("SC.") or move == "??":
-            pass  # shown cards change nothing; an unknown card stands before somebody leaves
+            pass  # shown cards change nothing; an unknown card comes before a player leaves
         elif self.pending:
             self._discard(seat, [_CARDS[card] for card in move.split(".")])
         elif move in ("p", "y"):

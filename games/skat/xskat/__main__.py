@@ -29,7 +29,7 @@ def differences(deal: Played, value: int) -> list[str]:
         return [f"action {refused + 1}: {what} is not legal, or not its turn"]
     public = state["public"]
     if deal.soloist < 0:
-        return [] if public["turn"] < 0 and value == 0 else ["XSkat has everybody pass, the replay not"]
+        return [] if public["turn"] < 0 and value == 0 else ["XSkat has all pass, the replay not"]
     if public["turn"] >= 0 and public["game"] != NULL:
         return [f"XSkat ends the deal after {public['num_played']} cards"]
     won, worth, _, _, points = result_of(state)
@@ -55,11 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
     deals = agree = 0
     try:
         for text, value in self_play(asked.games, asked.seed):
-            found = differences(parse(text), value)
+            faults = differences(parse(text), value)
             deals += 1
-            agree += not found
-            if found:
-                print(f"deal {deals}: {'; '.join(found)}\n{text}")
+            agree += not faults
+            if faults:
+                print(f"deal {deals}: {'; '.join(faults)}\n{text}")
     except (XSkatError, FormatError) as error:
         print(error, file=sys.stderr)
         return 2

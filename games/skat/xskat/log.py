@@ -1,9 +1,9 @@
 """What XSkat writes of the deals it has played: its log (``xskat -log FILE -unfmt``) and its list (``-list FILE``).
 
 A deal of the log has a row for every trick, a column for every player: the winner's card in capitals, ``_`` behind the
-suit that was led where somebody else won, no capitals where nothing was played any more. Then come the hands that were
-played, ``Skat is`` (the discards) and ``Skat was`` (the talon), the bid, the game and the result. Of the auction the
-log tells the last bid alone. The list has the value of every deal, doubled where it was lost.
+suit that was led where another player won, no capitals where nothing was played any more. Then come the hands that were
+played, ``Skat is`` (the discards) and ``Skat was`` (the talon), the bid, the game and the result. The log holds the
+last bid of the auction alone. The list has the value of every deal, doubled where it was lost.
 """
 
 import re
@@ -46,9 +46,9 @@ class Played:
     """``int64[3]``: the cards dealt to each seat, as sets."""
     seats: list[int]
     tokens: list[int]
-    """Who did what, in the order of our rules; of the auction only its end is told, so the shortest is written."""
+    """Seats and actions in the order of our rules. The log holds the auction's end alone; the shortest one is used."""
     soloist: int
-    """-1 where everybody passed."""
+    """-1 where all passed."""
     won: bool
     points: int
     """Card points of the soloist; -1 in null, where the log has none."""
@@ -80,7 +80,7 @@ def parse(deal: str) -> Played:
         return Played(hands, [1, 2, 0], [PASS] * 3, -1, False, 0, 0)
     played = _PLAYED.search(tables[3])
     if played is None:
-        raise FormatError("no deal of an XSkat log: nobody passed and nobody played")
+        raise FormatError("no deal of an XSkat log: neither passed nor played")
     return _with_soloist(int(played[1]) - 1, played[2].lower(), rows, columns, talon, discards, tables[3])
 
 
@@ -93,12 +93,12 @@ class _Row:
 
 
 def _row(line: str) -> _Row:
-    found = _CARD.findall(line)
-    if len(found) != 3:
+    cards = _CARD.findall(line)
+    if len(cards) != 3:
         raise FormatError(f"no deal of an XSkat log: {line.strip()!r} is no row of three cards")
-    winner = next((player for player, (suit, _, _) in enumerate(found) if suit.isupper()), -1)
-    leader = next((player for player, (_, mark, _) in enumerate(found) if mark == "_"), winner)
-    return _Row([_card(suit, rank) for suit, _, rank in found], leader if winner >= 0 else -1, winner)
+    winner = next((player for player, (suit, _, _) in enumerate(cards) if suit.isupper()), -1)
+    leader = next((player for player, (_, mark, _) in enumerate(cards) if mark == "_"), winner)
+    return _Row([_card(suit, rank) for suit, _, rank in cards], leader if winner >= 0 else -1, winner)
 
 
 def _card(suit: str, rank: str) -> int:
@@ -155,7 +155,7 @@ def _auction(soloist: int, bid: int) -> tuple[list[int], list[int]]:
 
 
 def _declaration(game: str, announced: str, discards: list[int]) -> list[int]:
-    """Actions from the choice to the modifier; ``announced`` is the line that tells of hand and announcements."""
+    """Actions from the choice to the modifier; ``announced`` is the line of hand and announcements."""
     number = GAMES.index(game)
     by_hand = "Hand" in announced or ("ouvert" in announced and number != NULL)
     modifier = next((level for word, level in _MODIFIERS.items() if word in announced.lower()), PLAIN)
@@ -165,7 +165,7 @@ def _declaration(game: str, announced: str, discards: list[int]) -> list[int]:
 
 def discards_of(deal: str) -> list[int]:
     """The two cards that lay aside when a deal of the log was played, the lower first."""
-    found = re.search(r"^Skat is: (.*)$", deal, re.MULTILINE)
-    if found is None:
+    line = re.search(r"^Skat is: (.*)$", deal, re.MULTILINE)
+    if line is None:
         raise FormatError("no deal of an XSkat log: the skat is missing")
-    return _aside(found[1])
+    return _aside(line[1])

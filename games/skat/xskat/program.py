@@ -19,15 +19,15 @@ class XSkatError(ValueError):
 
 def program() -> str:
     """Path of XSkat; ``XSkatError`` where it is not installed."""
-    found = shutil.which("xskat") or shutil.which("xskat", path="/usr/games")
-    if found is None:
+    path = shutil.which("xskat") or shutil.which("xskat", path="/usr/games")
+    if path is None:
         raise XSkatError("xskat is not installed; apt-get install xskat")
-    return found
+    return path
 
 
 def self_play(games: int, seed: int) -> Iterator[tuple[str, int]]:
     """Deals that XSkat plays against itself: each as the log has it, with the points the list has for it (what the
-    soloist won, or twice what it lost as a negative number; 0 where everybody passed)."""
+    soloist won, or twice what it lost as a negative number; 0 where all passed)."""
     path = program()
     for number, begin in enumerate(range(0, games, _CHUNK)):
         yield from _run(path, min(_CHUNK, games - begin), seed + number)

@@ -1,4 +1,4 @@
-"""An XSkat process whose two displays nobody looks at: what it shows is read, and clicks are sent to it.
+"""An XSkat process on two hidden displays: read what it shows, and send it clicks.
 
 The program is the installed one, unchanged. ``display.c``, built with the C compiler when it is first needed,
 stands in for the display, for waiting and for the time of day, so that a deal takes milliseconds and comes out the same
@@ -29,7 +29,7 @@ _HAND_Y, _TRICK_X, _SKAT_X, _MIDDLE_Y = 304, 224, 256, 145
 _YES, _NO, _DONE = (286, 260), (350, 260), (316, 260)
 _BOX_X, _BOX_Y = range(_SKAT_X, 330), range(255, 280)
 _CALL_X, _CALL_Y = range(500, 580), range(100, 135)
-_TOLD_X, _TOLD_Y = range(440, 640), range(155, 200)
+_CAPTION_X, _CAPTION_Y = range(440, 640), range(155, 200)
 
 
 class XSkatScreen:
@@ -38,9 +38,9 @@ class XSkatScreen:
     def __init__(self, deal: str, dealer: int) -> None:
         """``deal`` as XSkat's ``-game`` reads it; ``dealer``: which player deals. ``XSkatError`` without XSkat."""
         self.calls: deque[str] = deque()
-        """What the computer has called and nobody has taken from here yet: ``Pass``, ``Yes``, or a bid."""
-        self.told: list[str] = []
-        """What stands below the computer's name, in order: its place at the table, at last what it plays."""
+        """Calls of the computer not consumed yet: ``Pass``, ``Yes``, or a bid."""
+        self.caption: list[str] = []
+        """Texts below the computer's name, in order: its place at the table, finally the game it plays."""
         self.played: list[int] = []
         """All cards played, in order."""
         self.box = ["", ""]
@@ -137,8 +137,8 @@ class XSkatScreen:
             self.box[person] = text
         elif person == 0 and x in _CALL_X and y in _CALL_Y:
             self.calls.append(text)
-        elif person == 0 and x in _TOLD_X and y in _TOLD_Y:
-            self.told.append(text)
+        elif person == 0 and x in _CAPTION_X and y in _CAPTION_Y:
+            self.caption.append(text)
 
 
 def _start(path: str, library: Path, directory: Path, deal: str, dealer: int) -> "subprocess.Popen[str]":

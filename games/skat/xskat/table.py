@@ -1,7 +1,7 @@
-"""One deal in which XSkat has one seat; the two others are whoever plays with it.
+"""One deal in which XSkat has one seat and two other players have the rest.
 
-What the others do is clicked, what the computer does is read off the screen. The two cards that it discards nobody
-sees: a second process plays the same deal on to its end, and they stand in its log.
+Actions of the two others are clicked, XSkat's are read off the screen. The screen hides the cards that XSkat discards:
+a second process plays the same deal to its end, and its log shows them.
 """
 
 import re
@@ -59,7 +59,7 @@ class XSkatTable:
     # ---- what is done
 
     def do(self, token: int) -> None:
-        """The seat to act does ``token``; XSkat is told its own actions as well."""
+        """Let the seat to act do ``token``; call it for XSkat's own actions as well."""
         public = self._state["public"]
         seat, phase = int(public["turn"]), int(public["phase"])
         person = (self._first + seat) % 3
@@ -74,7 +74,7 @@ class XSkatTable:
 
     def _call(self, person: int, token: int, listener: int) -> None:
         """Pass, hold, or bid. XSkat knows no jumps, so one is bid step by step. A person that listens holds on the way
-        up; the computer that passes there would have passed at the end."""
+        up. If the computer passes at a lower step, its answer to the final bid is pass as well."""
         if token in (PASS, HOLD):
             self._screen.say(person, token == HOLD)
             return
@@ -134,12 +134,12 @@ class XSkatTable:
         return FIRST_BID + int(np.searchsorted(BIDS, int(said)))
 
     def _declared(self) -> tuple[int, bool, int]:
-        """Game, whether by hand, and modifier, from what stands below the computer's name."""
-        told = " ".join(self._screen.told)
-        played = re.search(r"plays (\w+)", told)
+        """Game, whether by hand, and modifier, from the texts below the computer's name."""
+        caption = " ".join(self._screen.caption)
+        played = re.search(r"plays (\w+)", caption)
         if played is None or played[1] not in _BUTTONS:
-            raise XSkatError(f"xskat does not say what it plays, only {told!r}")
-        game, words = _BUTTONS.index(played[1]), told[played.end() :].lower()
+            raise XSkatError(f"xskat does not say what it plays, only {caption!r}")
+        game, words = _BUTTONS.index(played[1]), caption[played.end() :].lower()
         modifier = next((level for level, word in _MODIFIERS.items() if word.lower() in words), PLAIN)
         return game, "hand" in words or (modifier != PLAIN and game != NULL), modifier
 
@@ -170,8 +170,8 @@ def _discards(dealt: np.ndarray, seat: int, done: list[int]) -> list[int]:
 
 
 def deal_file(dealt: np.ndarray) -> str:
-    """A deal as XSkat's ``-game`` reads it: for each card in XSkat's order who holds it, 3 forehand, 1 the next, 2 the
-    dealer, 0 nobody."""
+    """A deal as XSkat's ``-game`` reads it: the holder of each card in XSkat's order, 3 forehand, 1 the next, 2 the
+    dealer, 0 the talon."""
     holders = dict(zip((3, 1, 2), (int(hand) for hand in dealt), strict=True))
     numbers = [next((n for n, hand in holders.items() if hand >> card & 1), 0) for card in CARD_ORDER]
     return "\n".join(" ".join(map(str, numbers[row : row + 8])) for row in range(0, NUM_CARDS, 8)) + "\n"
