@@ -29,6 +29,10 @@ def find(name: str) -> NetworkKind:
         raise ValueError(f"model.kind={name}: there is no such kind of network; there are {', '.join(names())}")
     if not isinstance(kind, NetworkKind) or kind.name != name:
         raise ValueError(f"{plugins.MODELS}: {name!r} is {kind!r}; it must be a NetworkKind of that name")
+    if not issubclass(kind.config, NetworkConfig):
+        raise ValueError(f"{plugins.MODELS}: {name!r} has the config {kind.config}; it must be a NetworkConfig")
+    if kind.model_type in (own.model_type for own in BUILT_IN.values()):
+        raise ValueError(f"{plugins.MODELS}: {name!r} has Kibitz's own model_type {kind.model_type!r}; rename it")
     return kind
 
 
