@@ -304,7 +304,7 @@ def explain(error: Exception) -> str:
     if group and re.match(r"Invalid type assigned|Cannot assign", str(error.__cause__)):
         return f"{group[1]}={group[2]}: {group[1]} has keys of its own and no presets; give {group[1]}.KEY=VALUE"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
-    source = error.__cause__ if unknown else error
+    source = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     if isinstance(source, OmegaConfBaseException):
         moved = getattr(source.object_type, "MOVED", {}).get(source.key)
         if moved:

@@ -9,7 +9,8 @@ from games.compiling import kernel
 from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
 from games.hearts.hidden import is_consistent
 from games.hearts.rules import score
-from games.outcomes import OutcomeTable, labelling, points_of
+from games.outcome_keys import labelling, points_of
+from games.outcomes import OutcomeTable
 
 _HEARTS_IN_ORDER = SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]
 _PLAIN_CARDS = BIT[SORTED_CARDS[13 * CLUBS : 13 * CLUBS + 4]]

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from games.compiling import kernel
-from games.outcomes import OutcomeTable, labelling, points_of
+from games.outcome_keys import labelling, points_of
+from games.outcomes import OutcomeTable
 from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT
 from games.skat.rules import OVER, score
 from games.skat.state import aside_of, twelve_of

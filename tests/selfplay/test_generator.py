@@ -207,7 +207,7 @@ def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, ne
     [
         ({"newest_player": "random"}, "newest_player=random: it plays a network of the run"),
         ({"earlier_player": "imitation@x"}, "earlier_player=imitation@x: it plays a network of the run"),
-        ({"newest_player": "alphahearts"}, "newest_player=alphahearts: it asks a network that is told states"),
+        ({"newest_player": "alphahearts"}, "newest_player=alphahearts: its network reads states"),
         ({"earlier_player": "nobody"}, "no player 'nobody'; there are random, hearts_rules"),
     ],
 )
@@ -222,7 +222,7 @@ def test_networks_of_whole_deals_play_in_every_seat_so_nobody_is_an_earlier_play
         CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player="q_values")
     )
     check_players(settings, GAME, "states")
-    with pytest.raises(ValueError, match="newest_player=argmax_val: it asks a network that is told histories"):
+    with pytest.raises(ValueError, match="newest_player=argmax_val: its network reads histories"):
         check_players(replace(settings, games=GamesConfig()), GAME, "states")
     with pytest.raises(ValueError, match="checkpoints: q_values sits at every seat, so give one of 2"):
         check_players(settings, GAME, "states", ["a", "b"])

@@ -187,7 +187,7 @@ def test_sequences_that_are_not_of_one_deal_are_named(damage, tmp_path, capsys) 
     broken = Sequences(tokens, deals.outcome, seats, deals.player, deals.deal_seed, deals.game)
     write_shard(tmp_path / "in" / "a.parquet", broken, GAME, {})
     assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 2
-    assert "game 0: its sequences are not those of one deal" in capsys.readouterr().err
+    assert "game 0: its sequences do not belong to one deal" in capsys.readouterr().err
     assert not (tmp_path / "r.sgf").exists()
 
 
