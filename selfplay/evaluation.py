@@ -54,8 +54,8 @@ class Evaluation:
         return next(iter(stored(self._run.gate(iteration))), None) if self._gate else None
 
     def accepted(self, before: int) -> list[int]:
-        """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one. The
-        first has nobody to play against, and without a gate all are."""
+        """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one.
+        Iteration 0 always passes; without a gate all do."""
         for iteration in range(before):
             if self._gate and iteration not in self._passed and (result := self.gate(iteration)):
                 self._passed[iteration] = result.advantage > self._gate.margin

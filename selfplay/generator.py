@@ -28,7 +28,7 @@ from selfplay.branches import branch
 from selfplay.config import GamesConfig
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
-from selfplay.successes import Played, Successes, play_on, told
+from selfplay.successes import Played, Successes, play_on, success_metadata
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Generator:
                 kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
         finally:  # whoever asks next has counted this shard already
             self._decisions = 0
-        write_shard(path, kept, self.game, self._provenance(plan, entrants) | told(*counts))
+        write_shard(path, kept, self.game, self._provenance(plan, entrants) | success_metadata(*counts))
         return ShardReport(
             games=plan.num_games,
             decisions=decisions,

@@ -81,9 +81,9 @@ class Successes:
         return json.dumps({name: [games, wins] for name, games, wins in rows})
 
 
-def told(planned: Successes, more: Successes | None) -> dict[str, str]:
-    """What a shard's metadata say of its planned deals and of those played for rare successes; nothing where all deals
-    are alike."""
+def success_metadata(planned: Successes, more: Successes | None) -> dict[str, str]:
+    """Metadata of a shard: its planned deals and the deals played for rare successes; empty where all deals are of one
+    kind."""
     counts = {_PLANNED: planned, **({_MORE: more} if more else {})}
     return {key: count.to_json() for key, count in counts.items() if count.names != ("",)}
 
@@ -130,8 +130,8 @@ def play_on(
         seed: of the deals to come.
 
     Returns:
-        What is kept: ``first``, and of the deals after them the successes that were missing and as many failures of
-        their kind. Then how many were played and succeeded beyond ``first``.
+        (kept, extra). ``kept``: ``first``, the missing successes among the added deals, and equally many failures of
+        each kind. ``extra``: how many deals were added, and how many of them succeeded.
     """
     missing = wins - Successes.of(game, first.states, first.labels).wins
     parts, counts = [first], Successes.of(game, first.states[:0], first.labels[:0])

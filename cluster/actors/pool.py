@@ -61,25 +61,25 @@ class _Worker(Generic[T]):
     index: int
     actor: ActorHandle
     reference: Any
-    """Done once the actor has what it is at behind it: its constructor or an item; None if it is at nothing."""
+    """Ray reference of the running call (constructor or item); None while idle."""
     started: bool = False
-    """Whether its constructor is behind it."""
+    """Whether its constructor has finished."""
     item: _Item[T] | None = None
-    """What it is at; None for its constructor, and for an item that nobody waits for any more."""
+    """The running item; None while the constructor runs, and for an item whose result is no longer wanted."""
     began: float = 0.0
-    """When it was given the item (monotonic seconds)."""
+    """When it got the item (monotonic seconds)."""
     deaths: int = 0
     """Actors that have died in this place since it finished an item."""
     question: Any = None
-    """How far it is: asked, and not answered yet."""
+    """Ray reference of the progress query that has no answer yet; None without one."""
     answer: Any = None
-    """The last answer since it has been at this; None before the first."""
+    """Its last progress in the running call; None before the first answer."""
     silent: float = 0.0
     """Seconds that ``question`` has waited for an answer."""
     still: float = 0.0
-    """Seconds since it began with what it is at, or its answer last changed."""
+    """Seconds since the running call began or its progress last changed."""
     killed_for: str = ""
-    """Why the pool has killed it; empty while it has not."""
+    """Why the pool killed it; empty if it did not."""
 
     def set_to(self, reference: Any, item: _Item[T] | None = None) -> None:
         """Note what the actor is at from now on."""
@@ -218,14 +218,14 @@ class ActorPool(Generic[T]):
     def _hand_out(
         self, waiting: deque[_Item[T]], later: Iterator[_Item[T]], call: Callable[[ActorHandle, T], Any]
     ) -> None:
-        """Give items to actors that are at nothing."""
+        """Hand waiting items to idle actors."""
         for worker in self._workers:
             if worker.reference is None and _more(waiting, later):
                 item = waiting.popleft()
                 worker.set_to(call(worker.actor, item.value), item)
 
     def _next_done(self, on_answers: Callable[[list[Any]], None]) -> _Worker[T]:
-        """The next worker that has behind it what it was at."""
+        """Wait for the next worker whose running call has finished."""
         busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
         while True:
             done, _ = ray.wait([*busy], timeout=_TICK_SECONDS)
@@ -284,7 +284,7 @@ class ActorPool(Generic[T]):
     # ---- watching
 
     def _watch(self, busy: list[_Worker[T]]) -> None:
-        """Hear from those who are at something, and kill who has hung; Ray ends stopped processes too."""
+        """Ask busy workers for their progress, and kill those that hang; Ray ends stopped processes too."""
         now = time.monotonic()
         seconds, self._watched = min(now - self._watched, _MOST_SECONDS), now
         without_room = 0

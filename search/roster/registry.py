@@ -70,12 +70,11 @@ def resolve(
 
     Args:
         search: settings of the kinds; the defaults if None.
-        given: inputs of the networks that players which name none will be given.
+        given: inputs of the networks available to players that name none.
 
     Raises:
         ValueError: a player that does not exist, does not play ``game`` (or not with its settings), has a setting that
-            its kind does not know or a utility that the game does not have, or names no network where it needs one and
-            will be given none.
+            its kind does not know or a utility that the game does not have, or needs a network and has none.
     """
     search, entrants = search or SearchConfig(), []
     for spec in map(parse, names):

@@ -16,7 +16,7 @@ from selfplay import successes
 from selfplay.checks import check_players
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
-from selfplay.successes import Played, Successes, counted, play_on, succeeded, told
+from selfplay.successes import Played, Successes, counted, play_on, succeeded, success_metadata
 
 
 class Hanabi(OpenSpielGame):
@@ -105,7 +105,7 @@ def test_shards_keep_the_counts_and_add_up(tmp_path: Path) -> None:
         sequences = Sequences.of_deals(GAME, kept.states, kept.seeds, "random", kept.keep)
         planned = Successes.of(GAME, deals.states, deals.labels)
         paths.append(str(tmp_path / f"{number}.parquet"))
-        write_shard(paths[-1], sequences, GAME, told(planned, more))
+        write_shard(paths[-1], sequences, GAME, success_metadata(planned, more))
     total = counted(paths)
     assert sum(games for games, _ in total["successes"].values()) == 40
     assert total["successes"].keys() == set(Hanabi.variants)
