@@ -4,6 +4,7 @@ A checkpoint says its kind in ``config.json``, so a kind is found there in any p
 ``module:attribute`` will not do.
 """
 
+from dataclasses import is_dataclass
 from pathlib import Path
 
 from games import plugins
@@ -28,9 +29,11 @@ def find(name: str) -> NetworkKind:
     if kind is None:
         raise ValueError(f"model.kind={name}: there is no such kind of network; there are {', '.join(names())}")
     if not isinstance(kind, NetworkKind) or kind.name != name:
-        raise ValueError(f"{plugins.MODELS}: {name!r} is {kind!r}; it must be a NetworkKind of that name")
-    if not issubclass(kind.config, NetworkConfig):
-        raise ValueError(f"{plugins.MODELS}: {name!r} has the config {kind.config}; it must be a NetworkConfig")
+        found = type(kind).__name__
+        raise ValueError(f"{plugins.MODELS}: {name!r} is a {found}; it must be a NetworkKind of that name")
+    config = kind.config
+    if not (isinstance(config, type) and issubclass(config, NetworkConfig) and is_dataclass(config)):
+        raise ValueError(f"{plugins.MODELS}: {name!r} has the config {config}; it must be a NetworkConfig dataclass")
     if kind.model_type in (own.model_type for own in BUILT_IN.values()):
         raise ValueError(f"{plugins.MODELS}: {name!r} has Kibitz's own model_type {kind.model_type!r}; rename it")
     return kind

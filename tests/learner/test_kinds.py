@@ -38,9 +38,10 @@ def checkpoint_of(directory: Path, config: object) -> Path:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("no record", "'rnn' is 'no record'; it must be a NetworkKind of that name"),
+        ("no record", "'rnn' is a str; it must be a NetworkKind of that name"),
         (replace(RNN, name="lstm"), "it must be a NetworkKind of that name"),
         (replace(RNN, config=NoNetworkConfig), "it must be a NetworkConfig"),
+        (replace(RNN, config=3), "it must be a NetworkConfig"),
         (
             replace(RNN, model_type="kibitz_q_network"),
             "has Kibitz's own model_type 'kibitz_q_network'; rename it",
