@@ -20,7 +20,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from cluster.composing import register
+from cluster.composing import moved, register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
 from cluster.files.scratch import scratch
 from cluster.merging import over_defaults
@@ -60,6 +60,8 @@ _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
 """Hydra's words for a name that a group does not have, and for a group that no name was given for."""
+_IN_PRESET = re.compile(r"In '(.+?)': .*?(?:Could not override|Key) '(\w+)'", re.DOTALL)
+"""Hydra's words for a preset that chooses a group or sets a key which there is not."""
 _NO_NAME = re.compile(r"null|true|false|[-+.\d]+", re.IGNORECASE)
 """Values that are no names."""
 _FIRST_CHOICE = "hearts_demo"
@@ -119,7 +121,7 @@ def run(
         def whole() -> None:
             if sweep and output == "":
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
-            _check_choices(sys.argv[1:], config_module, getattr(schema, "MOVED", {}))
+            _check_choices(sys.argv[1:], config_module)
             command.through(with_hydra(command.job))
             if output:
                 command.attempt(partial(after_sweep, output.removesuffix(output_ending), command.outputs))
@@ -246,18 +248,19 @@ def _offer_plugins(arguments: list[str]) -> None:
         ConfigStore.instance().store(group="game", name=name, node={"name": name, "options": {}}, provider="kibitz")
 
 
-def _check_choices(arguments: list[str], config_module: str, moved: Mapping[str, str]) -> None:
+def _check_choices(arguments: list[str], config_module: str) -> None:
     """``UserError`` for a group that has another name by now, or is given something else than a preset's name; Hydra's
     words name neither."""
     for argument in arguments:
         group, _, value = argument.partition("=")
-        if now := moved.get(group.partition(".")[0]):
-            raise UserError(f"{argument}: the group is {now} now; its presets are {_presets(config_module, now)}")
-        if _NO_NAME.fullmatch(value) and re.fullmatch(r"[\w/]+", group) and (names := _presets(config_module, group)):
+        if now := moved().get(group.lstrip("+~").partition(".")[0]):
+            raise UserError(f"{argument}: the group is {now} now; its presets are {_preset_names(config_module, now)}")
+        named = re.fullmatch(r"[\w/]+", group) and _NO_NAME.fullmatch(value)
+        if named and (names := _preset_names(config_module, group)):
             raise UserError(f"{argument}: {group} takes the name of a preset; there are {names}")
 
 
-def _presets(config_module: str, group: str) -> str:
+def _preset_names(config_module: str, group: str) -> str:
     """Names of a group's presets, for people; empty where there is no such group."""
     folder = files(config_module) / group
     names = (file.name.removesuffix(".yaml") for file in folder.iterdir()) if folder.is_dir() else ()
@@ -304,11 +307,14 @@ def explain(error: Exception) -> str:
     if group and re.match(r"Invalid type assigned|Cannot assign", str(error.__cause__)):
         return f"{group[1]}={group[2]}: {group[1]} has keys of its own and no presets; give {group[1]}.KEY=VALUE"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
-    source = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    source = error.__cause__ if unknown else error
     if isinstance(source, OmegaConfBaseException):
-        moved = getattr(source.object_type, "MOVED", {}).get(source.key)
-        if moved:
-            return f"{source.full_key}: this is {str(source.full_key).removesuffix(source.key)}{moved} now"
+        now = getattr(source.object_type, "MOVED", {}).get(source.key)
+        if now:
+            return f"{source.full_key}: this is {str(source.full_key).removesuffix(source.key)}{now} now"
+    preset = _IN_PRESET.match(str(error))
+    if preset and (now := moved().get(preset[2])):
+        return f"{preset[1]}: the group {preset[2]} is {now} now"
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
         return f"unknown key {key!r}; {_HINT if key == unknown[1] else f'+{unknown[1]}=... adds it'}"

@@ -4,6 +4,7 @@
 the presets'. ``+key={...}`` on the command line still adds.
 
 **Groups of several kinds** (``cluster.merging``) get the keys of the kind that presets choose, before the command line.
+What that says of them is checked at the end: a sweep over kinds is composed once without them.
 
 **Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
 """
@@ -31,8 +32,13 @@ def register(config_name: str, schema: type) -> None:
     ConfigStore.instance().store(name=f"{config_name}{_SCHEMA}", node=node, provider="kibitz")
 
 
+def moved() -> dict[str, str]:
+    """Keys and groups of a version before -> what they are now, of all schemas (their ``MOVED``)."""
+    return {old: now for schema in _schemas() for old, now in getattr(schema, "MOVED", {}).items()}
+
+
 def _schemas() -> list[Any]:
-    """Those that Hydra knows; in other processes of a sweep it knows them too."""
+    """The schemas that Hydra knows; in other processes of a sweep it knows them too."""
     stored = ConfigStore.instance().repo
     nodes = [one.node for name, one in stored.items() if name.endswith(f"{_SCHEMA}.yaml")]
     return [schema for node in nodes if (schema := OmegaConf.get_type(node))]
@@ -52,7 +58,11 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
     for key in replaced:  # the command line may add names of its own
         if isinstance(mapping := selected(composed, key), DictConfig):
             OmegaConf.set_struct(mapping, False)
-    fill_kinds(composed, OmegaConf.get_type(composed))
+    schema: Any = OmegaConf.get_type(composed)
+    fill_kinds(composed, schema)
+    for key in groups_of_kinds(schema):  # any key, as in a sweep over kinds these are not the kind's yet
+        OmegaConf.update(composed, key, OmegaConf.to_container(composed[key]), merge=False)
+        OmegaConf.set_struct(composed[key], False)
     return composed
 
 

@@ -30,8 +30,9 @@ class Key:
     """Whether it holds keys of its own, which follow."""
 
 
-def keys(schema: type, prefix: str = "") -> Iterator[Key]:
-    """Every key of a dataclass and of the dataclasses in it, in their order."""
+def keys(schema: type, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
+    """Every key of a dataclass and of the dataclasses in it, in their order; with ``kinds`` also those of groups of
+    several kinds (``cluster.merging``), for which packages are imported."""
     types = get_type_hints(schema)
     docs: dict[str, str] = {}
     for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
@@ -40,10 +41,11 @@ def keys(schema: type, prefix: str = "") -> Iterator[Key]:
         inner = next(filter(is_dataclass, get_args(types[field.name])), types[field.name])  # of ``Group | None``: Group
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
         if "kinds" in field.metadata:
-            yield from _of_kinds(import_module(field.metadata["kinds"]), name)
+            if kinds:
+                yield from _of_kinds(import_module(field.metadata["kinds"]), name)
         elif is_dataclass(inner):
             yield Key(name, "", "", doc or " ".join((inspect.getdoc(inner) or "").split()), group=True)
-            yield from keys(inner, f"{name}.")  # type: ignore[arg-type]
+            yield from keys(inner, f"{name}.", kinds)  # type: ignore[arg-type]
         else:
             yield Key(name, _written(field.type), _default(field), doc)
 

@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 @functools.cache
 def mappings(schema: type) -> frozenset[str]:
-    """The keys of a schema that are mappings."""
-    return frozenset(key.name for key in keys(schema) if key.type.startswith("dict["))
+    """The keys of a schema that are mappings; those in groups of several kinds are merged."""
+    return frozenset(key.name for key in keys(schema, kinds=False) if key.type.startswith("dict["))
 
 
 def selected(config: Any, key: str) -> Any:
@@ -40,7 +40,7 @@ def groups_of_kinds(schema: Any) -> Mapping[str, dataclasses.Field[Any]]:
     return {field.name: field for field in fields if "kinds" in field.metadata}
 
 
-def config_of(field: dataclasses.Field[Any], given: Mapping[str, Any]) -> type:
+def schema_of_kind(field: dataclasses.Field[Any], given: Mapping[str, Any]) -> type:
     """The dataclass of the kind that ``given`` names, else of the default kind. ``ValueError`` for no such kind."""
     default: Any = field.default_factory() if field.default_factory is not dataclasses.MISSING else None
     kind: type = import_module(field.metadata["kinds"]).config_of(given.get("kind", default.kind))
@@ -61,7 +61,7 @@ def fill_kinds(config: DictConfig, schema: Any) -> None:
     ``OmegaConfBaseException`` where these do not fit, ``ValueError`` for no such kind."""
     for key, field in groups_of_kinds(schema).items():
         given = config.get(key) or {}
-        OmegaConf.update(config, key, OmegaConf.structured(config_of(field, given)), merge=False)
+        OmegaConf.update(config, key, OmegaConf.structured(schema_of_kind(field, given)), merge=False)
         config.merge_with({key: given})
 
 

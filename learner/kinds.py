@@ -52,13 +52,14 @@ def of_checkpoint(checkpoint: str | Path, wanted: ModelInput | None = None) -> N
     """
     from learner.model.checkpoint import CONFIG_FILE, model_type_of
 
-    found, broken = model_type_of(checkpoint), []
+    found, known, broken = model_type_of(checkpoint), list[str](), ""
     for name in names():
         try:
             kind = find(name)
         except ValueError as error:
-            broken.append(f"; {error}")
+            broken += f"; {error}"
             continue
+        known.append(repr(kind.model_type))
         if kind.model_type == found:
             if wanted and kind.input != wanted:
                 others = " or ".join(repr(other.model_type) for other in BUILT_IN.values() if other.input == wanted)
@@ -67,5 +68,7 @@ def of_checkpoint(checkpoint: str | Path, wanted: ModelInput | None = None) -> N
                     f"whose network reads {kind.input}"
                 )
             return kind
-    known = ", ".join(repr(kind.model_type) for kind in BUILT_IN.values())
-    raise ValueError(f"{checkpoint}/{CONFIG_FILE}: model_type is {found!r}, and networks are {known}{''.join(broken)}")
+    raise ValueError(
+        f"{checkpoint}/{CONFIG_FILE}: model_type is {found!r}, and networks are {', '.join(known)}; install the "
+        f"package that it is from{broken}"
+    )

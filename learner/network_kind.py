@@ -16,8 +16,6 @@ from learner.config import EngineConfig, LearnerConfig, NetworkConfig
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch import nn
-
     from learner.model.checkpoint import Network
     from learner.training.objective import Objective
     from learner.training.parallel import Group
@@ -41,8 +39,6 @@ class NetworkKind:
     """``model.kind``."""
     title: str
     """What messages call it."""
-    summary: str
-    """One sentence."""
     config: type[NetworkConfig]
     """Dataclass of the group ``model``: defaults for all keys, a docstring under each, checks in ``__post_init__``."""
     input: ModelInput
@@ -51,7 +47,7 @@ class NetworkKind:
     """What ``config.json`` of a checkpoint calls it: no other kind may have the same."""
     architecture: Callable[[Game, Any], Any]
     """(game, config) -> a dataclass, all that fixes the shape; ``ValueError`` where it does not fit the game."""
-    build: "Callable[[Any], nn.Module]"
+    build: "Callable[[Any], Network]"
     """(arch) -> the network, its weights whatever they are."""
     load: "Callable[[str | Path, Game], Network]"
     """(checkpoint, game) -> its network on the CPU; ``ValueError`` naming the file and the reason."""
@@ -66,7 +62,7 @@ class NetworkKind:
     size_keys: str = "the size of the network"
     """Settings that make it smaller, for messages."""
     learner: str = "default"
-    """Preset of the group ``learner`` that suits it."""
+    """Preset of the group ``learner`` that suits it; ours bring it (``conf/model``), and a command says it."""
     unused: tuple[str, ...] = ()
     """Settings of ``learner`` that have no effect on it."""
     whole_deals: bool = False
@@ -77,7 +73,8 @@ class NetworkKind:
     def note(self) -> str:
         """What is trained and what has no effect on it, in a line for the user."""
         without = f"; learner.{', '.join(self.unused)} have no effect on it" if self.unused else ""
-        return f"trains a {self.title} (model.kind={self.name}){without}"
+        suits = f"; learner={self.learner} suits it" if self.learner != "default" else ""
+        return f"trains a {self.title} (model.kind={self.name}){without}{suits}"
 
     def check_learners(self, learners: int) -> None:
         """``ValueError`` where so many cannot train it together."""

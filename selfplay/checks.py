@@ -9,7 +9,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds as networks
 from learner.devices import check_devices, on_lent_device
-from learner.network_kind import ModelInput
+from learner.network_kind import ModelInput, NetworkKind
 from learner.training.task import check_size
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
@@ -43,14 +43,14 @@ def check(config: TrainConfig) -> list[str]:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
-        _check_network(config, game)
-        given = networks.find(config.model.kind).input
-        players = check_players(generator_settings(config), game, given)
-        memory = _check_memory(config, game) + players
+        kind = networks.find(config.model.kind)
+        _check_network(config, kind)
+        players = check_players(generator_settings(config), game, kind.input)
+        memory = _check_memory(config, kind, game) + players
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            entrants = resolve(match.players, game, config.search, given=[given])
+            entrants = resolve(match.players, game, config.search, given=[kind.input])
             seatings(len(match.players), game.num_players, game.cooperative, match.seating)
             check_networks(entrants, game)
             if config.cluster.here:
@@ -90,10 +90,8 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
             )
 
 
-def _check_network(config: TrainConfig, game: Game) -> None:
+def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
     """``ValueError`` for settings with which networks of this kind cannot be trained."""
-    kind = networks.find(config.model.kind)
-    kind.architecture(game, config.model)
     kind.check_learners(config.cluster.learners)
     if not kind.whole_deals:
         return
@@ -104,10 +102,9 @@ def _check_network(config: TrainConfig, game: Game) -> None:
         raise ValueError(f"selfplay.initial.keep={config.selfplay.initial.keep}: {whole}; give []")
 
 
-def _check_memory(config: TrainConfig, game: Game) -> list[str]:
+def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[str]:
     """What is trained, and what tables of games take in every actor; ``ValueError`` if it is more than
     ``engine.cache_mb``."""
-    kind = networks.find(config.model.kind)
     if config.cluster.here:
         _check_here(config, game)
     arch, said = kind.architecture(game, config.model), [kind.note()] if kind.unused else []

@@ -10,7 +10,7 @@ from yaml import YAMLError
 
 from cluster.errors import UserError
 from cluster.files import storage
-from cluster.merging import config_of, over_defaults
+from cluster.merging import over_defaults, schema_of_kind
 
 T = TypeVar("T")
 
@@ -81,8 +81,10 @@ def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
         kind = types[field.name]
         group: Any = next(filter(dataclasses.is_dataclass, (kind, *get_args(kind))), None)  # of ``Group | None`` too
         there = recorded.get(field.name, {} if group is kind else None)
-        if "kinds" in field.metadata and isinstance(there, Mapping):
-            whole[field.name] = completed(there, config_of(field, there))
+        if "kinds" in field.metadata and field.name in recorded:
+            if not isinstance(there, Mapping):
+                raise ValueError(f"{field.name} is {there!r}, and it holds settings; restore the file")
+            whole[field.name] = completed(there, schema_of_kind(field, there))
         elif group and isinstance(there, Mapping):
             whole[field.name] = completed(there, group)
         elif field.name not in recorded and field.default_factory is not dataclasses.MISSING:

@@ -82,7 +82,7 @@ class _Worker(Generic[T]):
     """Why the pool killed it; empty if it did not."""
 
     def set_to(self, reference: Any, item: _Item[T] | None = None) -> None:
-        """Note what the actor is at from now on."""
+        """Note the call that runs from now on."""
         self.reference, self.item, self.began = reference, item, time.monotonic()
         self.question = self.answer = None
         self.silent = self.still = 0.0

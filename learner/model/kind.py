@@ -26,7 +26,6 @@ def _history_bytes(arch: Architecture, engine: EngineConfig) -> int:
 KIND = NetworkKind(
     name="transformer",
     title="transformer",
-    summary="Reads what a seat has seen and predicts the next token and the outcome (paper 001).",
     config=TransformerConfig,
     input="histories",
     model_type=MODEL_TYPE,

@@ -20,7 +20,6 @@ def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> 
 KIND = NetworkKind(
     name="q_network",
     title="Q-network",
-    summary="Reads a whole deal and predicts what every action is worth (paper 002).",
     config=QNetworkConfig,
     input="states",
     model_type=Q_MODEL_TYPE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from cluster.errors import blaming_input, needing_memory
+from cluster.errors import UserError, blaming_input, needing_memory
 from cluster.memory import fits_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
@@ -75,11 +75,15 @@ class Learner:
 
 
 def check_size(game: Game, model: NetworkConfig) -> None:
-    """``UserError`` for a network that this machine cannot train: weights, gradients and two moments, 16 bytes each
-    number. Batches are no larger than the data, so no estimate of them is made beforehand."""
+    """``UserError`` for a network whose checkpoints would be taken for another kind, or that this machine cannot train:
+    weights, gradients and two moments, 16 bytes each number. Batches are no larger than the data, so no estimate of
+    them is made beforehand."""
     kind = kinds.find(model.kind)
     with torch.device("meta"):
         net = kind.build(kind.architecture(game, model))
+    written = net.config_record(game)["model_type"]
+    if written != kind.model_type:
+        raise UserError(f"model.kind={kind.name}: its checkpoints say model_type {written!r}, not {kind.model_type!r}")
     numbers = sum(weights.numel() for weights in net.parameters())
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {kind.size_keys}")
 

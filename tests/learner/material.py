@@ -11,15 +11,14 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
+from learner import kinds
+from learner.config import LearnerConfig, NetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
-from learner.q_network.objective import QObjective
 from learner.training import loop
 from learner.training.loop import Progress
 from learner.training.parallel import Group
-from learner.training.sequences import SequenceObjective
 from selfplay.branches import branch
 
 TINY = TransformerConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
@@ -72,7 +71,7 @@ def branched_shard(game: HeartsGame, directory: Path, count: int, seed: int = 0,
 
 def train(
     game: Game,
-    model_config: TransformerConfig,
+    model_config: NetworkConfig,
     learner_config: LearnerConfig,
     shards: list[str],
     out: str | Path,
@@ -81,23 +80,7 @@ def train(
     on_progress: Progress | None = None,
     group: Group | None = None,
 ) -> dict[str, float]:
-    """Train a transformer; the final metrics."""
+    """Train a network of whatever kind; the final metrics."""
     with blaming_input():
-        objective = SequenceObjective(game, model_config, learner_config, seed, group)
-    return loop.train(objective, shards, out, init_from, on_progress)
-
-
-def train_q_network(
-    game: Game,
-    q_config: QNetworkConfig,
-    learner_config: LearnerConfig,
-    shards: list[str],
-    out: str | Path,
-    init_from: str | Path | None = None,
-    seed: int = 0,
-    on_progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train a Q-network; the final metrics."""
-    with blaming_input():
-        objective = QObjective(game, q_config, learner_config, seed)
+        objective = kinds.find(model_config.kind).objective(game, model_config, learner_config, seed, group)
     return loop.train(objective, shards, out, init_from, on_progress)

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cluster.errors import UserError
 from games import plugins
+from games.hearts.game import HeartsGame
 from learner import kinds
+from learner.config import TransformerConfig
+from learner.training.task import check_size
 
 
 @dataclass
@@ -67,6 +71,14 @@ def test_a_kind_is_found_by_its_name_and_by_the_type_of_a_checkpoint(offer, tmp_
     assert kinds.find("rnn") is kinds.of_checkpoint(checkpoint) is kinds.of_checkpoint(checkpoint, "histories") is RNN
     with pytest.raises(ValueError, match=r"not 'kibitz_q_network'; a recurrent network is for players"):
         kinds.of_checkpoint(checkpoint, "states")
+
+
+def test_a_network_that_writes_another_type_than_its_record_says_is_refused_before_it_is_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(kinds.BUILT_IN, "transformer", replace(kinds.find("transformer"), model_type="lstm"))
+    with pytest.raises(UserError, match="its checkpoints say model_type 'kibitz_policy_value', not 'lstm'"):
+        check_size(HeartsGame(), TransformerConfig(n_layer=1, n_head=2, n_embd=16))
 
 
 @pytest.mark.parametrize("config", [{}, {"model_type": None}, {"model_type": ["rnn"]}])

@@ -29,7 +29,7 @@ from learner.q_network.objective import QObjective
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
-from tests.learner.material import branched_shard, random_games, train_q_network
+from tests.learner.material import branched_shard, random_games, train
 from tests.learner.test_train import KilledError, contents, flip, killing_at
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
@@ -174,16 +174,16 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
     branches = Branches.of_rows(4, np.zeros(1, int), place, sequences.tokens[0, place], np.zeros(1, int))
     write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
     config, shards = replace(LEARNER, branch_weight=1.0, batch_size=64), [str(tmp_path / "deal.parquet")]
-    metrics = train_q_network(GAME, Q, config, shards, tmp_path / "alone")
+    metrics = train(GAME, Q, config, shards, tmp_path / "alone")
     with pytest.raises(KilledError):
-        train_q_network(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
-    train_q_network(GAME, Q, config, shards, tmp_path / "killed")
+        train(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
+    train(GAME, Q, config, shards, tmp_path / "killed")
     assert 0 < metrics["branch_loss"] < metrics["loss"]
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
     with pytest.raises(UserError, match=r"with learner\.branch_weight=1\.0, now no learner\.branch_weight"):
         with pytest.raises(KilledError):
-            train_q_network(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
-        train_q_network(GAME, Q, replace(config, branch_weight=0.0), shards, tmp_path / "other")
+            train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
+        train(GAME, Q, replace(config, branch_weight=0.0), shards, tmp_path / "other")
 
 
 @pytest.mark.parametrize("options", [NO_PASS, {}, {"jd_bonus": True, "moon": "shooter_minus_26"}])
@@ -269,44 +269,44 @@ def without_clocks(directory) -> tuple[dict[str, bytes], dict]:
 
 @pytest.mark.parametrize("kills", [(2,), (4, 8, 13)])
 def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills) -> None:
-    train_q_network(GAME, Q, LEARNER, shards, tmp_path / "alone", seed=7)
+    train(GAME, Q, LEARNER, shards, tmp_path / "alone", seed=7)
     for step in kills:
         with pytest.raises(KilledError):
-            train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
+            train(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
         assert not (tmp_path / "killed").exists()
     steps = []
     go_on = {"seed": 7, "on_progress": lambda metrics: steps.append(metrics["step"])}
-    train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", **go_on)
+    train(GAME, Q, LEARNER, shards, tmp_path / "killed", **go_on)
     assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
     assert not storage.exists(partial_path(tmp_path / "killed"))
-    again = train_q_network(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
+    again = train(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
     assert again["step"] == 14
 
 
 def test_a_flipped_bit_of_the_target_network_is_noticed_before_training_goes_on(shards, tmp_path) -> None:
     with pytest.raises(KilledError):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
     [partial] = Path(partial_path(tmp_path / "out")).iterdir()
     flip(partial / "training/target.safetensors")
     with pytest.raises(UserError, match=r"training/target\.safetensors: is damaged, its bytes are not those"):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0))
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0))
 
 
 def test_the_target_network_follows_only_now_and_then(shards, tmp_path) -> None:
     weights = {}
     for every in (0, 5, 100):  # in 14 steps 100 is never too
-        train_q_network(GAME, replace(Q, target_every_steps=every), LEARNER, shards, tmp_path / str(every))
+        train(GAME, replace(Q, target_every_steps=every), LEARNER, shards, tmp_path / str(every))
         weights[every] = load_q_network(tmp_path / str(every), GAME).head.weight
     assert torch.equal(weights[0], weights[100]) and not torch.equal(weights[0], weights[5])
 
 
 def test_one_step_for_every_four_decisions_of_the_newest_iteration(shards, tmp_path) -> None:
     whole = replace(LEARNER, max_steps=0, batch_size=105, checkpoint_every_steps=0)
-    metrics = train_q_network(GAME, Q, whole, shards, tmp_path / "one")
+    metrics = train(GAME, Q, whole, shards, tmp_path / "one")
     assert metrics["step"] == 10 * 52 // 4 and metrics["decisions"] == 20 * 52 and "validation_loss" not in metrics
     seldom, twice = replace(Q, states_per_step=52), replace(whole, num_epochs=2)
-    assert train_q_network(GAME, seldom, twice, shards, tmp_path / "two")["step"] == 2 * 10
+    assert train(GAME, seldom, twice, shards, tmp_path / "two")["step"] == 2 * 10
 
 
 def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
@@ -315,7 +315,7 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     write_shard(tmp_path / "games.parquet", sequences, GAME, {})
     learner = replace(LEARNER, max_steps=500, batch_size=128, learning_rate=3e-3, schedule="linear", log_every_steps=50)
     config = QNetworkConfig(width=64, target_every_steps=50, states_per_step=1)
-    train_q_network(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
+    train(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
     decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
     numbers = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
     with torch.no_grad():
@@ -329,7 +329,7 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
 def test_training_lowers_the_loss_on_deals_that_it_does_not_see(tmp_path) -> None:
     write_shard(tmp_path / "games.parquet", random_games(GAME, 200, 5), GAME, {})
     losses = [
-        train_q_network(
+        train(
             GAME,
             replace(Q, discount=0.0, width=64),  # what the trick costs
             replace(LEARNER, max_steps=steps, batch_size=128, learning_rate=3e-3, checkpoint_every_steps=0),
@@ -342,51 +342,51 @@ def test_training_lowers_the_loss_on_deals_that_it_does_not_see(tmp_path) -> Non
 
 
 def test_training_starts_from_given_weights_of_the_same_shape(shards, tmp_path) -> None:
-    train_q_network(GAME, Q, replace(LEARNER, max_steps=1), shards, tmp_path / "first")
+    train(GAME, Q, replace(LEARNER, max_steps=1), shards, tmp_path / "first")
     still = replace(LEARNER, max_steps=1, learning_rate=1e-30)
-    train_q_network(GAME, Q, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
+    train(GAME, Q, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
     first, second = (load_q_network(tmp_path / name, GAME).state_dict() for name in ("first", "second"))
     torch.testing.assert_close(second, first, rtol=0, atol=1e-25)
     with pytest.raises(UserError, match=r"first: has width=16, but model\.width=32 is asked for"):
-        train_q_network(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
+        train(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
 
 
 def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shards, tmp_path) -> None:
     first = tmp_path / "first"
-    train_q_network(GAME, Q, replace(LEARNER, max_steps=1), shards, first)
+    train(GAME, Q, replace(LEARNER, max_steps=1), shards, first)
     with pytest.raises(KilledError):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first, on_progress=killing_at(4))
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first, on_progress=killing_at(4))
     weights = bytearray((first / WEIGHTS_FILE).read_bytes())
     weights[-1] ^= 1
     (first / WEIGHTS_FILE).write_bytes(weights)
     with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first)
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first)
 
 
 def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -> None:
     with pytest.raises(KilledError):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
     for changed, message in (
         ((replace(Q, discount=0.5), LEARNER), r"model\.discount=0\.99, now model\.discount=0\.5"),
         ((replace(Q, width=8), LEARNER), r"model\.width=16, now model\.width=8"),
         ((Q, replace(LEARNER, betas=(0.9, 0.999))), r"learner\.betas="),
     ):
         with pytest.raises(UserError, match=message):
-            train_q_network(GAME, *changed, shards, tmp_path / "out", seed=1)
+            train(GAME, *changed, shards, tmp_path / "out", seed=1)
     other = replace(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
-    assert train_q_network(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
+    assert train(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
 def test_a_training_of_the_version_before_whose_networks_had_a_group_of_their_own_goes_on(shards, tmp_path) -> None:
     with pytest.raises(KilledError):
-        train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
+        train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
     (partial,) = (tmp_path / "out.partial").iterdir()
     state = json.loads((partial / "training/state.json").read_text())
     before = {key.replace("model.", "q_network."): value for key, value in state["settings"].items()}
     before["q_network.kind"] = before.pop("q_network.architecture")
     (partial / "training/state.json").write_text(json.dumps({**state, "settings": before}))
     write_digests(partial)
-    assert train_q_network(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1)["step"] == 14
+    assert train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
 def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:

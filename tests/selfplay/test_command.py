@@ -1,5 +1,6 @@
 """``python -m selfplay`` and ``python -m selfplay.generate`` as a user meets them."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -17,6 +18,8 @@ from learner.model.network import PolicyValueNet, initialise
 from search.roster.registry import resolve
 from selfplay.checks import check
 from selfplay.config import TrainConfig
+from tests.learner.material import shard_of
+from tests.learner.test_golden import NO_PASS
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
 from tests.selfplay.material import tiny_config
 from tests.test_repository import build_command
@@ -109,6 +112,30 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
     assert message in printed.err
     assert printed.err.startswith("error: ") and printed.err.count("\n") == 1 and printed.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("preset", ["q_network: {width: 32}", "defaults: [override /q_network: fc, _self_]"])
+def test_a_group_of_before_in_a_preset_of_the_users_own_is_named(
+    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment/mine.yaml").write_text(f"# @package _global_\n{preset}\n")
+    line = ["--config-dir", str(tmp_path), "experiment=mine", f"run.dir={tmp_path}/run"]
+    assert call(monkeypatch, "selfplay", *line) == 2
+    assert capsys.readouterr().err == "error: experiment/mine: the group q_network is model now\n"
+
+
+def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shard_of(make_game("hearts", NO_PASS), tmp_path / "shards", 40)
+    line = ["game=hearts_no_pass", "model=fc,pv16", f"data={tmp_path}/shards", "learner.max_steps=2", "--multirun"]
+    assert call(monkeypatch, "learner", *line, "model.width=8", f"out={tmp_path}/out") == 0
+    widths = {path.parent.name: json.loads(path.read_text())["width"] for path in tmp_path.glob("out/*/config.json")}
+    assert widths == {"model=fc": 8, "model=pv16": 8}
+    capsys.readouterr()
+    assert call(monkeypatch, "learner", *line, "model.widht=8", f"out={tmp_path}/other") == 2
+    assert capsys.readouterr().err.count("error: unknown key 'model.widht'") == 2
 
 
 def test_without_an_experiment_nothing_is_played(

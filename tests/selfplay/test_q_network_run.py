@@ -83,6 +83,9 @@ def test_the_settings_of_a_version_whose_networks_had_a_group_of_their_own_are_r
         written = {**now, "model": {key: value for key, value in model.items() if key != "kind"}, "q_network": before}
         file.write_text(yaml.safe_dump(written))
         assert recorded_settings(str(file), TrainConfig) == now
+    file.write_text(yaml.safe_dump({**written, "model": None}))
+    with pytest.raises(UserError, match=r"config\.yaml: model is None, and it holds settings; restore the file"):
+        recorded_settings(str(file), TrainConfig)
     written["model"]["kind"] = "rnn"
     file.write_text(yaml.safe_dump(written))
     with pytest.raises(UserError, match=r"config\.yaml: model\.kind=rnn: there is no such kind of network; there are"):

@@ -103,7 +103,6 @@ def load(checkpoint, game):
 FIRST_CARD = NetworkKind(
     name="first_card",
     title="table of first cards",
-    summary="Says what points a seat makes by its first card.",
     config=FirstCardConfig,
     input="states",
     model_type="first_card",
