@@ -81,7 +81,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         undisturbed = start("undisturbed", "undisturbed.log", "cluster.generators=1")  # the same games, fewer processes
         ray_files = tempfile.mkdtemp(prefix="kibitz-", dir="/tmp")  # short; a killed driver leaves its files behind
         ended.callback(shutil.rmtree, ray_files, ignore_errors=True)
-        hurry = ("cluster.item_timeout_s=5", f"cluster.temp_dir={ray_files}")
+        # Long enough for a cold start beside other tests: an actor that only loads torch and kernels is not hung.
+        hurry = ("cluster.item_timeout_s=10", f"cluster.temp_dir={ray_files}")
         disturbed = start("disturbed", "disturbed.log", *hurry)
         undisturbed.until((root / "undisturbed/config.yaml").exists)
         second = start("undisturbed", "second.log")
