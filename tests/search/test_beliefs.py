@@ -128,7 +128,7 @@ def test_weighing_the_worlds_counts_as_time_of_the_decision(kind: str) -> None:
             self.seconds += time.monotonic() - began
             return answer
 
-    turns, left = turns_of(NO_PASS, 3, 36), []
+    turns, left, weighed = turns_of(NO_PASS, 3, 36), list[float](), list[float]()
     model = Timed(hash_model(NO_PASS, 0.1))
     player = PLAYERS[kind](NO_PASS, model, 6)
     player.start(NO_PASS, 3)
@@ -136,13 +136,14 @@ def test_weighing_the_worlds_counts_as_time_of_the_decision(kind: str) -> None:
 
     def evaluate(worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         left.append(seconds)
+        weighed.append(model.seconds)
         return judge(worlds, seeds, seconds)
 
     player.evaluate = evaluate  # type: ignore[method-assign]
     for limit in (60.0, 1e-12, 0.0):
         player._seconds = limit
         player.values(turns)
-    assert 0 < left[0] <= 60.0 * len(turns.seeds) - model.seconds / 3
+    assert 0 < left[0] <= 60.0 * len(turns.seeds) - weighed[0]
     assert 0 < left[1] <= 1e-9 and left[2] == 0.0  # 0 is for no limit
     assert model.seconds > 0
 
