@@ -22,8 +22,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import entry_points
-from importlib.resources import files
 from typing import Generic, TypeVar
 
 import hydra
@@ -34,6 +32,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
+from cluster.choices import check_choices, offer_plugins
 from cluster.composing import moved, register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
 from cluster.files.scratch import scratch
@@ -62,8 +61,6 @@ _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\
 """Hydra's words for a name that a group does not have, and for a group that no name was given for."""
 _IN_PRESET = re.compile(r"In '(.+?)': .*?(?:Could not override|Key) '(\w+)'", re.DOTALL)
 """Hydra's words for a preset that chooses a group or sets a key which there is not."""
-_NO_NAME = re.compile(r"null|true|false|[-+.\d]+", re.IGNORECASE)
-"""Values that are no names."""
 _FIRST_CHOICE = "hearts_demo"
 """The choice to begin with, where a group has it."""
 
@@ -110,7 +107,7 @@ def run(
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
     register(config_name, schema)
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
-    _offer_plugins(sys.argv[1:])
+    offer_plugins(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
     with scratch("kibitz-sweep-") as sweep_dir:
         _settle_hydra(config_name, str(sweep_dir), output_key, together=sweep is not None)
@@ -121,7 +118,7 @@ def run(
         def whole() -> None:
             if sweep and output == "":
                 raise UserError(f"{output_key} must be given with --multirun, for example {output_key}=DIR")
-            _check_choices(sys.argv[1:], config_module)
+            check_choices(sys.argv[1:], config_module)
             command.through(with_hydra(command.job))
             if output:
                 command.attempt(partial(after_sweep, output.removesuffix(output_ending), command.outputs))
@@ -234,37 +231,6 @@ class _Command(Generic[T]):
             self.codes.append(failed.code)
             if failed.process != os.getpid():
                 print(f"error: {failed.message}", file=sys.stderr)
-
-
-def _offer_plugins(arguments: list[str]) -> None:
-    """Let ``game=NAME`` and ``model=NAME`` choose what another package offers (entry points ``kibitz.games`` and
-    ``kibitz.models``), and ``game=module:attribute``; presets of ``conf`` come first."""
-    for entry in entry_points(group="kibitz.models"):
-        ConfigStore.instance().store(group="model", name=entry.name, node={"kind": entry.name}, provider="kibitz")
-    names = {entry.name for entry in entry_points(group="kibitz.games")}
-    chosen = [argument.removeprefix("game=") for argument in arguments if argument.startswith("game=")]
-    names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}
-    for name in names:
-        ConfigStore.instance().store(group="game", name=name, node={"name": name, "options": {}}, provider="kibitz")
-
-
-def _check_choices(arguments: list[str], config_module: str) -> None:
-    """``UserError`` for a group that has another name by now, or is given something else than a preset's name; Hydra's
-    words name neither."""
-    for argument in arguments:
-        group, _, value = argument.partition("=")
-        if now := moved().get(group.lstrip("+~").partition(".")[0]):
-            raise UserError(f"{argument}: the group is {now} now; its presets are {_preset_names(config_module, now)}")
-        named = re.fullmatch(r"[\w/]+", group) and _NO_NAME.fullmatch(value)
-        if named and (names := _preset_names(config_module, group)):
-            raise UserError(f"{argument}: {group} takes the name of a preset; there are {names}")
-
-
-def _preset_names(config_module: str, group: str) -> str:
-    """Names of a group's presets, for people; empty where there is no such group."""
-    folder = files(config_module) / group
-    names = (file.name.removesuffix(".yaml") for file in folder.iterdir()) if folder.is_dir() else ()
-    return ", ".join(sorted(names))
 
 
 def build(composed: DictConfig, schema: type[T]) -> T:

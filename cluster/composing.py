@@ -4,18 +4,22 @@
 the presets'. ``+key={...}`` on the command line still adds.
 
 **Groups of several kinds** (``cluster.merging``) get the keys of the kind that presets choose, before the command line.
-What that says of them is checked at the end: a sweep over kinds is composed once without them.
+What that says of them is checked behind it, in sweeps for each point: they are composed once without their kinds.
 
 **Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
 """
 
+import copy
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigKeyError
 
 from cluster.errors import UserError
 from cluster.merging import fill_kinds, groups_of_kinds, mappings, open_defaults, selected
@@ -59,11 +63,43 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
         if isinstance(mapping := selected(composed, key), DictConfig):
             OmegaConf.set_struct(mapping, False)
     schema: Any = OmegaConf.get_type(composed)
-    fill_kinds(composed, schema)
+    _fill(composed, schema, defaults, presets)
     for key in groups_of_kinds(schema):  # any key, as in a sweep over kinds these are not the kind's yet
         OmegaConf.update(composed, key, OmegaConf.to_container(composed[key]), merge=False)
         OmegaConf.set_struct(composed[key], False)
     return composed
+
+
+def _fill(composed: DictConfig, schema: Any, defaults: list[Any], presets: list[Any]) -> None:
+    """Give groups of several kinds their keys. ``UserError`` for a preset of theirs that says no kind, and for a preset
+    that sets a key which the kind does not have."""
+    choices = [_choice(default, defaults) for default in defaults]
+    chosen = {choice.partition("=")[0]: choice for choice in choices}
+    for group, field in groups_of_kinds(schema).items():
+        if group in chosen and selected(composed, f"{group}.kind") is None:
+            names = ", ".join(import_module(field.metadata["kinds"]).names())
+            raise UserError(f"{chosen[group]}: the preset says no kind; write 'kind: NAME' into it, a name of {names}")
+    try:
+        fill_kinds(composed, schema)
+    except ConfigKeyError as error:
+        key = str(error.full_key)
+        group = key.partition(".")[0]
+        setters = [choice for choice, preset in zip(choices, presets, strict=True) if selected(preset, key) is not None]
+        if group not in chosen or not setters:
+            raise
+        lacks = f"{chosen[group]}: {group}.kind={selected(composed, f'{group}.kind')} has no {key}"
+        if setters[-1] == chosen[group]:
+            raise UserError(f"{lacks}; take it out of the preset") from error
+        mend = f"leave {chosen[group]} out, or choose a preset of {group} that has it"
+        raise UserError(f"{lacks}, which {setters[-1]} sets; {mend}") from error
+
+
+def _choice(default: Any, defaults: list[Any]) -> str:
+    """``GROUP=NAME`` of the preset that was chosen, for one that it is based on too."""
+    folder, above = default.config_path.rpartition("/")[0], {one.config_path: one for one in defaults}
+    while folder and (parent := above.get(default.parent)) and parent.config_path.startswith(f"{folder}/"):
+        default = parent
+    return f"{folder}={default.config_path.rpartition('/')[2]}"
 
 
 def _replace(composed: DictConfig, given: Any, keys: Iterable[str]) -> None:
@@ -92,6 +128,8 @@ def _overridden(overrides: list[Override], composed: DictConfig) -> None:
             OmegaConf.update(given, key, value)
             _replace(composed, given, replaced)
         _apply_overrides([override], composed)
+    if composed.hydra.mode != RunMode.MULTIRUN:
+        fill_kinds(copy.deepcopy(composed), schema)
 
 
 def _parent(override: Override, composed: DictConfig) -> Any:

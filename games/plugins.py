@@ -42,7 +42,8 @@ def load(group: str, name: str) -> Any:
     entries = tuple(entry for entry in entry_points(group=group) if entry.name == name)
     if len(entries) > 1:
         values = ", ".join(f"{entry.value} of {_package(entry)}" for entry in entries)
-        raise ValueError(f"{group}: {name!r} is offered more than once ({values}); write module:attribute instead")
+        mend = "write module:attribute instead" if group in (GAMES, PLAYERS) else "uninstall one of the packages"
+        raise ValueError(f"{group}: {name!r} is offered more than once ({values}); {mend}")
     if entries:
         return _attribute(entries[0].value, f"plug-in {name!r} of the package {_package(entries[0])}")
     return _attribute(name, repr(name)) if is_reference(name) else None

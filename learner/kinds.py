@@ -4,16 +4,22 @@ A checkpoint says its kind in ``config.json``, so a kind is found there in any p
 ``module:attribute`` will not do.
 """
 
+from contextlib import suppress
 from dataclasses import is_dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from games import plugins
 from learner.config import NetworkConfig
 from learner.model.kind import KIND as TRANSFORMER
-from learner.network_kind import ModelInput, NetworkKind
+from learner.network_kind import NetworkKind
 from learner.q_network.kind import KIND as Q_NETWORK
 
 BUILT_IN = {kind.name: kind for kind in (TRANSFORMER, Q_NETWORK)}
+
+
+class UnusableKindError(ValueError):
+    """A kind of network that is not installed, or whose package is broken."""
 
 
 def names() -> tuple[str, ...]:
@@ -22,21 +28,42 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> NetworkKind:
-    """The kind of this name; ``ValueError``, one line, where there is none or its package is broken."""
+    """The kind of this name; ``UnusableKindError``, one line, where there is none or its package is broken."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    kind = plugins.load(plugins.MODELS, name) if name in plugins.offered(plugins.MODELS) else None
-    if kind is None:
-        raise ValueError(f"model.kind={name}: there is no such kind of network; there are {', '.join(names())}")
+    if name not in plugins.offered(plugins.MODELS):
+        raise UnusableKindError(
+            f"model.kind={name}: there is no such kind of network; there are {', '.join(names())}; install the package "
+            f"that brings {name!r}, or name another"
+        )
+    try:
+        kind = plugins.load(plugins.MODELS, name)
+    except ValueError as error:
+        raise UnusableKindError(str(error)) from error
+    if wrong := _wrong(name, kind):
+        raise UnusableKindError(f"{plugins.MODELS}: {name!r} {wrong}")
+    found: NetworkKind = kind
+    return found
+
+
+def _wrong(name: str, kind: object) -> str:
+    """Why what a package offers under this name cannot be used; empty where it can."""
     if not isinstance(kind, NetworkKind) or kind.name != name:
-        found = type(kind).__name__
-        raise ValueError(f"{plugins.MODELS}: {name!r} is a {found}; it must be a NetworkKind of that name")
+        called = f" of the name {kind.name!r}" if isinstance(kind, NetworkKind) else ""
+        return f"is a {type(kind).__name__}{called}; it must be a NetworkKind of that name"
     config = kind.config
     if not (isinstance(config, type) and issubclass(config, NetworkConfig) and is_dataclass(config)):
-        raise ValueError(f"{plugins.MODELS}: {name!r} has the config {config}; it must be a NetworkConfig dataclass")
+        return f"has the config {config}; it must be a NetworkConfig dataclass"
+    if (files("conf") / "model" / f"{name}.yaml").is_file():
+        return f"has the name of Kibitz's own preset model={name}; rename it"
     if kind.model_type in (own.model_type for own in BUILT_IN.values()):
-        raise ValueError(f"{plugins.MODELS}: {name!r} has Kibitz's own model_type {kind.model_type!r}; rename it")
-    return kind
+        return f"has Kibitz's own model_type {kind.model_type!r}; rename it"
+    for other in set(plugins.offered(plugins.MODELS)) - {name, *BUILT_IN}:
+        with suppress(ValueError):
+            found = plugins.load(plugins.MODELS, other)
+            if isinstance(found, NetworkKind) and (found.name, found.model_type) == (other, kind.model_type):
+                return f"has the model_type {kind.model_type!r}, as {other!r} has; uninstall one of their packages"
+    return ""
 
 
 def config_of(name: str) -> type[NetworkConfig]:
@@ -44,12 +71,9 @@ def config_of(name: str) -> type[NetworkConfig]:
     return find(name).config
 
 
-def of_checkpoint(checkpoint: str | Path, wanted: ModelInput | None = None) -> NetworkKind:
-    """The kind of a checkpoint's network, by the ``model_type`` of its ``config.json``.
-
-    Raises ``ValueError`` naming the file where it is not there or of no kind that is installed, or where its input is
-    another than ``wanted``.
-    """
+def of_checkpoint(checkpoint: str | Path) -> NetworkKind:
+    """The kind of a checkpoint's network, by the ``model_type`` of its ``config.json``. ``ValueError`` naming the file
+    where it is not there or of no kind that is installed."""
     from learner.model.checkpoint import CONFIG_FILE, model_type_of
 
     found, known, broken = model_type_of(checkpoint), list[str](), ""
@@ -61,12 +85,6 @@ def of_checkpoint(checkpoint: str | Path, wanted: ModelInput | None = None) -> N
             continue
         known.append(repr(kind.model_type))
         if kind.model_type == found:
-            if wanted and kind.input != wanted:
-                others = " or ".join(repr(other.model_type) for other in BUILT_IN.values() if other.input == wanted)
-                raise ValueError(
-                    f"{checkpoint}/{CONFIG_FILE}: model_type is {found!r}, not {others}; a {kind.title} is for players "
-                    f"whose network reads {kind.input}"
-                )
             return kind
     raise ValueError(
         f"{checkpoint}/{CONFIG_FILE}: model_type is {found!r}, and networks are {', '.join(known)}; install the "

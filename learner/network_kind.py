@@ -8,7 +8,7 @@ when they are called.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from games.game import Game
 from learner.config import EngineConfig, LearnerConfig, NetworkConfig
@@ -69,6 +69,10 @@ class NetworkKind:
     """Whether it learns from deals of which every seat's sequence is there."""
     in_groups: bool = True
     """Whether several learners can train it together (``learner.training.parallel``)."""
+
+    def __post_init__(self) -> None:
+        if self.input not in get_args(ModelInput):
+            raise ValueError(f"NetworkKind {self.name!r}: input is {self.input!r}; give 'histories' or 'states'")
 
     def note(self) -> str:
         """What is trained and what has no effect on it, in a line for the user."""

@@ -95,11 +95,11 @@ def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
     kind.check_learners(config.cluster.learners)
     if not kind.whole_deals:
         return
-    whole = f"a {kind.title} learns from deals of which every seat's sequence is kept"
+    whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
-        raise ValueError(f"selfplay.population=true: {whole}; give false")
+        raise ValueError(f"{whole}; give selfplay.population=false")
     if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
-        raise ValueError(f"selfplay.initial.keep={config.selfplay.initial.keep}: {whole}; give []")
+        raise ValueError(f"{whole}; give selfplay.initial.keep=[]")
 
 
 def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[str]:
@@ -182,7 +182,7 @@ def check_players(
         if entrant.kind.model_input != given:
             raise ValueError(
                 f"{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
-                f"{given}; name another player"
+                f"{given}; give {key}=PLAYER, one of {kinds.readers(given, game)}"
             )
         brought.append(entrant)
         if key == "newest_player":

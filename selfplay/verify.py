@@ -110,6 +110,8 @@ def checks_of(root: str, own: str = "") -> Iterator[Check]:
         recorded = recorded_settings(settings, schema)
         config = None if recorded is None else cli.build(OmegaConf.create(recorded), schema)
     except UserError as error:
+        if isinstance(error.__cause__, kinds.UnusableKindError):  # a package that is missing is no damage
+            raise
         yield _bad(settings, f"{error}")
         return
     if isinstance(config, TrainConfig):

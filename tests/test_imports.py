@@ -38,7 +38,7 @@ COMMANDS = (
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
 
 ONLY_IN = {
-    "hydra": ("cluster.cli", "cluster.composing", "cluster.sweeps"),
+    "hydra": ("cluster.choices", "cluster.cli", "cluster.composing", "cluster.sweeps"),
     "cluster.cli": (*COMMANDS, "cluster.*"),
     "cluster": (
         "cluster.*",

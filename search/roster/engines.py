@@ -7,11 +7,11 @@ from typing import Any
 
 from cluster.errors import blaming_input
 from games.game import Game
-from learner import kinds
 from learner.config import EngineConfig
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from learner.state_model import StateModel
+from search.roster import kinds
 
 _MIB = 2**20
 
@@ -42,7 +42,7 @@ class Engines:
         key = (checkpoint, utility)
         if key not in self._engines:
             with blaming_input():
-                kind = kinds.of_checkpoint(checkpoint, model_input)
+                kind = kinds.network_of(checkpoint, model_input, self._game)
                 self._engines[key] = kind.engine(checkpoint, self._game, self._config, utility)
         return self._engines[key]
 

@@ -11,6 +11,8 @@ from itertools import chain
 
 from games import plugins
 from games.game import Game
+from learner import kinds as networks
+from learner.network_kind import ModelInput, NetworkKind
 from search.alphahearts import player as alphahearts
 from search.go_mcts import player as go_mcts
 from search.is_mcts import player as is_mcts
@@ -119,3 +121,21 @@ def playout_player(name: str, game: Game) -> str:
 def names(game: Game) -> tuple[str, ...]:
     """Every kind that plays ``game``."""
     return tuple(kind.name for kind in every() if kind.plays(game))
+
+
+def readers(model_input: ModelInput, game: Game) -> str:
+    """The kinds that play ``game`` and ask networks with this input, for messages."""
+    asking = [kind for kind in every() if kind.needs_model is not False and kind.plays(game)]
+    return ", ".join(kind.name for kind in asking if kind.model_input == model_input) or f"none for {game.name}"
+
+
+def network_of(checkpoint: str, wanted: ModelInput, game: Game) -> NetworkKind:
+    """The kind of a checkpoint's network; ``ValueError`` where its input is another than ``wanted``, naming the players
+    that it is for."""
+    kind = networks.of_checkpoint(checkpoint)
+    if kind.input != wanted:
+        raise ValueError(
+            f"{checkpoint}/config.json: model_type is {kind.model_type!r}; a {kind.title} is for players whose network "
+            f"reads {kind.input}: {readers(kind.input, game)}"
+        )
+    return kind

@@ -7,7 +7,6 @@ from typing import Any
 from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
-from learner import kinds as networks
 from learner.config import EngineConfig
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
@@ -87,7 +86,9 @@ def resolve(
         if spec.checkpoint and not entrant.needs_model:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
         if entrant.lacks_model and kind.model_input not in given:
-            raise ValueError(f"player {spec.name!r} needs a network: give the player as {spec.name}@DIR")
+            here = (f", or {kinds.readers(each, game)}, which read {each} as the networks here do" for each in given)
+            mend = f"give the player as {spec.name}@DIR{''.join(here)}"
+            raise ValueError(f"player {spec.name!r} needs a network: {mend}")
         game.outcomes.utility(getattr(entrant.settings, "utility", ""))
         kind.check(game, entrant.settings, **_support(kind, game))
         entrants.append(entrant)
@@ -183,7 +184,7 @@ def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[Networ
     for entrant in entrants:
         asked |= {(entrant.checkpoint, entrant.kind.model_input)} if entrant.checkpoint else set()
         asked |= {(path, "histories") for path in entrant.further}
-    found = [(networks.of_checkpoint(path, model_input), path) for path, model_input in sorted(asked)]
+    found = [(kinds.network_of(path, model_input, game), path) for path, model_input in sorted(asked)]
     return [(kind, kind.load(path, game).arch) for kind, path in found]
 
 

@@ -10,9 +10,10 @@ from games.branches import Branches
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from games.shards import Sequences, write_shard
+from games.shards import write_shard
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig, TransformerConfig
+from learner.conformance import random_games
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
@@ -33,20 +34,6 @@ def tiny_net(game: HeartsGame, seed: int = 0, config: TransformerConfig = TINY) 
     net = PolicyValueNet(architecture(game, config))
     initialise(net, seed)
     return net.eval()
-
-
-def random_games(game: HeartsGame, count: int, seed: int = 0) -> Sequences:
-    """All four seats of ``count`` randomly played deals."""
-    seeds = derive_many(seed, count)
-    states = game.deal(seeds)
-    game.playout(states, derive_many(seed + 1, count))
-    outcome = game.outcome(states)
-    parts = []
-    for seat in range(game.num_players):
-        tokens, _ = game.histories(states, np.full(count, seat))
-        player = np.full(count, "random", object)
-        parts.append(Sequences(tokens, outcome[:, seat], np.full(count, seat), player, seeds, np.arange(count)))
-    return Sequences.concat(parts)
 
 
 def shard_of(game: HeartsGame, directory: Path, count: int, seed: int = 0) -> str:

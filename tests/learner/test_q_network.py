@@ -126,9 +126,7 @@ def test_each_type_of_network_is_refused_where_the_other_is_asked_for(checkpoint
     with pytest.raises(ValueError, match="model_type is 'kibitz_policy_value', not 'kibitz_q_network'"):
         load_q_network(tmp_path / "seeing", GAME)
     assert kinds.of_checkpoint(checkpoint) is kinds.find("q_network")
-    assert kinds.of_checkpoint(tmp_path / "seeing", "histories") is kinds.find("transformer")
-    with pytest.raises(ValueError, match="a Q-network is for players whose network reads states"):
-        kinds.of_checkpoint(checkpoint, "histories")
+    assert kinds.of_checkpoint(tmp_path / "seeing") is kinds.find("transformer")
 
 
 @pytest.mark.parametrize(

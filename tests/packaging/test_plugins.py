@@ -86,6 +86,8 @@ SMALL_RUN = (
     "evaluation.curve=[{players: [valued, random], deals: 10}]",
     "evaluation.final=[{players: [valued, lowest], deals: 10}]",
 )
+CHOICES = ("dear", "demo", "fc", "first_card", "gone", "paper", "pv16", "pv24", "small", "transformer")
+"""Of ``model``: its presets and kinds beside ours."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
     ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, lowest"),
@@ -121,12 +123,17 @@ def checked(environment: dict[str, str], *arguments: str | Path) -> str:
     return done.stdout
 
 
-def test_its_game_is_held_to_the_laws_by_a_test_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
+def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "test_toy.py").write_text(
         "from games.conformance import check_game\n"
-        "from games.registry import make_game\n\n\n"
+        "from games.registry import make_game\n"
+        "from learner.conformance import check_kind\n"
+        "from learner.kinds import find\n\n\n"
         "def test_the_laws():\n"
         "    check_game(make_game('toy'))\n"
+        "    check_kind(find('first_card'), make_game('toy'))\n"
     )
     checked(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path)
 
@@ -142,10 +149,11 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "unusable: plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError" in said
-    assert "networks: transformer, q_network, first_card, gone" in said
+    assert "networks: transformer, q_network, fc, first_card, gone" in said
+    assert "unusable: kibitz.models: 'fc' is a NetworkKind of the name 'first_card'; " in said
     assert "unusable: kibitz.models 'transformer' has a name of Kibitz's own; rename it" in said
     assert "unusable: plug-in 'gone' of the package tiny-tricks cannot be imported (AttributeError" in said
-    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 6
+    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 7
     assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
         environment, "-m", "cluster.console", "docs", "players"
     )
@@ -181,6 +189,16 @@ def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(
     assert "lowest (A)" in output and "pimc:evaluator=lowest" in output
     drawn = checked(environment, "-c", DRAWN)
     assert "leads" in drawn and drawn.endswith("(two tricks) lowest\n")
+
+
+def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(environment: dict[str, str]) -> None:
+    line = ["-m", "learner", "game=toy", "data=DIR", "out=DIR"]
+    assert "  kind: first_card\n  start: 5.0\n" in checked(environment, *line, "model=dear", "--cfg", "job")
+    none, ours = run(environment, *line, "model=deer"), run(environment, *line, "model=fc")
+    assert none.stderr == f"error: model=deer: no such choice; there are {', '.join(CHOICES)}\n"
+    assert ours.stderr.startswith(
+        "error: model=fc: a package offers a kind of network 'fc' (kibitz.models), and Kibitz"
+    )
 
 
 @pytest.mark.slow

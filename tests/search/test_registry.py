@@ -97,6 +97,11 @@ def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
         ("random@x", "uses no network, so leave out @x"),
         ("argmax_val@", "must follow the @"),
         ("argmax_val", "player 'argmax_val' needs a network: give checkpoint=DIR, or the player as argmax_val@DIR"),
+        (
+            "argmax_val@kibitz:alphahearts",
+            "is for players whose network reads states: alphahearts, q_values",
+        ),
+        ("q_values@kibitz:hearts", "reads histories: argmax_val, imitation, go_mcts, pimc$"),
         ("argmax_val@/nowhere/at/all", "/nowhere/at/all: no such directory; a checkpoint holds"),
     ],
 )

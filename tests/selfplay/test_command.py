@@ -76,7 +76,21 @@ GAME = HeartsGame()
             ["learner.min_rows=3000", "selfplay.games_per_iteration=1000", "selfplay.replay_games=0"],
             "learner.min_rows=3000: the network of iteration 2 has 1000 sequences",
         ),
-        (["model=fc"], "selfplay.population=true: a Q-network learns from deals of which every seat's sequence"),
+        (
+            ["model=fc"],
+            "model.kind=q_network: a Q-network learns from deals of which every seat's sequence is kept",
+        ),
+        (["model=fc", "selfplay.population=false"], "states; give newest_player=PLAYER, one of alphahearts, q_values"),
+        (
+            ["model=fc", "selfplay.population=false", "selfplay.newest_player=q_values"],
+            "give the player as argmax_val@DIR, or alphahearts, q_values, which read states as the networks here do",
+        ),
+        (
+            ["experiment=alphahearts_demo", "model=demo"],
+            "model=demo: model.kind=transformer has no model.target_every_steps, which experiment=alphahearts_demo "
+            "sets; leave model=demo out, or choose",
+        ),
+        (["model.n_leyer=2", "--cfg", "job"], "unknown key 'model.n_leyer'"),
         (
             ["model=fc", "selfplay.population=false", "cluster.learners=2"],
             "cluster.learners=2: a Q-network is trained by one learner",
@@ -123,6 +137,24 @@ def test_a_group_of_before_in_a_preset_of_the_users_own_is_named(
     line = ["--config-dir", str(tmp_path), "experiment=mine", f"run.dir={tmp_path}/run"]
     assert call(monkeypatch, "selfplay", *line) == 2
     assert capsys.readouterr().err == "error: experiment/mine: the group q_network is model now\n"
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        ("n_layer: 1", "the preset says no kind; write 'kind: NAME' into it, a name of transformer, q_network"),
+        ("kind: ???", "the preset says no kind; write 'kind: NAME' into it, a name of transformer, q_network"),
+        ("kind: q_network\nwidht: 1", "model.kind=q_network has no model.widht; take it out of the preset"),
+    ],
+)
+def test_a_preset_of_a_network_of_the_users_own_says_its_kind_and_keys_of_it(
+    preset: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/mine.yaml").write_text(preset)
+    line = ["--config-dir", str(tmp_path), "experiment=hearts_demo", "model=mine", f"run.dir={tmp_path}/run"]
+    assert call(monkeypatch, "selfplay", *line) == 2
+    assert capsys.readouterr().err == f"error: model=mine: {message}\n"
 
 
 def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(

@@ -192,6 +192,17 @@ def test_damaged_settings_and_logs_are_named(bad: bytes, copy: Path, capsys: pyt
         assert code == 1 and lines[0].endswith(f"; remove {copy}/config.yaml") and "1 files checked" in lines[1]
 
 
+def test_a_kind_of_network_whose_package_is_missing_is_no_damage(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = (copy / "config.yaml").read_text()
+    (copy / "config.yaml").write_text(settings.replace("kind: transformer", "kind: rnn"))
+    assert main([str(copy)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"error: {copy}/config.yaml: model.kind=rnn: there is no such kind of network;")
+    assert "install the package that brings 'rnn'" in said.err and said.err.count("\n") == 1 and said.out == ""
+
+
 def test_shards_of_the_generator_are_checked_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = GenerateConfig(game=tiny_config("").game, out=str(tmp_path), games=20, games_per_shard=8, seed=4)
     record_settings(f"{tmp_path}/config.yaml", config)
