@@ -155,6 +155,9 @@ def test_a_preset_of_a_network_of_the_users_own_says_its_kind_and_keys_of_it(
     line = ["--config-dir", str(tmp_path), "experiment=hearts_demo", "model=mine", f"run.dir={tmp_path}/run"]
     assert call(monkeypatch, "selfplay", *line) == 2
     assert capsys.readouterr().err == f"error: model=mine: {message}\n"
+    (tmp_path / "model/mine.yaml").write_text("kind: q_network\nwidth: 17")
+    assert call(monkeypatch, "selfplay", *line, "--cfg", "job") == 0
+    assert "  kind: q_network\n  architecture: fc\n  width: 17\n" in capsys.readouterr().out
 
 
 def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
