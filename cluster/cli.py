@@ -58,11 +58,11 @@ _FULL_ERROR = "HYDRA_FULL_ERROR"
 _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
-"""Hydra's words for a name that a group does not have, and for a group that no name was given for."""
+"""Hydra's message for an unknown preset of a group, and for a group without a choice."""
 _IN_PRESET = re.compile(r"In '(.+?)': .*?(?:Could not override|Key) '(\w+)'", re.DOTALL)
-"""Hydra's words for a preset that chooses a group or sets a key which there is not."""
+"""Hydra's message for a preset with an unknown group or key."""
 _FIRST_CHOICE = "hearts_demo"
-"""The choice to begin with, where a group has it."""
+"""The preset that examples name, where a group has it."""
 
 
 def run(
@@ -78,33 +78,33 @@ def run(
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
-    A mapping (a ``dict`` of the schema) that a preset or the command line gives replaces the one before it whole.
+    A mapping (a ``dict`` of the schema) from a preset or the command line replaces the earlier one whole.
 
     Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
-    from ``work``); 130 for Ctrl-C, 143 for a request to terminate and 141 once nobody reads its output; 1 with a
-    traceback for any other exception. All points of a sweep (``--multirun``) are tried, whatever launcher does it, and
-    the highest code is the process's; of points that fail in other processes, the first one's.
+    from ``work``); 130 for Ctrl-C, 143 for SIGTERM and 141 for SIGPIPE; 1 with a traceback for any other exception. All
+    points of a sweep (``--multirun``) are tried, with any launcher. The process ends with the highest code among them;
+    of points that fail in other processes, with the first.
 
     Args:
         config_name: name of the top-level YAML file, without its ending.
-        schema: dataclass of the whole configuration, registered as ``<config_name>_schema`` for defaults lists. Keys
-            that it does not have and values of other types are errors whether or not the YAML file lists it.
-        work: called with an instance of ``schema``, interpolations resolved, nothing of Hydra left in it. Returns what
-            a sweeper such as Optuna's is to maximise, if there is something.
+        schema: dataclass of the whole configuration, registered as ``<config_name>_schema`` for defaults lists. Unknown
+            keys and values of other types are errors even where the YAML file does not list it.
+        work: called with an instance of ``schema``, interpolations resolved, without Hydra's keys. Returns an objective
+            for a sweeper such as Optuna's to maximise, or None.
         config_module: package that holds the YAML files.
-        output_key: key of the output. In a sweep it must be given, and every point gets an output of its own below it,
-            named after what the sweep varies.
+        output_key: key of the output, required in a sweep: every point gets an output below it, named after its swept
+            keys.
         output_ending: ending of a point's output, such as ``.json``; empty for directories.
-        sweep: works on all points of a sweep together, unless the user chooses another launcher than ours; None for one
-            after the other with ``work``.
+        sweep: runs all points of a sweep together, unless the user chooses another launcher; None runs ``work`` on one
+            after the other.
         after_sweep: called when all points of a sweep have been tried, with the value of ``output_key`` and the outputs
-            of the points that were tried in this process, failed or not.
+            of the points of this process, failed or not.
     """
     end_with_reader()
     let_threads_sleep()
     command = _Command(schema, work, sweep, output_key, output_ending)
     signal.signal(signal.SIGTERM, command.end_in_order)
-    os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them: they are reported our way
+    os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them; ``attempt`` reports them
     register(config_name, schema)
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
     offer_plugins(sys.argv[1:])
@@ -129,13 +129,13 @@ def run(
             print("interrupted", file=sys.stderr)
             command.codes.append(130)
         except SystemExit:
-            if not command.terminated:  # else it may be Ray's, which ends with 1 where a signal interrupts its waiting
+            if not command.terminated:  # else it may be Ray's: its ``wait`` exits with 1 when a signal interrupts it
                 raise
     sys.exit(max(command.codes, default=0))
 
 
 class _Command(Generic[T]):
-    """What a command does with configurations, and how that went."""
+    """Runs a command's work on composed configurations, and collects outputs and exit codes."""
 
     def __init__(
         self,
@@ -151,19 +151,18 @@ class _Command(Generic[T]):
         self.outputs: list[str] = []
         """Outputs of the points of a sweep so far."""
         self.codes: list[int] = []
-        """Exit codes of what has failed."""
+        """Exit codes of the failures."""
         self.terminated = False
-        """Whether a request to terminate has come."""
+        """Whether SIGTERM has come."""
 
     def end_in_order(self, number: int, frame: object) -> None:
-        """A request to terminate unwinds the stack, so that actors end and temporary directories go."""
+        """Unwind the stack on SIGTERM, so that actors end and temporary directories are removed."""
         self.terminated = True
         self.codes.append(128 + number)
         sys.exit(128 + number)
 
     def attempt(self, call: Callable[[], R], bad_input: tuple[type[Exception], ...] = (UserError,)) -> R | PointFailed:
-        """What ``call`` returns; where it raises, that goes to stderr: ``bad_input`` by message, others with a
-        traceback."""
+        """The result of ``call``. Exceptions go to stderr: ``bad_input`` as its message, others with a traceback."""
         try:
             return call()
         except PointFailed as error:
@@ -173,7 +172,7 @@ class _Command(Generic[T]):
                 traceback.print_exc()
             failed = PointFailed(2, str(error) if isinstance(error, UserError) else explain(error))
             print(f"error: {failed.message}", file=sys.stderr)
-        except WorkFailedError as error:  # names what failed and how; a traceback of this process says nothing more
+        except WorkFailedError as error:  # its message suffices; a traceback of this process adds nothing
             if self._show_traceback:
                 traceback.print_exc()
             failed = PointFailed(1, str(error))
@@ -201,7 +200,7 @@ class _Command(Generic[T]):
         return self.attempt(checked)
 
     def together(self, points: Sequence[Point[T]]) -> list[float | PointFailed | None]:
-        """The objectives of points that are worked on together, one after the other where there is no better way."""
+        """The objectives of all points, run together where the command can, else one after the other."""
         sweep = self._sweep or (lambda points: [self._work(point.config) for point in points])
         results = self.attempt(lambda: sweep(points))
         if isinstance(results, PointFailed):
@@ -224,7 +223,7 @@ class _Command(Generic[T]):
         return None
 
     def through(self, main: Callable[[], None]) -> None:
-        """Run Hydra's main function to its end, whatever becomes of single points."""
+        """Run Hydra's main function to its end, though points fail."""
         try:
             _or_help(main)
         except PointFailed as failed:
@@ -254,9 +253,9 @@ def build(composed: DictConfig, schema: type[T]) -> T:
 
 
 def explain(error: Exception) -> str:
-    """One line that says what is wrong with a configuration and what to do, from an exception of Hydra or OmegaConf."""
+    """An exception of Hydra or OmegaConf in one line: what is wrong with the configuration, and what to do."""
     unread = getattr(error, "override", None)
-    if unread is not None:  # an override that Hydra's grammar does not know
+    if unread is not None:  # an override that Hydra cannot parse
         reason = str(error).splitlines()[0]
         return (
             f"cannot read {unread!r} ({reason}); a value with = : , or brackets in it wants quotes, as in "
@@ -313,7 +312,7 @@ def _example(choices: Sequence[str]) -> str:
 
 
 def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:
-    """Keep Hydra from writing directories of its own; the run directory is ours."""
+    """Keep Hydra from writing its own directories."""
     settings = HydraConf(
         run=RunDir("."),
         sweep=SweepDir(dir=sweep_dir, subdir="."),

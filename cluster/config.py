@@ -1,4 +1,4 @@
-"""What a command asks of the machines it runs on."""
+"""Settings of Ray: where it runs, and the actors of a command."""
 
 import os
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ class ClusterConfig:
     mode: str = "auto"
     """``local`` starts a Ray of its own on this machine and ends it; ``existing`` joins the cluster at ``address``;
     ``job`` joins the cluster that runs this command as a job; ``auto`` is ``job`` inside a job, else ``local``;
-    ``process`` is no Ray at all, for commands that can do with one process."""
+    ``process`` uses no Ray, for commands that can run in one process."""
     address: str = ""
     """``host:port`` of a running cluster's head, or ``ray://host:port``; for ``existing`` only."""
     working_dir: str = ""
@@ -39,9 +39,9 @@ class ClusterConfig:
     metrics_port: int = 0
     """Port for Prometheus on a local Ray, outside 10002 .. 19999; 0 for any free one. ``local`` only."""
     log_to_driver: bool = False
-    """Whether what actors print appears in this terminal; it is in Ray's log files anyway."""
+    """Whether actors' output appears in this terminal; Ray's log files have it anyway."""
     check_resources: bool = True
-    """Refuse to start what does not fit; False where an autoscaler adds nodes on demand."""
+    """Refuse to start actors that do not fit; False where an autoscaler adds nodes on demand."""
     generators: int = 1
     """Actors that play games."""
     generator_cpus: float = 1.0
@@ -57,7 +57,7 @@ class ClusterConfig:
     learner_cpus: float = 1.0
     learner_gpus: float = 0.0
     max_attempts: int = 3
-    """How often a piece of work is tried whose actor died."""
+    """Tries of a piece of work whose actors die."""
     item_timeout_s: float = 0.0
     """Seconds without an answer after which an actor counts as hung and is replaced; 0 for two minutes. See
     docs/faults.md."""
@@ -69,7 +69,7 @@ class ClusterConfig:
 
     @property
     def here(self) -> bool:
-        """Whether this machine does the work, so that its memory says what fits."""
+        """Whether this machine does the work, so that its memory is the limit."""
         return self.place in ("local", "process")
 
     def __post_init__(self) -> None:

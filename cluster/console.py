@@ -1,8 +1,8 @@
 """The program ``kibitz``: every command by one name.
 
-``kibitz tournament ...`` is ``python -m search.tournament ...`` and takes the same arguments; only it does not look for
-modules in the working directory, so that a ``search.py`` or a ``conf/`` there does no harm. What a command needs is
-imported when it runs, and its help reads nothing but the dataclasses of its configuration.
+``kibitz tournament ...`` is ``python -m search.tournament ...`` with the same arguments, but imports nothing from the
+working directory, so that a ``search.py`` or a ``conf/`` there does no harm. A command's modules are imported when it
+runs; its help imports only the dataclasses of its configuration.
 """
 
 import runpy
@@ -24,7 +24,7 @@ class Command:
     """One subcommand."""
 
     module: str
-    """What ``python -m`` runs."""
+    """The module for ``python -m``."""
     summary: str
     schema: str = ""
     """``module:class`` of its configuration; empty for commands that read their arguments themselves."""
@@ -96,7 +96,7 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Entry point: runs a subcommand, which ends the process itself, or prints what was asked; 2 after bad input."""
+    """Entry point: runs a subcommand, which ends the process itself, or prints help; 2 after bad input."""
     end_with_reader()
     name, *rest = sys.argv[1:] or ["--help"]
     if name in ("--version", "-V"):
@@ -153,7 +153,7 @@ def help_of(name: str) -> str:
 
 
 def groups(schema: type) -> dict[str, list[str]]:
-    """Group of ``conf/`` -> its presets, of those that a configuration has; plug-ins' games included."""
+    """Each group of ``conf/`` that a configuration has -> its presets, plug-ins' games included."""
     wanted = {field.name for field in fields(schema)}
     if "run" in wanted:
         wanted.add("experiment")  # presets of whole runs

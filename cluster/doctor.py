@@ -1,6 +1,6 @@
 """Checks of a connected cluster before a long run: software, token, ports, storage, devices, threads, room.
 
-Every check gives findings, and what to mend with them. ``selfplay.doctor`` is the command.
+Every check yields findings with advice. ``selfplay.doctor`` is the command.
 """
 
 import urllib.error
@@ -27,7 +27,7 @@ _ANSWER_SECONDS = 60.0
 _HTTP_SECONDS = 5.0
 _LOW_DISK_MB = 5_000
 _FULL_DISK = 0.95
-"""Ray stores no more objects where more of the disk than this is in use."""
+"""Ray stores no more objects on a disk that is fuller than this share."""
 _SILENT = "install kibitz there, or let it come along as working_dir; Ray's logs on that machine say more"
 
 
@@ -41,7 +41,7 @@ class Finding:
     """Machine or role; empty for the whole cluster."""
     found: str
     mend: str = ""
-    """What to do about it; empty where there is nothing."""
+    """What to do about it; empty for nothing."""
 
 
 def examine(requests: Sequence[Request], storage: str = "", dashboard: str = "") -> Iterator[Finding]:
@@ -76,12 +76,12 @@ def examine(requests: Sequence[Request], storage: str = "", dashboard: str = "")
 
 
 def name_of(node: Mapping[str, Any]) -> str:
-    """What findings call a machine: its address, and the beginning of its id, as one may hold several."""
+    """A node's name in findings: its address and the beginning of its id, as a machine may hold several nodes."""
     return f"{node['NodeManagerAddress']} ({node['NodeID'][:6]})"
 
 
 def check_token(dashboard: str, head: str) -> Finding:
-    """Whether the cluster asks for a token: its dashboard is asked without one, or where there is none its head."""
+    """Whether the cluster asks for a token: calls its dashboard, else its head, without one."""
     asks: bool | None
     if not dashboard:
         asks = _head_asks(head)
@@ -95,16 +95,16 @@ def check_token(dashboard: str, head: str) -> Finding:
             return Finding("warn", "token", f"dashboard {dashboard}", f"no answer: {error}",
                            "jobs cannot be submitted from here; open its port, or forward it")  # fmt: skip
     if asks is None:
-        return Finding("warn", "token", f"head {head}", "whether it asks for one cannot be told without a dashboard",
+        return Finding("warn", "token", f"head {head}", "whether it asks for one is unknown without a dashboard",
                        "see that every node was started with RAY_AUTH_MODE=token")  # fmt: skip
     if asks:
-        return Finding("ok", "token", "", "the cluster lets nobody in without it")
-    return Finding("warn", "token", "", "the cluster asks for none: whoever reaches its ports runs code there",
+        return Finding("ok", "token", "", "the cluster refuses connections without it")
+    return Finding("warn", "token", "", "the cluster asks for none: anyone who reaches its ports can run code there",
                    "start every node with RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN")  # fmt: skip
 
 
 def _head_asks(head: str) -> bool | None:
-    """Whether a head refuses a call without a token; None where it says something else, as one with TLS does."""
+    """Whether a head refuses a call without a token; None for any other error, as from a head with TLS."""
     try:
         with grpc.insecure_channel(head) as channel:  # Ray's own channels would send the token
             NodeInfoGcsServiceStub(channel).CheckAlive(CheckAliveRequest(), timeout=_HTTP_SECONDS)
@@ -118,15 +118,15 @@ def check_versions(ours: Machine, machines: Mapping[str, Machine]) -> Iterator[F
     mend = "install the same everywhere (constraints.txt has the pins); code goes along with a job or as working_dir"
     for where, machine in machines.items():
         other = {name: version for name, version in machine.versions.items() if version != ours.versions[name]}
-        told = [f"{name} {version or 'missing'} (driver: {ours.versions[name]})" for name, version in other.items()]
+        notes = [f"{name} {version or 'missing'} (driver: {ours.versions[name]})" for name, version in other.items()]
         if machine.code != ours.code:
-            told.append(f"other code of kibitz: {machine.code} (driver: {ours.code})")
-        if not told:
+            notes.append(f"other code of kibitz: {machine.code} (driver: {ours.code})")
+        if not notes:
             said = ", ".join(f"{name} {version}" for name, version in machine.versions.items() if version)
             yield Finding("ok", "versions", where, said)
         else:
             fatal = machine.code != ours.code or {"ray", "kibitz"} & other.keys() or "" in other.values()
-            yield Finding("fail" if fatal else "warn", "versions", where, ", ".join(told), mend)
+            yield Finding("fail" if fatal else "warn", "versions", where, ", ".join(notes), mend)
 
 
 def check_room(machines: Mapping[str, Machine]) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def _check_ports(nodes: Sequence[Mapping[str, Any]], inspectors: Mapping[str, An
 
 
 def _check_storage(directory: str, inspectors: Mapping[str, Any]) -> Iterator[Finding]:
-    """Every machine writes a file, and reads those of all others."""
+    """Every machine writes a file, and reads the files of all others."""
     names = {f"{number:03d}": where for number, where in enumerate(inspectors)}
     errors = _answers({where: inspectors[where].mark.remote(directory, name) for name, where in names.items()})
     written = [name for name, where in names.items() if not errors[where]]
@@ -178,10 +178,10 @@ def _check_storage(directory: str, inspectors: Mapping[str, Any]) -> Iterator[Fi
 
 
 def _check_role(request: Request, nodes: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """What torch sees in a process of this role; on every machine with a GPU if it is to have a share of one."""
+    """What torch sees in a process of this role; on every machine with a GPU if the role uses GPUs."""
     options = {key: value for key, value in actor_options(request.cpus, request.gpus, request.memory_mb).items()
                if key != "max_restarts"}  # fmt: skip
-    look = ray.remote(max_calls=1)(compute).options(**options, max_retries=0)  # each in a process of its own
+    look = ray.remote(max_calls=1)(compute).options(**options, max_retries=0)  # each in its own process
     if not request.gpus:
         looks = {request.name: look.remote()}
     else:
@@ -202,7 +202,7 @@ def _check_role(request: Request, nodes: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def check_compute(where: str, request: Request, seen: Compute | Exception) -> Finding:
-    """The finding about a role, from what torch sees in a process of it, or why there is no answer."""
+    """The finding about a role, from what torch sees in its process, or the exception in place of an answer."""
     if isinstance(seen, GetTimeoutError):
         return Finding("warn", "device", where, f"got no place within {_ANSWER_SECONDS:.0f} s",
                        "another command may hold the machines: ask again when it has ended")  # fmt: skip
@@ -226,7 +226,7 @@ def _inspector(node_id: str) -> Any:
 
 
 def _answers(references: Mapping[str, Any]) -> dict[str, Any]:
-    """What each has come to within the time for all of them: its result, or the exception."""
+    """The results of Ray references, awaited together up to a time limit; exceptions in place of missing ones."""
     if references:
         ray.wait(list(references.values()), num_returns=len(references), timeout=_ANSWER_SECONDS)
     answers: dict[str, Any] = {}
@@ -239,6 +239,6 @@ def _answers(references: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _line(message: object) -> str:
-    """The last line of a message, where Ray's have what matters."""
+    """The last line of a message; Ray puts the cause there."""
     lines = [line.strip() for line in str(message).splitlines() if line.strip()]
     return lines[-1] if lines else type(message).__name__

@@ -1,4 +1,4 @@
-"""The errors that end a command in a message of its own instead of a traceback of the driver's."""
+"""Errors that end a command with a message instead of the driver's traceback."""
 
 import errno
 import re
@@ -18,11 +18,11 @@ class UserError(ValueError):
 
 
 class PeerLostError(RuntimeError):
-    """Another of those that work together has ended, or does not answer any more."""
+    """Another member of a group of actors has died or stopped answering."""
 
 
 class WorkFailedError(RuntimeError):
-    """A piece of work raised, or whoever did it kept dying: commands print the message, which names it, and end with
+    """A piece of work raised, or its actors kept dying. Commands print the message, which names the work, and end with
     exit code 1. The same command resumes."""
 
 
@@ -35,12 +35,12 @@ _MENDED_BY_USER = {
     errno.EPERM: "make it writable or choose another directory",
 }
 _NO_MEMORY = re.compile("out of memory|not enough memory|can't allocate memory")
-"""torch's words for it, on GPUs and CPUs."""
+"""torch's messages on GPUs and CPUs."""
 
 
 @contextmanager
 def writing(path: object) -> Iterator[None]:
-    """Turn what only the user can mend about a place to write to (a full or read-only disk) into ``UserError``."""
+    """Turn errors of writing that only the user can mend (a full or read-only disk) into ``UserError``."""
     try:
         yield
     except OSError as error:
@@ -59,7 +59,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def needing_memory(stage: str, settings: str) -> Iterator[None]:
-    """Turn memory that was refused into ``UserError``, which names the stage and the settings to lower."""
+    """Turn out-of-memory errors into ``UserError``, which names the stage and the settings to lower."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -69,7 +69,7 @@ def needing_memory(stage: str, settings: str) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, as far as it goes into a line."""
+    """The first line of an exception's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
@@ -85,14 +85,14 @@ def blaming_input() -> Iterator[None]:
 
 
 def raised(result: T | Exception) -> T:
-    """The result, unless it is what went wrong."""
+    """Return a result; raise it if it is an exception."""
     if isinstance(result, Exception):
         raise result
     return result
 
 
 def about(what: str, error: Exception) -> Exception:
-    """The error of one of several pieces of work, in a line that names which; the traceback of a bug is a note."""
+    """The error of a piece of work, its message headed by the work's name; the traceback of a bug is a note."""
     if isinstance(error, UserError):
         return UserError(f"{what}: {error}")
     if isinstance(error, WorkFailedError):

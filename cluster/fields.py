@@ -1,6 +1,6 @@
 """The keys of a configuration, read off its dataclasses: names, types, defaults and the docstring under each field.
 
-What ``kibitz COMMAND --help`` and the generated page of players print. It imports nothing but the dataclasses.
+``kibitz COMMAND --help`` and the generated page of players print them. Imports only the dataclasses.
 """
 
 import ast
@@ -31,8 +31,8 @@ class Key:
 
 
 def keys(schema: type, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
-    """Every key of a dataclass and of the dataclasses in it, in their order; with ``kinds`` also those of groups of
-    several kinds (``cluster.merging``), for which packages are imported."""
+    """Every key of a dataclass and of the dataclasses in it, in order; with ``kinds`` also the keys of groups of
+    several kinds (``cluster.merging``), which imports their packages."""
     types = get_type_hints(schema)
     docs: dict[str, str] = {}
     for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
@@ -51,7 +51,7 @@ def keys(schema: type, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
 
 
 def _of_kinds(module: ModuleType, group: str) -> Iterator[Key]:
-    """The keys of a group of several kinds (``cluster.merging``), kind by kind; those of broken plug-ins left out."""
+    """The keys of a group of several kinds (``cluster.merging``), kind by kind, without broken plug-ins."""
     for name in module.names():
         with suppress(ValueError):
             config = module.config_of(name)
@@ -61,7 +61,7 @@ def _of_kinds(module: ModuleType, group: str) -> Iterator[Key]:
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by their whole keys, as the command line has them."""
+    """Nested settings by their full keys, as on the command line."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
         whole = f"{prefix}{key}"

@@ -17,7 +17,7 @@ from cluster.provenance import installed_version
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
 _MARKS = ".kibitz-doctor"
-"""Directory below the storage asked about in which every machine leaves a file."""
+"""Directory below the checked storage in which every machine leaves a file."""
 _CONNECT_SECONDS = 3.0
 
 
@@ -26,11 +26,11 @@ class Machine:
     """Software and room of one machine."""
 
     versions: dict[str, str]
-    """Of Python and of packages; empty for one that is not there."""
+    """Of Python and of packages; empty for a missing package."""
     code: str
-    """Digest of our modules as they are imported there."""
+    """Digest of our modules as imported there."""
     cpus: int
-    """That this process may use."""
+    """CPUs that this process may use."""
     memory_mb: int
     """Free memory."""
     disk_mb: int
@@ -46,12 +46,12 @@ class Compute:
     device: str
     """Name of the GPU, or ``cpu``."""
     memory_mb: int
-    """Of the GPU; 0 without one."""
+    """Memory of the GPU; 0 without one."""
     threads: int
 
 
 class Inspector:
-    """Looks around from one machine, and leaves no file behind once told to ``clean``."""
+    """Inspects the cluster from one machine; ``clean`` removes its files."""
 
     def __init__(self) -> None:
         self._made: Path | None = None
@@ -71,11 +71,11 @@ class Inspector:
         )
 
     def unreachable(self, endpoints: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Those of these hosts and ports that take no connection from here."""
+        """The hosts and ports that refuse a connection from this machine."""
         return [endpoint for endpoint in endpoints if not _answers(*endpoint)]
 
     def mark(self, directory: str, name: str) -> str:
-        """Leave a file of this name in shared storage; what went wrong, empty if nothing did."""
+        """Leave a file of this name in shared storage; returns the error, empty if none."""
         try:
             self._made = _topmost_missing(directory)
             write_bytes_atomic(f"{directory}/{_MARKS}/{name}", name.encode())
@@ -84,11 +84,11 @@ class Inspector:
         return ""
 
     def unseen(self, directory: str, names: Sequence[str]) -> list[str]:
-        """Those of the files that ``mark`` has left from anywhere that cannot be read from here."""
+        """Files left by ``mark`` on other machines that cannot be read from this one."""
         return [name for name in names if not _reads(f"{directory}/{_MARKS}/{name}", name)]
 
     def clean(self, directory: str) -> None:
-        """Remove the files of ``mark``, and directories that it made and that nobody has used since."""
+        """Remove the files of ``mark``, and the directories that it made, if empty."""
         with suppress(OSError, UserError):  # another machine that shares the storage has been faster
             remove_directory(f"{directory}/{_MARKS}")
         if self._made is not None:
@@ -100,7 +100,7 @@ class Inspector:
 
 
 def compute() -> Compute:
-    """What torch sees in this process; on a GPU it computes something there."""
+    """What torch sees in this process; computes something on a GPU if there is one."""
     import torch
 
     if not torch.cuda.is_available():
@@ -120,7 +120,7 @@ def code_digest() -> str:
 
 
 def _version(package: str) -> str:
-    """Of an installed package, without loading it."""
+    """Version of an installed package, without loading it."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -128,7 +128,7 @@ def _version(package: str) -> str:
 
 
 def _free_memory_mb() -> int:
-    """What the kernel says could be given to a process, in MB."""
+    """Available memory by the kernel's estimate, in MB."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("MemAvailable:"))
 
@@ -149,7 +149,7 @@ def _reads(path: str, content: str) -> bool:
 
 
 def _topmost_missing(directory: str) -> Path | None:
-    """The highest directory that would have to be made for a local one; None if it is there, or behind a URI."""
+    """The topmost missing directory on a local path; None if the path exists, or behind a URI."""
     if is_remote(directory):
         return None
     path = Path(resolve(directory)[1])

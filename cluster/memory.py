@@ -1,4 +1,4 @@
-"""What this machine has in memory, so that work which cannot fit is refused before it starts."""
+"""The memory of this machine, so that work which cannot fit is refused before it starts."""
 
 import os
 from pathlib import Path
@@ -11,12 +11,11 @@ group's limit in bytes, which says ``max`` where there is none."""
 
 
 def machine_bytes(groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> int:
-    """RAM that this process can have: the machine's, or what the limit of a container or of a control group around
-    it leaves of that.
+    """RAM that this process can have: the machine's, or the lower limit of a container or control group around it.
 
     Args:
-        groups: file that says which groups the process is in; none where there are no groups.
-        mount: where they are.
+        groups: file that lists the process's control groups; missing where there are none.
+        mount: where control groups are mounted.
     """
     sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for line in _read(groups).splitlines():
@@ -31,7 +30,7 @@ def machine_bytes(groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("
 
 
 def _read(file: Path) -> str:
-    """What a file says; nothing where it is not there or may not be read."""
+    """The content of a file; empty where it is missing or unreadable."""
     try:
         return file.read_text()
     except OSError:
@@ -39,8 +38,8 @@ def _read(file: Path) -> str:
 
 
 def fits_memory(what: str, needed: float, advice: str) -> None:
-    """``UserError`` where ``what`` takes more bytes than this machine has, by an estimate; what passes may still be
-    too much beside other things. So it is asked on the machine that would do the work (``ClusterConfig.here``)."""
+    """``UserError`` where ``what`` takes more bytes than this machine has, by an estimate that ignores other programs.
+    Call it only on the machine that would do the work (``ClusterConfig.here``)."""
     there = machine_bytes()
     if needed > there:
         sizes = f"{needed / 2**30:,.1f} GiB, and this machine has {there / 2**30:,.1f} GiB"

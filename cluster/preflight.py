@@ -1,6 +1,6 @@
-"""What a command asks against what the machines have, checked before any actor starts.
+"""Check before any actor starts that the machines have the resources that a command requests.
 
-Ray queues what cannot be placed and waits for ever; this says so in seconds instead.
+Ray queues actors that cannot be placed and waits for ever; this check refuses them in seconds.
 """
 
 import re
@@ -14,7 +14,7 @@ from cluster.files.storage import check_writable, is_remote, resolve
 
 _TINY = 1e-6
 _Row = tuple[str, int, float, float, int]
-"""Name, count, and what each has of CPUs, GPUs and memory in MB."""
+"""Name, count, and the CPUs, GPUs and memory in MB of each."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Node:
-    """What one machine of the cluster offers."""
+    """The resources of one machine of the cluster."""
 
     name: str
     cpus: float
@@ -45,7 +45,7 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
     Placement is first fit, largest actors first, so it may refuse a set that only a cleverer packing would place.
 
     Raises:
-        UserError: with a table of what is asked against what there is.
+        UserError: they do not; with a table of requests and resources.
     """
     left = [[node.gpus, node.cpus, float(node.memory_mb)] for node in available]
     actors = [(request, [request.gpus, request.cpus, float(request.memory_mb)]) for request in requests]
@@ -67,7 +67,7 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
 
 
 def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
-    """Asked against available, as text."""
+    """Requests and available resources, as text."""
     asked = [(f"{one.name}, each", one.count, one.cpus, one.gpus, one.memory_mb) for one in requests]
     there = [(f"node {node.name}", 1, node.cpus, node.gpus, node.memory_mb) for node in available]
     lines = [f"  {'':<24}{'count':>7}{'CPUs':>9}{'GPUs':>7}{'memory MB':>12}"]
@@ -77,7 +77,7 @@ def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
 
 
 def wait_for_room(request: Request, count: int, available: Sequence[Node]) -> str:
-    """One line that says which actors wait, for what, and what there is."""
+    """One line: which actors wait, the resources they need, and those available."""
     there = _size(sum(n.cpus for n in available), sum(n.gpus for n in available), sum(n.memory_mb for n in available))
     each = _size(request.cpus, request.gpus, request.memory_mb)
     waiting = f"{request.name}: {count} of {request.count} actors wait for room in the cluster"
@@ -89,7 +89,7 @@ def _size(cpus: float, gpus: float, memory_mb: int) -> str:
 
 
 def _sum(name: str, rows: Sequence[_Row]) -> _Row:
-    """The row that adds up all that these have."""
+    """The totals over rows, as a row."""
     return (
         name,
         sum(row[1] for row in rows),

@@ -1,5 +1,4 @@
-"""Which code made something: the installed version, and where it runs from a git checkout, the revision and what was
-changed since."""
+"""Which code made something: the installed version and, in a git checkout, the revision and the changes since."""
 
 import importlib.metadata
 import subprocess
@@ -11,14 +10,14 @@ _GIT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Provenance:
-    """The code that runs; empty texts where something cannot be known."""
+    """The code that runs; unknown texts are empty."""
 
     version: str
     """Of the installed package."""
     revision: str
     """Of the git checkout that the code lies in, 40 hex digits."""
     diff: str
-    """What tracked files of the checkout have been changed by since, as ``git diff`` prints it."""
+    """Output of ``git diff``: changes of tracked files since that revision."""
     untracked: tuple[str, ...]
     """Files of the checkout that git neither tracks nor ignores."""
 
@@ -32,10 +31,10 @@ def installed_version(package: str = "kibitz") -> str:
 
 
 def provenance(root: str | Path = Path(__file__).parents[1], package: str = "kibitz") -> Provenance:
-    """What can be known about the code in ``root``. Never fails: what git does not tell stays empty."""
+    """The provenance of the code in ``root``. Never fails: fields that git does not report stay empty."""
     version = installed_version(package)
     top = _git(root, "rev-parse", "--show-toplevel").strip()
-    if not top or Path(top).resolve() != Path(root).resolve():  # installed, below somebody else's checkout perhaps
+    if not top or Path(top).resolve() != Path(root).resolve():  # installed, perhaps below another project's checkout
         return Provenance(version, "", "", ())
     untracked = _git(root, "ls-files", "--others", "--exclude-standard").splitlines()
     diff = _git(root, "diff", "--no-ext-diff", "--no-color", "HEAD")
@@ -43,7 +42,7 @@ def provenance(root: str | Path = Path(__file__).parents[1], package: str = "kib
 
 
 def _git(root: str | Path, *arguments: str) -> str:
-    """What a git command prints; nothing if it fails or there is no git."""
+    """Output of a git command; empty if it fails or git is missing."""
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, timeout=_GIT_SECONDS)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Ending silently once nobody reads any more what a command prints, as in ``kibitz show SHARD | head``."""
+"""End silently when a command's output is closed by its reader, as in ``kibitz show SHARD | head``."""
 
 import atexit
 import os
@@ -9,28 +9,28 @@ from types import TracebackType
 
 
 def end_with_reader() -> None:
-    """Have this process end as soon as it writes to a standard output or error that nobody reads: exit code 141, no
-    message. The stack is unwound, so that actors end and temporary directories go. Every command calls it first."""
+    """End this process when it writes to a closed standard output or error: exit code 141, no message. The stack is
+    unwound, so that actors end and temporary directories are removed. Every command calls it first."""
     signal.signal(signal.SIGPIPE, _end)
     sys.excepthook = _report
     atexit.register(_flush)
 
 
 def _end(number: int, frame: object) -> None:
-    """A pipe or socket is broken; of others than the two, whoever wrote to it hears of it from an exception."""
+    """Handle SIGPIPE: end the process if standard output or error is broken; other writers get an exception."""
     if _silence():
         sys.exit(128 + number)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Python sees to a signal at the next call of a function, and none may come before the end of the program."""
+    """Except hook: Python runs signal handlers at the next function call, which may not come before the end."""
     if issubclass(kind, BrokenPipeError):
         _end(signal.SIGPIPE, None)
     sys.__excepthook__(kind, error, trace)
 
 
 def _flush() -> None:
-    """Print what is left where nothing can be raised any more."""
+    """Flush both outputs at exit, where no exception can be raised."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller has closed it
         try:
@@ -40,7 +40,7 @@ def _flush() -> None:
 
 
 def _silence() -> bool:
-    """Have what nobody reads go nowhere; whether there is such output. Python would complain of the rest at its end."""
+    """Redirect broken outputs to the null device, else Python would complain of them at exit; whether there are any."""
     outputs = select.poll()
     for descriptor in (1, 2):
         outputs.register(descriptor, 0)

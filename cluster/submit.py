@@ -38,11 +38,11 @@ _SAY_WAITING_SECONDS = 10.0
 _PATIENCE_SECONDS = 60.0
 """How long the cluster may be out of reach before we stop waiting for the job's output."""
 _STOP_SECONDS = 20.0
-"""Time for a job to end that was told to; one that waits for room ends when it would begin."""
+"""Time for a stopped job to end; a job that waits for room ends when it would begin."""
 _CHATTY = ("ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk", "ray._private.runtime_env.packaging")
-"""Loggers of Ray that tell of every step."""
+"""Loggers of Ray that report every step."""
 _LOG_TRIES = 3
-"""How often the output of a job that has ended is asked for; the machine that has it may be gone."""
+"""Attempts to fetch the output of a job that has ended; the machine that has it may be gone."""
 
 
 def connect(address: str) -> JobSubmissionClient:
@@ -60,7 +60,7 @@ def connect(address: str) -> JobSubmissionClient:
     except ValueError as error:
         raise UserError(f"--address {address}: {error}; {hint}") from error
     probe(url.hostname, port, f"--address {address}", hint)
-    os.environ["RAY_API_SERVER_ADDRESS"] = address  # Ray's client prefers RAY_ADDRESS to what it is told
+    os.environ["RAY_API_SERVER_ADDRESS"] = address  # Ray's client prefers RAY_ADDRESS to its argument
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     with _explained(address):
@@ -68,8 +68,8 @@ def connect(address: str) -> JobSubmissionClient:
 
 
 def runtime_env(file: str | None, working_dir: str | None) -> dict[str, Any]:
-    """The job's runtime environment: that of a YAML file if there is one, and the directory to copy to the cluster,
-    the current one unless either says otherwise.
+    """The job's runtime environment: a YAML file's content, if one is given, and the directory to copy to the cluster,
+    by default the current one.
 
     Raises:
         UserError: the file or the directory cannot be read, or the file has keys that Ray does not know.
@@ -96,7 +96,7 @@ def submit(client: JobSubmissionClient, address: str, command: Sequence[str], **
 
     Args:
         client: made by ``connect``.
-        address: what messages call the cluster.
+        address: the cluster's name in messages.
         command: program and arguments.
         options: keyword arguments of ``JobSubmissionClient.submit_job``.
 
@@ -123,8 +123,8 @@ def submit(client: JobSubmissionClient, address: str, command: Sequence[str], **
 def follow(client: JobSubmissionClient, job: str, patience_seconds: float = _PATIENCE_SECONDS) -> int:
     """Copy a job's output to standard output until the job has ended; returns its exit code.
 
-    Ctrl-C stops the job (130). A job that was stopped by somebody else or died without an exit code (its machine was
-    lost, say) gives 1. So does a cluster that stays out of reach.
+    Ctrl-C stops the job (130). A job that another user stopped or that died without an exit code (its machine was lost,
+    say) gives 1. So does a cluster that stays out of reach.
     """
     output = _Output(client, job, patience_seconds)
     try:
@@ -134,8 +134,8 @@ def follow(client: JobSubmissionClient, job: str, patience_seconds: float = _PAT
         try:
             client.stop_job(job)
             asyncio.run(asyncio.wait_for(output.show(), _STOP_SECONDS))
-        except Exception as error:  # whatever Ray's client raises, the user is to know
-            why = _one_line(error) if str(error) else f"told to, and not ended within {_STOP_SECONDS:.0f} s"
+        except Exception as error:  # Ray's client may raise anything; the user gets a message
+            why = _one_line(error) if str(error) else f"stopped, and not ended within {_STOP_SECONDS:.0f} s"
             print(f"job {job} may go on running ({why})", file=sys.stderr)
         return 130
     except TimeoutError as error:
@@ -157,7 +157,7 @@ class _Output:
         self._shown = 0
 
     async def show(self) -> JobDetails:
-        """Show what is new until the job has ended. ``TimeoutError`` if the cluster stays out of reach."""
+        """Show new output until the job has ended. ``TimeoutError`` if the cluster stays out of reach."""
         began, said = time.monotonic(), False
         complete, tries = False, 0
         while True:
@@ -175,20 +175,20 @@ class _Output:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _details(self) -> JobDetails:
-        """What the cluster knows of the job, asked until it answers."""
+        """The cluster's record of the job; retries until it answers."""
         began = time.monotonic()
         while True:
             try:
                 return self._client.get_job_info(self._job)
-            except Exception as error:  # whatever Ray's client raises while the cluster is away
+            except Exception as error:  # Ray's client may raise anything while the cluster is away
                 if time.monotonic() - began > self._patience:
                     raise TimeoutError(f"the cluster has not answered for {self._patience:.0f} s") from error
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _tail(self) -> bool:
-        """Show what comes, until the job has ended or the stream breaks; whether this was all."""
-        position = 0  # a stream begins at the beginning, every time
-        with suppress(Exception):  # of whatever library: the next stream goes on where this one broke
+        """Show output until the job has ended or the stream breaks; whether it is complete."""
+        position = 0  # every stream starts from the beginning
+        with suppress(Exception):  # of any library: the next stream goes on where this one broke
             async for text in self._client.tail_job_logs(self._job):
                 new = text[max(self._shown - position, 0) :]
                 position += len(text)
@@ -200,7 +200,7 @@ class _Output:
 
 @contextmanager
 def _explained(address: str) -> Iterator[None]:
-    """Turn what Ray's client raises into ``UserError``."""
+    """Turn exceptions of Ray's client into ``UserError``."""
     try:
         yield
     except UserError:

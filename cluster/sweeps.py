@@ -1,4 +1,4 @@
-"""Sweeps (``--multirun``): what the points are called, and a Hydra launcher that works on all of them together."""
+"""Sweeps (``--multirun``): names of the points, and a Hydra launcher that runs all points together."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -32,24 +32,24 @@ class Point(Generic[T]):
 
 
 class PointFailed(Exception):  # noqa: N818
-    """A command, or one point of a sweep, has failed and said so on the standard error of its process."""
+    """A command, or one point of a sweep, has failed; the message is already on the standard error of its process."""
 
     def __init__(self, code: int, message: str, process: int = 0) -> None:
-        super().__init__(code, message, process or os.getpid())  # what pickle makes it of again, in another process
+        super().__init__(code, message, process or os.getpid())  # pickle rebuilds it from these
         self.code, self.message, self.process = self.args
 
 
 Work = Callable[[Sequence[Point[T]]], Sequence[float | Exception | None]]
-"""Works on points together: for each its objective if it has one, or what went wrong."""
+"""Runs points together; returns for each its objective (None without one) or its exception."""
 
 
 def in_sweep() -> bool:
-    """Whether the configuration at hand is a point of a sweep."""
+    """Whether this process runs a point of a sweep."""
     return HydraConfig.get().mode == RunMode.MULTIRUN
 
 
 def unswept_keys(arguments: Sequence[str]) -> list[str]:
-    """Keys that the command line gives one value for; none where it sweeps nothing, as they then name the point."""
+    """Keys with a single value on the command line; empty where it sweeps nothing, as they then name the point."""
     last = {one.key_or_group: one for one in _overrides(arguments) or ()}
     if not any(one.is_sweep_override() or key.startswith("hydra") for key, one in last.items()):
         return []
@@ -57,8 +57,8 @@ def unswept_keys(arguments: Sequence[str]) -> list[str]:
 
 
 def output_of_sweep(arguments: Sequence[str], output_key: str) -> str | None:
-    """The output that the command line gives for a whole sweep, empty where it gives none; None where there is no
-    sweep, or no telling."""
+    """The output that the command line gives for a sweep, empty without one; None where there is no sweep, or its
+    arguments cannot be parsed."""
     if not {"-m", "--multirun"} & set(arguments) or (given := _overrides(arguments)) is None:
         return None
     values = [one.get_value_element_as_str() for one in given if one.key_or_group == output_key]
@@ -66,7 +66,7 @@ def output_of_sweep(arguments: Sequence[str], output_key: str) -> str | None:
 
 
 def _overrides(arguments: Sequence[str]) -> list[Override] | None:
-    """None where one of them cannot be parsed: Hydra will say what is wrong with it."""
+    """The arguments, parsed; None where one cannot be: Hydra will report it."""
     try:
         return OverridesParser.create().parse_overrides([word for word in arguments if not word.startswith("-")])
     except HydraException:
@@ -74,8 +74,8 @@ def _overrides(arguments: Sequence[str]) -> list[Override] | None:
 
 
 def swept() -> dict[str, str]:
-    """Key -> value, as written, of what the sweep varies; empty outside a sweep. Which keys do not count is in
-    ``hydra.job.config.override_dirname.exclude_keys``, so that every launcher's processes know it."""
+    """Swept key -> value, as written; empty outside a sweep. ``hydra.job.config.override_dirname.exclude_keys`` holds
+    the excluded keys, so that every launcher's processes know them."""
     if not in_sweep():
         return {}
     hydra = HydraConfig.get()
@@ -86,8 +86,8 @@ def swept() -> dict[str, str]:
 
 
 def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictConfig:
-    """The configuration with an output directory or file of its own, if this is a point of a sweep: named after what
-    the sweep varies, so that the same sweep finds it again.
+    """The configuration with its own output directory or file, if this is a point of a sweep: named after the swept
+    keys, so that the same sweep finds it again.
 
     Args:
         ending: of a file, ``.json``; empty for a directory. ``out=x.json`` becomes ``x/<point>.json``.
@@ -105,7 +105,7 @@ def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictC
 
 
 def offer_launcher(point_of: Callable[[DictConfig], Point[T] | PointFailed], work: Work[T]) -> None:
-    """Make known to Hydra the launcher ``together``, which hands all points of a batch to ``work`` at once.
+    """Register the launcher ``together`` with Hydra; it hands all points of a batch to ``work`` at once.
 
     Args:
         point_of: checks a composed configuration.
@@ -135,8 +135,8 @@ def offer_launcher(point_of: Callable[[DictConfig], Point[T] | PointFailed], wor
                 del composed["hydra"]
             return point_of(composed)
 
-    # Hydra takes plugins from two packages only, its own and one for what is installed beside it, and looks them up
-    # there by name. This one knows the command that runs, so it is made here and put there.
+    # Hydra looks plug-ins up by name in two packages only: its own and one for installed plug-ins. This launcher is a
+    # closure over the running command, so it is made here and put there.
     Together.__module__, Together.__qualname__ = core_plugins.__name__, Together.__name__
     setattr(core_plugins, Together.__name__, Together)
     Plugins.instance().register(Together)

@@ -1,17 +1,17 @@
-"""How OpenMP's threads wait for each other, which is torch's on a CPU."""
+"""How OpenMP's threads, which torch uses on a CPU, wait for each other."""
 
 import os
 
 VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-"""Environment variables that say how, read once when torch is loaded."""
+"""Environment variables for it, read once when torch is loaded."""
 
 
 def let_threads_sleep() -> None:
-    """Let threads of this process and those below it spin for some ten microseconds while they wait, then sleep; unless
-    the environment says something else. To be called before torch is loaded.
+    """Let waiting threads of this process and its children spin for some ten microseconds, then sleep, unless the
+    environment sets something else. Call it before torch is loaded.
 
-    Left alone they spin for milliseconds, which makes every process on a shared machine several times slower; put to
-    sleep at once, they take longer to wake than most loops here take to run (docs/performance.md).
+    By default they spin for milliseconds, which makes every process on a shared machine several times slower; threads
+    that sleep at once take longer to wake than most loops here take to run (docs/performance.md).
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")

@@ -1,4 +1,4 @@
-"""Checks of settings, one form of words for all: ``group.key=value: must be at least 1``.
+"""Checks of settings, with one form of message: ``group.key=value: must be at least 1``.
 
 Configurations call them in ``__post_init__``, so that a bad value is refused before any work starts.
 """

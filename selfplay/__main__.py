@@ -1,6 +1,6 @@
 """Play, train and measure, iteration after iteration: ``python -m selfplay experiment=hearts_demo run.dir=DIR``.
 
-The same command resumes a run that was stopped, however, and says ``finished`` when nothing is left to do.
+The same command resumes a stopped or killed run, and prints ``finished`` when nothing is left to do.
 """
 
 import sys
@@ -28,8 +28,8 @@ from selfplay.workers import RayWorkers
 
 
 def main(config: TrainConfig) -> float | None:
-    """Check everything, then run what is missing and print what came out. Returns how far the run's network is ahead in
-    its first last tournament, or else in the first of its curve; None where nothing is measured."""
+    """Check everything, do the missing work and print the results. Returns the lead of the run's network in the first
+    final tournament, else in the first of the curve; None where nothing is measured."""
     notes = check(config)
     run = RunDirectory(config.run.dir)
     with run_lock(run.root):
@@ -49,7 +49,7 @@ def main(config: TrainConfig) -> float | None:
 
 
 def compare(directory: str, tried: Sequence[str] = ()) -> None:
-    """Write a page about all the runs below the directory of a sweep, and those of ``tried`` that never began."""
+    """Write a page about all runs below the directory of a sweep, including runs of ``tried`` that never began."""
     runs = [f"{directory.rstrip('/')}/{name}" for name in storage.list_names(directory)]
     begun = [root for root in runs if storage.exists(f"{root}/{SETTINGS_FILE}")]
     if begun:

@@ -1,8 +1,8 @@
 """Counterfactual branches: every legal action at some decisions of played deals, each played out to an outcome.
 
-A sequence shows a network how one action of each decision ended. Branches show how all of them end with the same
-hidden cards and the same random numbers, so that what two of them differ by has little noise. The hidden cards are the
-deal's own: one draw of what the seat cannot see, as behind the outcome of any played hand.
+A sequence shows a network the outcome of one action per decision. Branches show the outcomes of all legal actions with
+the same hidden cards and random numbers, so that their differences have little noise. The hidden cards are the deal's
+own: one sample from the seat's beliefs, as in any played hand.
 
 Letters: ``G`` deals, ``P`` seats, ``L`` token positions, ``N`` sequences, ``D`` decisions at one moment of the deals,
 ``Z`` branches.
@@ -24,7 +24,7 @@ from search.players.playouts import play_out
 
 @dataclass(frozen=True)
 class Moment:
-    """Decisions that seats of different deals face after equally many actions."""
+    """Decisions in different deals after equally many actions."""
 
     states: np.ndarray
     """``[D]``, before the decision."""
@@ -37,14 +37,13 @@ class Moment:
 def branch(
     game: Game, ended: np.ndarray, sequences: Sequences, player: Player | None, count: int, seed: int
 ) -> Branches:
-    """Branches of sequences, whatever else is branched beside them.
+    """Branches of sequences, independent of the other sequences in the call.
 
     Args:
         ended: ``[G]``, final states of the deals; ``sequences.game`` counts them.
-        player: plays on in every seat behind the action; None for uniformly random actions.
-        count: decisions of each sequence, drawn among those with at least two legal actions; all of them where there
-            are no more.
-        seed: of what is drawn and of the playouts.
+        player: plays every seat after the action; None for uniformly random actions.
+        count: decisions of each sequence, drawn among those with at least two legal actions; all where there are fewer.
+        seed: of the draws and the playouts.
     """
     drawn = draw_places(game, sequences, count, seed)
     playout_seeds = derive_many(derive(seed, "playouts"), len(sequences))
@@ -62,7 +61,7 @@ def branch(
 
 def draw_places(game: Game, sequences: Sequences, count: int, seed: int) -> np.ndarray:
     """``bool[N, L]``: ``count`` decisions of each sequence, by the tokens the seat has seen; drawn uniformly among
-    those that leave a choice, or all of these where there are no more."""
+    decisions with a choice, all of them where there are fewer."""
     lengths = (sequences.tokens == game.vocabulary.eos).argmax(axis=1)
     choices = choice_places(game, sequences.tokens, lengths)
     bits = mix(
@@ -73,13 +72,13 @@ def draw_places(game: Game, sequences: Sequences, count: int, seed: int) -> np.n
 
 
 def replay(game: Game, ended: np.ndarray, sequences: Sequences, wanted: np.ndarray) -> Iterator[Moment]:
-    """Play deals once more as they were played, and stop at decisions of sequences.
+    """Replay deals, and stop at decisions of sequences.
 
-    A seat's action is the token that stands in its final history where its history ended before (actions are tokens).
+    A seat's action is the token of its final history at the index where its history ended before (actions are tokens).
 
     Args:
         ended: ``[G]``, final states.
-        wanted: ``bool[N, L]``: at which decisions, by the tokens the seat had seen.
+        wanted: ``bool[N, L]``: the decisions to stop at, by the tokens the seat had seen.
     """
     histories = np.stack([game.histories(ended, np.full(len(ended), seat))[0] for seat in range(game.num_players)], 1)
     row_of = np.full(histories.shape[:2], -1)

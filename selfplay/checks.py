@@ -1,4 +1,4 @@
-"""What can be known of a run before any of its work: whatever would fail later fails now."""
+"""Checks before a run starts, so that bad settings fail at once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,11 +21,11 @@ from selfplay.generator import GeneratorSettings
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
-"""Disk space of a sequence in a shard, and of a decision of it with branches, generously."""
+"""Upper estimates of the disk space of a sequence in a shard, and of one of its decisions with branches."""
 
 
 def check(config: TrainConfig) -> list[str]:
-    """Whatever can be known to fail later fails now. Returns lines that a user should know of."""
+    """Run all checks; returns notes for the user."""
     check_tracker(config.tracker)
     check_actors(config.cluster.place)
     for key, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
@@ -65,14 +65,14 @@ def check(config: TrainConfig) -> list[str]:
 
 
 def _first_learner(config: TrainConfig) -> list[str]:
-    """How iteration 0 is trained unlike the others, as a preset may set what ``learner`` on the command line does not
-    reach."""
+    """Note on how iteration 0's training differs: ``learner`` on the command line does not change ``initial_learner``
+    of a preset."""
     others = [f"{key}={value}" for key, value in config.initial_learner.items()]
     return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if others else []
 
 
 def _check_rows(config: TrainConfig, game: Game) -> None:
-    """``ValueError`` for an iteration whose games give fewer sequences than its learner wants."""
+    """``ValueError`` for an iteration whose games give fewer sequences than its ``min_rows``."""
 
     def plans(iteration: int) -> list[ShardPlan]:
         return plan_shards(config.selfplay, iteration, config.run.seed, game.cooperative, str)
@@ -91,7 +91,7 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
 
 
 def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
-    """``ValueError`` for settings with which networks of this kind cannot be trained."""
+    """``ValueError`` for settings that this kind of network cannot train with."""
     kind.check_learners(config.cluster.learners)
     if not kind.whole_deals:
         return
@@ -103,7 +103,7 @@ def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
 
 
 def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[str]:
-    """What is trained, and what tables of games take in every actor; ``ValueError`` if it is more than
+    """Notes on the network's size and the memory of tables in every actor; ``ValueError`` if that exceeds
     ``engine.cache_mb``."""
     if config.cluster.here:
         _check_here(config, game)
@@ -118,7 +118,7 @@ def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[st
 
 
 def _check_here(config: TrainConfig, game: Game) -> None:
-    """``UserError`` where this machine, which does the work, has not the memory for some of it."""
+    """``UserError`` where this machine does the work and has too little memory for it."""
     selfplay = config.selfplay
     larger = max(selfplay.games_per_iteration, 0 if selfplay.initial_games_per_shard else selfplay.initial_games)
     shards = {
@@ -133,14 +133,14 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
-    """Whether a learner reads the branches of iteration 0, which may be replayed later, and those of later ones."""
+    """Whether a learner reads the branches of iteration 0 (also by replay), and the branches of later iterations."""
     selfplay, first = config.selfplay, config.first_learner
     later = selfplay.iterations > 0 and config.learner.branch_weight > 0
     return first.branch_weight > 0 or (later and selfplay.replay_games > 0), later
 
 
 def generator_settings(config: TrainConfig) -> GeneratorSettings:
-    """What the generators of a run are told."""
+    """The generators' settings."""
     return GeneratorSettings(
         game=config.game,
         search=config.search,
@@ -156,17 +156,17 @@ def check_players(
     given: ModelInput = "histories",
     networks: Sequence[str] = (),
 ) -> list[str]:
-    """Check everybody who plays, before any work.
+    """Check all players before any work.
 
     Args:
         given: input of the run's networks. Networks of whole deals play in every seat: ``earlier_player`` is unused.
-        networks: checkpoints that play beside those which players of iteration 0 bring.
+        networks: checkpoints that play, besides the own ones of iteration 0's players.
 
     Returns:
-        What the tables take in memory of all these networks, for people to read.
+        Notes on the memory that the tables take with all these networks.
 
     Raises:
-        ValueError: a player that cannot play here, a network that is missing or does not fit; one line.
+        ValueError: a player that cannot play the game, a missing or unsuitable network; one line.
     """
     games, initial = settings.games, settings.games.initial
     brought = resolve(initial.players, game, settings.search, given=())
@@ -211,11 +211,11 @@ def _check_branches(settings: GeneratorSettings, game: Game) -> None:
 
 
 def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
-    """``UserError`` where this machine has not the memory for a decision of whoever plays, for a table or for a shard.
+    """``UserError`` where this machine has too little memory for a player's decision, a table or a shard.
 
     Args:
-        shards: setting with its value -> deals of a shard that it asks for.
-        group: that ``settings`` are of, with a dot behind it.
+        shards: setting with its value -> deals of a shard.
+        group: the group of ``settings``, with a dot behind it.
     """
     games, initial = settings.games, settings.games.initial
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []

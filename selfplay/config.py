@@ -1,4 +1,4 @@
-"""What a self-play run is made of, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
+"""Configuration of a self-play run, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from search.tournament.seatings import ALL, SEATINGS
 
 @dataclass
 class RunConfig:
-    """Where a run lives and the seed everything random in it follows from."""
+    """Directory and seed of a run."""
 
     dir: str = MISSING
     """Run directory: a path or a URI such as ``s3://bucket/run``. The same command on it resumes."""
@@ -33,15 +33,15 @@ class InitialConfig:
     """Who plays the games of iteration 0 (paper 001, section 5.2): random players or a weak policy."""
 
     players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
-    """Player -> weight, with settings or a network of its own if it needs one (``go_mcts:num_runs=20@DIR``); every seat
-    of every game draws its player from these weights. Who has a weight of 0 is left out."""
+    """Player -> weight, with settings or its own network if it needs one (``go_mcts:num_runs=20@DIR``). Every seat of
+    every game draws its player by these weights; players of weight 0 are left out."""
     keep: list[str] = field(default_factory=list)
-    """Players whose sequences are kept; empty keeps everybody's."""
+    """Players whose sequences are kept; empty keeps all."""
     successes: int = 0
-    """For cooperative games: a shard that holds fewer deals of a kind (``Game.variants``) that ended as well as can be
-    plays more of this kind (paper 001, section 6.3); 0 plays no more."""
+    """For cooperative games: fewest full successes of every kind of deal (``Game.variants``) in a shard; it plays more
+    deals of a kind with fewer (paper 001, section 6.3). 0 plays no more."""
     more_games: int = 0
-    """Most deals that a shard plays for that beside its own; of each kind, successes and as many failures are kept."""
+    """Most deals that a shard adds for that; of each kind it keeps successes and as many failures."""
 
     def __post_init__(self) -> None:
         at_least("selfplay.initial", self, 0, "successes", "more_games")
@@ -60,14 +60,14 @@ class InitialConfig:
 
 @dataclass
 class GateConfig:
-    """What a new network must do to be taken."""
+    """Test that a new network must pass to be accepted."""
 
     deals: int = MISSING
-    """Deals that it plays against the best one so far."""
+    """Deals that it plays against the best network so far."""
     margin: float = 0.0
-    """Points a hand and seat that it must be ahead by more than (paper 002, "Further Work": 0.5)."""
+    """Its lead must exceed this, in points a hand and seat (paper 002, "Further Work": 0.5)."""
     seating: str = ALL
-    """How those deals are seated, see ``MatchConfig.seating``."""
+    """Seating of these deals, see ``MatchConfig.seating``."""
 
     def __post_init__(self) -> None:
         at_least("selfplay.gate", self, 1, "deals")
@@ -77,20 +77,20 @@ class GateConfig:
 
 @dataclass
 class GamesConfig:
-    """How games are played into shards: by a run, and by ``selfplay.generate``. The players are the paper's (001,
-    section 6.1)."""
+    """How games are played into shards, in a run and by ``selfplay.generate``. The default players are the paper's
+    (001, section 6.1)."""
 
     initial: InitialConfig = field(default_factory=InitialConfig)
-    """Who plays while there is no network: iteration 0, or shards without checkpoints."""
+    """The players while there is no network: iteration 0, or shards without checkpoints."""
     newest_player: str = "argmax_val"
-    """The player that the newest network plays as, with settings if need be (``go_mcts:num_runs=20``)."""
+    """Player with the newest network, with settings if need be (``go_mcts:num_runs=20``)."""
     earlier_player: str = "imitation"
-    """The player that the networks of the population play as in the other seats."""
+    """Player with a network of the population, in the other seats."""
     branches: int = 0
-    """Decisions of each kept sequence at which every legal action is played in the true deal and played out: targets
-    for ``learner.branch_weight``, made in iterations where a learner reads them; 0 for none."""
+    """Decisions of each kept sequence at which every legal action is played out in the true deal: targets for
+    ``learner.branch_weight``, made in iterations where a learner reads them; 0 for none."""
     branch_player: str = ""
-    """Who plays out behind them, in every seat, without a network; empty for the game's scripted player, else
+    """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
@@ -100,33 +100,33 @@ class GamesConfig:
 
 @dataclass
 class SelfplayConfig(GamesConfig):
-    """How much is played in each iteration, and against whom; the defaults are the paper's (001, section 6.1)."""
+    """Games of each iteration and their players; the defaults are the paper's (001, section 6.1)."""
 
     initial_games: int = 4_000_000
     """Deals of iteration 0."""
     initial_games_per_shard: int = 0
-    """Deals of one of its Parquet files; 0 for ``games_per_shard``."""
+    """Deals of one Parquet file of iteration 0; 0 for ``games_per_shard``."""
     iterations: int = 10
     """Iterations of self-play and retraining after iteration 0."""
     games_per_iteration: int = 500_000
     """Deals of every later iteration."""
     population: bool = True
-    """From iteration 2 on earlier networks play in all seats but one, whose sequence alone is kept; false: the newest
-    network plays in every seat and all sequences are kept, as Q-networks need it."""
+    """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
+    newest network plays every seat and all sequences are kept, as Q-networks need."""
     pool_size: int = 0
-    """Newest earlier networks that imitations are drawn from; 0 for all of them (Skat in the paper keeps 10)."""
+    """Number of newest earlier networks to draw imitations from; 0 for all (the paper's Skat: 10)."""
     replay_games: int = 0
-    """Newest deals that the learner sees: the iteration's and, as far as this goes, those of earlier ones, whole
-    shards at a time; 0 for the iteration's alone."""
+    """Number of newest deals to learn from: the iteration's own, then earlier iterations', by whole shards; 0 for the
+    iteration's own alone."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
     gate: GateConfig | None = None
-    """Beyond paper 001, as in 002: a new network plays the best one so far, and where it is not ahead the run goes on
-    from the best one, which also plays the final tournaments; null to take every network."""
+    """Beyond paper 001, as in 002: a new network plays the best one so far. Unless it is ahead, the run goes on from
+    the best network, which also plays the final tournaments. null accepts every network."""
 
     MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
-    """Keys of the version before -> what they are now, for whoever still gives them."""
+    """Old keys -> new keys, for the error message."""
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
@@ -142,8 +142,8 @@ class MatchConfig:
     deals: int = 100
     """Deals; each is played in every seating."""
     seating: str = ALL
-    """``all`` seat permutations (paper 001), or ``pairs``: North and South against East and West and the other way
-    round (paper 002)."""
+    """``all`` seat permutations (paper 001), or ``pairs``: North and South against East and West, and vice versa (paper
+    002)."""
 
     def __post_init__(self) -> None:
         at_least("evaluation", self, 1, "deals")
@@ -152,16 +152,16 @@ class MatchConfig:
 
 @dataclass
 class EvaluationConfig:
-    """What is measured along the way and at the end."""
+    """Tournaments during the run and at its end."""
 
     curve: list[MatchConfig] = field(default_factory=list)
     """Tournaments after every iteration, with its network: the learning curve."""
     final: list[MatchConfig] = field(default_factory=list)
     """Tournaments with the last network, printed at the end."""
     table_size: int = 256
-    """Deals times seatings an evaluator plays side by side."""
+    """Deals times seatings that an evaluator plays side by side."""
     deals_per_task: int = 10
-    """Deals an evaluator takes at a time."""
+    """Deals of one task of an evaluator."""
 
     def __post_init__(self) -> None:
         at_least("evaluation", self, 1, "table_size", "deals_per_task")
@@ -174,10 +174,10 @@ class TrainConfig:
     run: RunConfig = field(default_factory=RunConfig)
     game: GameConfig = MISSING
     model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
-    """``learner.config.NetworkConfig`` of the kind that it names."""
+    """``learner.config.NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
-    """Settings of ``learner`` that are others for iteration 0, where the network starts from nothing."""
+    """Settings of ``learner`` that differ in iteration 0, where the network is new."""
     selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
@@ -202,7 +202,7 @@ class TrainConfig:
 
 @dataclass
 class DoctorRunConfig(RunConfig):
-    """A run that need not be named."""
+    """A run whose directory is optional."""
 
     dir: str = ""
     """Run directory: a path or a URI such as ``s3://bucket/run``; empty to check the machines alone."""

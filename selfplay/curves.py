@@ -1,7 +1,7 @@
 """Strength over iterations of several runs in one picture: ``kibitz curves RUN RUN2`` (paper 002, Figures 5 and 11).
 
-Read from ``iterations/NNN/tournament.json`` of the run directories alone. Runs whose tournaments have the same opponent
-and seating share a panel, whoever plays as the network there.
+Reads only ``iterations/NNN/tournament.json`` of the run directories. Runs whose tournaments have the same opponent and
+seating share a panel, whatever their network's player.
 """
 
 import argparse
@@ -57,8 +57,8 @@ def _check_distinct(roots: Sequence[str]) -> None:
 def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
     """Title -> the lines of all runs against one opponent. ``UserError`` naming a run without tournaments.
 
-    A line is named after its run. Where the lines of a panel differ in who plays as the network or in deals, each says
-    both. Of several results of one iteration that agree in all this the later one counts.
+    A line is named after its run; where the lines of a panel differ in the network's player or in deals, also after
+    these. Of several such results of one iteration the last counts.
     """
     opponents = dict[tuple[str, str], dict[tuple[str, str, int], dict[int, TournamentResult]]]()
     for label, run in runs.items():

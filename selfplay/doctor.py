@@ -1,11 +1,11 @@
-"""Check the machines, and the run asked for, before hours are spent: ``kibitz doctor [KEY=VALUE ...]``.
+"""Check the machines, and the settings of a run, before it starts: ``kibitz doctor [KEY=VALUE ...]``.
 
 ::
 
     kibitz doctor cluster=existing cluster.address=10.0.0.1:6379 experiment=hearts_paper run.dir=/shared/run
 
-It takes what ``python -m selfplay`` takes, starts or joins Ray in the same way, and plays nothing. Without ``run.dir``
-the machines alone are checked. It ends with 1 if a check fails.
+It takes the arguments of ``python -m selfplay``, starts or joins Ray in the same way, and plays nothing. Without
+``run.dir`` it checks only the machines. It ends with 1 if a check fails.
 """
 
 import sys
@@ -30,7 +30,7 @@ _PROCESS_MB = 700
 
 
 def main(config: DoctorConfig) -> None:
-    """Print findings as they come; ends the process with 1 if one of them failed."""
+    """Print findings as they come; ends the process with 1 if a check failed."""
     failed = 0
     for finding in findings(config):
         failed += finding.status == "fail"
@@ -44,7 +44,7 @@ def main(config: DoctorConfig) -> None:
 
 
 def findings(config: DoctorConfig) -> Iterator[Finding]:
-    """Check everything that can be checked; what cannot be reached ends it."""
+    """Run all checks; stop at an unreachable cluster."""
     run = _check_run(config) if config.run.dir else None
     if run:
         yield run
@@ -89,7 +89,7 @@ def _check_room(asked: Sequence[Request], available: Sequence[Node], strict: boo
 
 
 def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
-    """An estimate of what all actors take together, against what Ray offers."""
+    """Estimated memory of all actors together, against Ray's."""
     game = make_game(config.game.name, config.game.options)
     tables = {"generator": config.selfplay.games_per_table, "evaluator": config.evaluation.table_size}
     counts = {"generator": config.cluster.generators, "evaluator": config.cluster.evaluators}

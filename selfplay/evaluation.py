@@ -1,9 +1,9 @@
-"""The tournaments of a run: which are wanted, which have been played, and playing the others.
+"""The tournaments of a run: find the results that exist, and play the missing ones.
 
-A result belongs to a tournament of the configuration if its players, deals, seed, settings and network are that
-tournament's. So ``evaluation`` may change between the commands of a run: what is new is played, what is not wanted any
-more stays in its file, and nothing is taken for something else. Parts of tournaments that are under way lie in files
-beside the results (``search.kept``), until all that were wanted then have been played.
+A result matches a tournament of the configuration if players, deals, seed, settings and network are equal. So
+``evaluation`` may change between the commands of a run: new tournaments are played, and results that are no longer
+configured stay in their file. Parts of unfinished tournaments lie in files beside the results (``search.kept``), until
+all tournaments of that call have been played.
 """
 
 import json
@@ -41,16 +41,15 @@ class Evaluation:
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     def curve(self, iteration: int) -> list[TournamentResult | None]:
-        """The results of ``evaluation.curve`` with an iteration's network, None where one has not been played."""
+        """The results of ``evaluation.curve`` with an iteration's network, None for unplayed ones."""
         return self._of(self._config.evaluation.curve, iteration, self._run.tournament(iteration))
 
     def final(self) -> list[TournamentResult | None]:
-        """The results of ``evaluation.final`` with the best network, None where one has not been played."""
+        """The results of ``evaluation.final`` with the best network, None for unplayed ones."""
         return self._of(self._config.evaluation.final, self._best, self._final_path, self._final_seed)
 
     def gate(self, iteration: int) -> TournamentResult | None:
-        """An iteration's network against the best one before it; None where it has not been played, or there is no
-        gate."""
+        """The result of an iteration's network against the best earlier one; None if unplayed, or without a gate."""
         return next(iter(stored(self._run.gate(iteration))), None) if self._gate else None
 
     def accepted(self, before: int) -> list[int]:
@@ -90,7 +89,7 @@ class Evaluation:
             print(f"iteration {iteration}: {worse}", file=sys.stderr)
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
-        """Play what is missing of ``curve(iteration)``."""
+        """Play the missing tournaments of ``curve(iteration)``."""
         path = self._run.tournament(iteration)
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
@@ -101,7 +100,7 @@ class Evaluation:
         remove_parts(path)
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
-        """Play what is missing of ``final()``."""
+        """Play the missing tournaments of ``final()``."""
         path, seed = self._final_path, self._final_seed
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
@@ -125,7 +124,7 @@ class Evaluation:
 
     @property
     def _final_seed(self) -> int:
-        """All last tournaments play the same deals, so that they compare."""
+        """Seed of the final tournaments: equal for all, so that they compare on the same deals."""
         return derive(self._config.run.seed, "evaluate", "final")
 
     # ---- what has been played
@@ -133,7 +132,7 @@ class Evaluation:
     def _of(
         self, matches: Sequence[MatchConfig], iteration: int, path: str, seed: int | None = None
     ) -> list[TournamentResult | None]:
-        """``seed``: one that results may have beside their own, which the last tournaments of earlier versions had."""
+        """``seed``: a second seed that results may have, as the final tournaments of earlier versions do."""
         results = stored(path)
         return [next((r for r in results if self._answers(r, match, iteration, seed)), None) for match in matches]
 
@@ -167,11 +166,11 @@ class Evaluation:
         role: str = "",
         seed: int | None = None,
     ) -> Iterator[TournamentResult]:
-        """Play tournaments side by side, each given as soon as it ends: their deals are shared among all workers.
+        """Play tournaments side by side, their deals shared among all workers; yields each result as soon as it ends.
 
         Args:
-            path: file of their results, beside which parts are kept until all are there.
-            role: what tells the figures about them from those of others at the same iteration.
+            path: file of their results; parts are kept beside it until all tournaments are done.
+            role: label that separates their metrics from other tournaments' at the same iteration.
             seed: of all of them; None for each its own.
         """
         tournaments = [self._tournament(match, iteration, path, seed) for match in matches]
@@ -203,7 +202,7 @@ class Evaluation:
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
     def _seed(self, match: MatchConfig) -> int:
-        """Deals of evaluations are the same for every iteration, and none of those the network learned from."""
+        """Seed of a tournament's deals: the same for every iteration, and independent of the training deals' seeds."""
         return derive(self._config.run.seed, "evaluate", *(name.partition("@")[0] for name in match.players))
 
     def _settings(self, iteration: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Play shards alone: ``python -m selfplay.generate out=DIR games=10000 [checkpoints=[DIR,...]]``.
+"""Play shards without a run: ``python -m selfplay.generate out=DIR games=10000 [checkpoints=[DIR,...]]``.
 
 Without checkpoints the model-free players of ``initial`` play. With one, every seat is ArgmaxVal* with it; with
 several, one seat is ArgmaxVal* with the last, against imitations of all of them (paper 001, section 6.1). The same
@@ -29,11 +29,11 @@ from selfplay.workers import generators, play_shards
 _FREE_TO_CHANGE = frozenset(
     ["out", "games", "games_per_table", "cluster", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)]
 )
-"""Keys in which two commands on one directory may differ: the games do not depend on them, but for rounding."""
+"""Keys in which two commands on one directory may differ: they change the games by rounding errors at most."""
 
 
 def main(config: GenerateConfig) -> None:
-    """Play the shards that are missing."""
+    """Play the missing shards."""
     check_actors(config.cluster.place)
     check_devices(config.cluster, generator=config.engine)
     settings = GeneratorSettings(
@@ -66,7 +66,7 @@ def main(config: GenerateConfig) -> None:
 
 
 def planned(config: GenerateConfig) -> list[ShardPlan]:
-    """The shards that a command asks for."""
+    """The shards of a command."""
     networks = tuple(Network(f"{i:03d}", path) for i, path in enumerate(config.checkpoints))
     seating = (Seating.INITIAL, Seating.EVERYBODY, Seating.POPULATION)[min(len(networks), 2)]
     pattern = ShardPlan(len(networks), 0, 0, seating, config.initial, networks, config.seed)
@@ -74,7 +74,7 @@ def planned(config: GenerateConfig) -> list[ShardPlan]:
 
 
 def _check_out(config: GenerateConfig) -> None:
-    """``UserError`` where ``out`` holds shards that were made with other settings: data of two kinds are no data."""
+    """``UserError`` where ``out`` holds shards that were made with other settings."""
     path = f"{config.out}/{SETTINGS_FILE}"
     theirs = recorded_settings(path, GenerateConfig)
     if theirs is None:

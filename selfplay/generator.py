@@ -33,31 +33,31 @@ from selfplay.successes import Played, Successes, play_on, success_metadata
 
 @dataclass(frozen=True)
 class GeneratorSettings:
-    """What every generator of a run shares."""
+    """Settings shared by all generators of a run."""
 
     game: GameConfig
     search: SearchConfig
     engine: EngineConfig
     games: GamesConfig
     branched: tuple[bool, bool] = (True, True)
-    """Whether iteration 0, and later ones, have such branches at all: only where a learner reads them."""
+    """Whether iteration 0, and later ones, have branches: only where a learner reads them."""
 
 
 @dataclass(frozen=True)
 class ShardReport:
-    """What generating one shard took."""
+    """Figures of generating one shard."""
 
     games: int
     decisions: int
     """Turns decided in games with networks."""
     illegal_mass: float
-    """Mean probability that networks gave to tokens that were not legal when they were to move; 0 without any."""
+    """Mean probability of illegal tokens under the networks' policies; 0 without networks."""
     batch_fill: float
-    """Mean rows of a forward pass as a part of the table's deals, over all networks; 0 without any."""
+    """Mean rows of a forward pass divided by the table's deals, over all networks; 0 without networks."""
 
 
 class Generator:
-    """Plays shards; the engines of their networks stay from one to the next."""
+    """Plays shards; keeps the engines of networks between shards."""
 
     def __init__(self, settings: GeneratorSettings) -> None:
         self._settings = settings
@@ -69,14 +69,14 @@ class Generator:
     @logged("{1}")
     @needing_memory("playing games", "games_per_table, engine.cache_mb or engine.max_batch")
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
-        """Play the shard's games, write its file, and say what it took."""
+        """Play the shard's games and write its file."""
         meter = Meter()
         entrants, names = self._seated(plan)
         try:
             with self._engines.serving(networks_of(entrants)):
                 players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
                 kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
-        finally:  # whoever asks next has counted this shard already
+        finally:  # the caller has counted this shard by the next query
             self._decisions = 0
         write_shard(path, kept, self.game, self._provenance(plan, entrants) | success_metadata(*counts))
         return ShardReport(
@@ -87,7 +87,7 @@ class Generator:
         )
 
     def progress(self) -> dict[str, float]:
-        """Decisions taken so far in the shard under way, and 1 while kernels compile; asked from another thread."""
+        """Decisions so far in the current shard, and 1 while kernels compile; called from another thread."""
         return {"decisions": self._decisions, "compiling": compiling.under_way}
 
     def _note(self, ended: int, decisions: int) -> None:
@@ -96,8 +96,8 @@ class Generator:
     def _play(
         self, plan: ShardPlan, players: Sequence[Player], networks: bool
     ) -> tuple[Sequences, int, tuple[Successes, Successes | None]]:
-        """The shard's games: the kept sequences, the decisions taken where ``networks`` play, and what succeeded, of
-        the planned games and of those played for rare successes."""
+        """The shard's games: kept sequences, number of decisions (0 without ``networks``), and successes of the planned
+        games and of the games added for rare successes."""
         played = self._deals(plan, players, plan.deal_seeds(), plan.seat_bits(self.game.num_players))
         planned, more = Successes.of(self.game, played.states, played.labels), None
         if plan.seating is Seating.INITIAL and plan.initial.successes:
@@ -106,7 +106,7 @@ class Generator:
         return sequences, played.decisions if networks else 0, (planned, more)
 
     def _deals(self, plan: ShardPlan, players: Sequence[Player], seeds: np.ndarray, bits: np.ndarray) -> Played:
-        """Deals of ``seeds``, played by whom ``bits`` seat."""
+        """Play the deals of ``seeds``, seated by ``bits``."""
         seating, keep = seats(plan, bits)
         if [player.name for player in players] == ["random"]:
             states = self.game.deal(seeds)
@@ -117,7 +117,7 @@ class Generator:
         return Played(seeds, result.states, result.labels, seating, keep, int(result.decisions.sum()))
 
     def _play_on(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> tuple[Played, Successes]:
-        """More deals of the kinds that seldom succeed, seated by bits of their own."""
+        """Play more deals of the kinds that seldom succeed, seated by their own bits."""
         salt = derive(plan.run_seed, "seating of more", plan.iteration, plan.shard)
         places = np.arange(self.game.num_players, dtype=np.uint64)
 
@@ -128,7 +128,7 @@ class Generator:
         return play_on(self.game, played, play, initial.successes, initial.more_games, seed)
 
     def _sequences(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> Sequences:
-        """What is kept of the deals."""
+        """The kept sequences of the deals."""
         names = np.array([player.name for player in players], object)[played.seating]
         sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
         if self._branched(plan):
@@ -147,7 +147,7 @@ class Generator:
     # ---- players and their networks
 
     def _seated(self, plan: ShardPlan) -> tuple[list[Entrant], list[str]]:
-        """Everybody who plays and what the shard calls them, in the order that ``selfplay.plan.seats`` numbers them."""
+        """All players and their names in the shard, in the order that ``selfplay.plan.seats`` numbers them."""
         games, search = self._settings.games, self._settings.search
         if plan.seating is Seating.INITIAL:
             return resolve(plan.initial.players, self.game, search), list(plan.initial.players)

@@ -1,7 +1,7 @@
 """The iterations of a run: generate, train, evaluate, again and again (paper 001, section 6.1).
 
-The loop looks at what lies in the run directory and does what is missing. So the same command starts a run, resumes
-it after any process was killed, and finds nothing to do when all is done.
+The loop reads the run directory and does the missing work. So the same command starts a run, resumes it after any
+process was killed, and does nothing once all is done.
 """
 
 import threading
@@ -36,34 +36,34 @@ _LEARNING = (
     "states_per_second",
     "matmul_share",
 )
-"""What is shown and logged of a training under way."""
+"""Metrics shown and logged during training."""
 
 
 class Workers(Protocol):
-    """Whoever does the work: actors on a cluster, or plain objects in this process.
+    """Executors of the stages: actors on a cluster, or plain objects in this process.
 
-    ``on_progress`` is called now and then, with nothing if nothing is known. What it raises ends the stage. One stage
-    may be asked for while another thread waits for another stage.
+    ``on_progress`` is called at intervals, with an empty mapping if nothing is known. An exception from it ends the
+    stage. Two threads may run two stages at once.
     """
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
-        """Play shards, each to its path, in whatever order they are finished."""
+        """Play shards, each to its path; yields reports in order of completion."""
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
-        """Train a network, or resume training it; its final metrics."""
+        """Train a network, or resume training it; returns its final metrics."""
 
     def evaluate(
         self, tasks: Iterable[DealsTask], on_progress: OnProgress
     ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
-        """Play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
+        """Play parts of tournaments; yields in order of completion; see ``Evaluate``."""
 
     @property
     def lost_items(self) -> int:
-        """Pieces of work done again because whoever did them died."""
+        """Pieces of work done again because their worker died."""
 
 
 class Loop:
-    """One run, from whatever its directory holds to its end."""
+    """One run, from the present state of its directory to its end."""
 
     def __init__(self, config: TrainConfig, run: RunDirectory, workers: Workers, metrics: MetricsLogger) -> None:
         self._config = config
@@ -78,9 +78,9 @@ class Loop:
         self._stop = threading.Event()
 
     def run(self) -> None:
-        """Do everything that is missing."""
+        """Do all missing work."""
         reached = max(self._metrics.last_step("iteration"), 0)
-        self._metrics.log(reached, {"iteration": reached})  # report/timing.py asks where a command took up the run
+        self._metrics.log(reached, {"iteration": reached})  # report/timing.py reads where a command resumed the run
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log_new(iteration, {"iteration": iteration})
             if not self._run.trained(iteration):
@@ -99,8 +99,8 @@ class Loop:
     # ---- generating
 
     def _generate(self, iteration: int) -> dict[str, float]:
-        """Play the shards that are missing, those of earlier iterations that are learned from again included; figures
-        over those played now."""
+        """Play the missing shards that the iteration learns from, replayed ones included; figures over those played
+        now."""
         plans = self._plans(iteration)
         earlier = [(plan, path) for plan, path in self._learned_from(iteration) if plan.iteration < iteration]
         lost = [(plan, path) for plan, path in earlier if not storage.exists(path)]
@@ -132,7 +132,7 @@ class Loop:
         return {f"generate/{name}": value for name, value in figures.items()}
 
     def _log_totals(self) -> None:
-        """What the run has come to, over all its commands, by the number of its games."""
+        """Log the run's totals, over all its commands."""
         lost = self._lost_before + self._workers.lost_items
         self._metrics.log(self._totals["games_total"], {**self._totals, "lost_items_total": lost})
 
@@ -176,14 +176,14 @@ class Loop:
                 self._metrics.log_new(before + int(metrics["step"]), learning)
 
             metrics = dict(self._workers.train(self._task(iteration), show))
-            show({"num_steps": metrics["step"], **metrics})  # a short training ends before it was ever asked
+            show({"num_steps": metrics["step"], **metrics})  # a short training ends before its first progress query
         held_out = {name: value for name, value in metrics.items() if name.startswith("validation_")}
         if held_out:
             self._metrics.log_new(before + int(metrics["step"]), held_out)
         return {f"train/{name}": value for name, value in metrics.items()}
 
     def _go_on(self) -> None:
-        """``StoppedError`` where the stage beside this one has failed."""
+        """Raise ``StoppedError`` if the concurrent stage has failed."""
         if self._stop.is_set():
             raise StoppedError
 
@@ -203,13 +203,13 @@ class Loop:
         )
 
     def _steps_before(self, iteration: int) -> int:
-        """Optimiser steps of all earlier iterations, so that curves go on where they stopped."""
+        """Optimiser steps of all earlier iterations, so that curves continue."""
         earlier = (self._run.metrics(i) for i in range(iteration))
         return sum(int(storage.read_json(path).get("train/step", 0)) for path in earlier if storage.exists(path))
 
 
 def _figures(reports: Sequence[ShardReport], began: float, under_way: float = 0.0) -> dict[str, float]:
-    """What generating comes to since ``began``; ``under_way``: decisions in shards that are not finished."""
+    """Figures of generating since ``began``; ``under_way``: decisions in unfinished shards."""
     seconds = max(time.monotonic() - began, 1e-9)
     games = sum(report.games for report in reports)
     return {

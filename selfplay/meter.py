@@ -1,4 +1,4 @@
-"""What the queries of a shard have been like: how full their batches, how much probability on illegal tokens."""
+"""Statistics over the queries of a shard: batch sizes, and the probability of illegal tokens."""
 
 from dataclasses import dataclass
 
@@ -9,29 +9,29 @@ from learner.observation_model import Answer, ObservationModel
 
 @dataclass
 class Meter:
-    """Counts over all the models that report to it."""
+    """Counts over all models that report to it."""
 
     batches: int = 0
     """Calls of ``query``."""
     rows: int = 0
     """Queries in them."""
     judged: int = 0
-    """Queries with candidates, which are the legal actions."""
+    """Queries with candidates (the legal actions)."""
     illegal: float = 0.0
-    """Probability that fell on other tokens, summed over those."""
+    """Probability of other tokens, summed over these queries."""
 
     @property
     def illegal_mass(self) -> float:
-        """Mean probability on illegal tokens, 0 to 1; 0 before the first query that can tell."""
+        """Mean probability of illegal tokens, 0 to 1; 0 before the first query with candidates."""
         return self.illegal / self.judged if self.judged else 0.0
 
     def batch_fill(self, size: int) -> float:
-        """Mean rows of a batch as a part of ``size``; 0 before the first."""
+        """Mean rows of a batch divided by ``size``; 0 before the first batch."""
         return self.rows / self.batches / size if self.batches else 0.0
 
 
 class MeteredModel:
-    """An observation model that passes everything on and tells a meter."""
+    """An observation model that passes every call on and counts it in a meter."""
 
     def __init__(self, model: ObservationModel, meter: Meter) -> None:
         self._model = model

@@ -1,6 +1,6 @@
 """Two stages at the same time (``selfplay.overlap``): a network is trained while the next iteration's games are played.
 
-What an iteration plays with is planned (``selfplay.plan.known_networks``); no clock decides anything but the wall time.
+``selfplay.plan.known_networks`` fixes the networks that an iteration plays with, so timing does not change the games.
 """
 
 import threading
@@ -13,14 +13,14 @@ B = TypeVar("B")
 
 
 class StoppedError(Exception):
-    """This stage was told to stop, because the one beside it has failed or the command was interrupted."""
+    """This stage must stop, because the concurrent stage has failed or the command was interrupted."""
 
 
 def at_once(aside: Callable[[], A], here: Callable[[], B], stop: threading.Event) -> tuple[A, B]:
-    """Do both, ``aside`` in a thread, and return what both return.
+    """Run both, ``aside`` in a thread, and return both results.
 
-    Where one fails, or a signal interrupts this thread, ``stop`` is set, the other is waited for, and the first
-    exception is raised. Both must look at ``stop`` now and then, and raise ``StoppedError``.
+    If one fails, or a signal interrupts this thread, sets ``stop``, waits for the other and raises the first exception.
+    Both must check ``stop`` at intervals, and raise ``StoppedError``.
     """
 
     def guarded() -> A:
@@ -36,7 +36,7 @@ def at_once(aside: Callable[[], A], here: Callable[[], B], stop: threading.Event
             done_here = here()
             return result.result(), done_here
         except StoppedError:
-            raise result.exception() or AssertionError("stopped by nobody") from None
+            raise result.exception() or AssertionError("stopped without a cause") from None
         except BaseException:
             stop.set()
             raise

@@ -1,8 +1,8 @@
-"""What each iteration plays: a pure function of the configuration, so that a resumed run plans the same shards.
+"""The shards of each iteration: a pure function of the configuration, so that a resumed run plans the same shards.
 
-Iteration 0 is played by model-free players, iteration 1 by ArgmaxVal* with the first network in every seat, later
-ones by one ArgmaxVal* seat with the newest network against imitations of uniformly drawn earlier iterations; in a
-cooperative game everybody stays ArgmaxVal* (paper 001, sections 5.2, 6.1 and 6.3). So it is with
+Model-free players play iteration 0; ArgmaxVal* with the first network plays every seat of iteration 1. In later
+iterations ArgmaxVal* with the newest network plays one seat, against imitations of uniformly drawn earlier networks; in
+a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and 6.3), also with
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
 With ``selfplay.overlap``, beyond the paper, the networks are one iteration older (``known_networks``).
@@ -21,7 +21,7 @@ from selfplay.config import InitialConfig, SelfplayConfig
 
 
 class Seating(Enum):
-    """Who sits where: INITIAL -> EVERYBODY -> POPULATION as iterations go on."""
+    """How seats are filled: INITIAL -> EVERYBODY -> POPULATION over the iterations."""
 
     INITIAL = "initial"
     EVERYBODY = "everybody"
@@ -33,7 +33,7 @@ class Network:
     """A network that plays."""
 
     name: str
-    """What players and provenance call it, e.g. ``"003"``."""
+    """Its name in players and provenance, e.g. ``"003"``."""
     path: str
     """Directory of its checkpoint."""
 
@@ -49,11 +49,11 @@ class ShardPlan:
     num_games: int
     """Deals in it."""
     seating: Seating
-    """Who sits where."""
+    """How its seats are filled."""
     initial: InitialConfig
     """The players of iteration 0."""
     networks: tuple[Network, ...]
-    """The networks that play, oldest first; the last is the newest and plays ArgmaxVal*."""
+    """The networks that play, oldest first; the newest plays ArgmaxVal*."""
     run_seed: int
     """The run's seed."""
 
@@ -67,7 +67,7 @@ class ShardPlan:
         return derive_many(derive(self.run_seed, "deal", self.iteration, self.shard), self.num_games)
 
     def seat_bits(self, num_players: int) -> np.ndarray:
-        """``uint64[num_games, num_players]``: random bits that seat the players, independent of the deals' own."""
+        """``uint64[num_games, num_players]``: random bits that seat the players, independent of the deals' bits."""
         seeds = derive_many(derive(self.run_seed, "seating", self.iteration, self.shard), self.num_games)
         return mix(seeds[:, None], np.arange(num_players, dtype=np.uint64)[None])
 
@@ -82,9 +82,8 @@ def seating_of(iteration: int, cooperative: bool, population: bool = True) -> Se
 
 
 def known_networks(iteration: int, overlap: bool) -> int:
-    """How many iterations, from the first, have a network (and the result of a gate) that the plan of this one may
-    know. Without ``overlap`` these are all before it. With it games are played while the network before trains; but
-    iteration 1 waits for the first."""
+    """Number of first iterations whose networks (and gate results) the plan of this iteration may use: all before it,
+    or with ``overlap`` all but the last, which still trains; but iteration 1 waits for the first network."""
     return max(iteration - 1, 1) if overlap and iteration else iteration
 
 
@@ -99,7 +98,7 @@ def plan_shards(
     """Every shard of an iteration; the last one may be smaller.
 
     Args:
-        checkpoint_of: names an iteration's checkpoint.
+        checkpoint_of: iteration -> its checkpoint.
         accepted: the earlier iterations whose networks play, oldest first; None for all.
     """
     total, size = config.games_per_iteration, config.games_per_shard
@@ -120,8 +119,8 @@ def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[Shar
 
 
 def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
-    """The shards that train the network of ``iteration``, oldest first: its own, and the last ones before them until
-    ``replay_games`` deals are reached. ``plans_of`` gives the shards of an iteration."""
+    """The shards that train the network of ``iteration``, oldest first: its own, preceded by the last earlier shards
+    until ``replay_games`` deals are reached. ``plans_of``: iteration -> its shards."""
     newest_first = list(reversed(plans_of(iteration)))
     num_games = sum(plan.num_games for plan in newest_first)
     for earlier in range(iteration - 1, -1, -1):
@@ -134,7 +133,7 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
 
 
 def num_kept(plan: ShardPlan, num_players: int) -> int:
-    """Sequences that a shard will hold, before any that are played for rare successes."""
+    """Sequences of a shard, without those added for rare successes."""
     if plan.seating is Seating.POPULATION:
         return plan.num_games
     if plan.seating is Seating.EVERYBODY or not plan.initial.keep:
@@ -143,7 +142,7 @@ def num_kept(plan: ShardPlan, num_players: int) -> int:
 
 
 def check_shard(plan: ShardPlan, path: str) -> None:
-    """``UserError`` naming a file that is damaged or holds another shard than this one."""
+    """``UserError`` naming a file that is damaged or holds another shard."""
     try:
         found = shard_info(path).provenance
     except ShardError as error:
@@ -157,7 +156,7 @@ def check_shard(plan: ShardPlan, path: str) -> None:
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Who sits where at a table of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
+    """Seat the players of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
 
     Players are numbered: in iteration 0 in the order of ``initial.players``; later 0 is ArgmaxVal* with the newest
     network, and 1, 2, ... are the imitations of ``networks``.

@@ -1,4 +1,4 @@
-"""The settings that a directory was made with, in a ``config.yaml`` beside what was made."""
+"""The settings of a directory's contents, recorded in its ``config.yaml``."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +18,7 @@ SETTINGS_FILE = "config.yaml"
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """A configuration as nested dictionaries and lists, as a file holds it."""
+    """A configuration as nested dictionaries and lists, for a file."""
     settings: Any = OmegaConf.to_container(OmegaConf.create(dataclasses.asdict(config)))
     return dict(settings)
 
@@ -29,8 +29,8 @@ def record_settings(path: str, config: Any) -> None:
 
 
 def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
-    """What was recorded, with the defaults of settings that there were not yet; None where nothing was. ``UserError``
-    for a file that holds no settings."""
+    """The recorded settings, with defaults for newer keys; None without a record. ``UserError`` for a file without
+    settings."""
     if not storage.exists(path):
         return None
     try:
@@ -40,7 +40,7 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
         raise UserError(
             f"{path}: cannot be read ({str(error).splitlines()[0]}); restore it, or take another directory"
         ) from error
-    if "${" in text:  # none that we write; it could read variables of the environment, and send them somewhere
+    if "${" in text:  # never written by us: it could leak environment variables
         raise UserError(f"{path}: holds an interpolation (${{...}}), and records have plain values; restore it")
     if not isinstance(recorded, dict) or not recorded:
         raise UserError(f"{path}: holds no settings; restore it, or take another directory")
@@ -52,9 +52,8 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
 
 
 def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """What a version before recorded, as this one does: the keys of the gate were not in a group, players had a weight
-    of 0 because presets were merged, ``initial_learner`` repeated what it has in common with ``learner``, and
-    Q-networks had a group of their own."""
+    """Convert the record of an earlier version, in which the gate's keys were in no group, players could have weight 0
+    (presets were merged), ``initial_learner`` repeated values of ``learner``, and Q-networks had their own group."""
     settings = dict(recorded)
     if isinstance(network := settings.pop("q_network", None), Mapping) and network.get("kind") != "none":
         settings["model"] = {**network, "kind": "q_network", "architecture": network.get("kind")}
@@ -75,7 +74,7 @@ def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def completed(recorded: Mapping[str, Any], schema: type) -> dict[str, Any]:
-    """A configuration as a run recorded it, with the defaults of settings that there were not yet."""
+    """A recorded configuration, with defaults for newer keys."""
     types, whole = get_type_hints(schema), dict(recorded)
     for field in dataclasses.fields(schema):
         kind = types[field.name]
@@ -106,15 +105,15 @@ def typed(settings: Mapping[str, Any], schema: type[T]) -> T:
 def check_recorded(
     path: str, theirs: Mapping[str, Any], mine: Mapping[str, Any], free: Collection[str], made: str, to: str
 ) -> None:
-    """Check that what was made with the settings that ``path`` records can go on with other ones.
+    """Check that a command may continue work that was made with the settings recorded in ``path``.
 
     Args:
-        theirs, mine: the settings recorded, and those that the command has, nested.
+        theirs, mine: the recorded settings and the command's, nested.
         free: keys and groups in which the two may differ.
-        made, to: what was made and what to do, as in ``this run was started``, ``resume it``.
+        made, to: phrases for the message, such as ``this run was started`` and ``resume it``.
 
     Raises:
-        UserError: they differ in others; names the first key that does.
+        UserError: they differ in another key; names the first.
     """
     before, now = dict(_settled(theirs, free)), dict(_settled(mine, free))
     for key in now | before:

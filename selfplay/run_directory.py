@@ -1,4 +1,4 @@
-"""The run directory: what a run has done is what lies in it, and nothing else is needed to go on.
+"""The run directory: the whole state of a run; nothing else is needed to resume.
 
 docs/operations.md lists its files. A directory may be a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 """
@@ -24,7 +24,7 @@ _FREE_TO_CHANGE = frozenset(
         ),
     ]
 )
-"""Keys that may differ between the commands of one run: what it learns does not depend on them, but for rounding."""
+"""Keys that may differ between the commands of one run: they change its networks by rounding errors at most."""
 
 
 class RunDirectory:
@@ -48,11 +48,11 @@ class RunDirectory:
         return f"{self.iteration(iteration)}/checkpoint"
 
     def metrics(self, iteration: int) -> str:
-        """What generating and training an iteration took."""
+        """Figures of generating and training an iteration."""
         return f"{self.iteration(iteration)}/metrics.json"
 
     def successes(self, iteration: int) -> str:
-        """Deals of each kind that an iteration played, and how many succeeded, where deals are of several kinds."""
+        """Deals of each kind that an iteration played, and how many succeeded, for games with kinds of deal."""
         return f"{self.iteration(iteration)}/successes.json"
 
     def tournament(self, iteration: int) -> str:
@@ -60,7 +60,7 @@ class RunDirectory:
         return f"{self.iteration(iteration)}/tournament.json"
 
     def gate(self, iteration: int) -> str:
-        """An iteration's tournament against the best network before it (``selfplay.gate``)."""
+        """An iteration's tournament against the best earlier network (``selfplay.gate``)."""
         return f"{self.iteration(iteration)}/gate.json"
 
     def result(self, name: str) -> str:
@@ -68,11 +68,11 @@ class RunDirectory:
         return f"{self.root}/results/{name}"
 
     def trained(self, iteration: int) -> bool:
-        """Whether an iteration has its network. One that was damaged and removed is trained again."""
+        """Whether an iteration has its network."""
         return storage.exists(self.metrics(iteration)) and storage.exists(self.checkpoint(iteration))
 
     def finished(self, iterations: int) -> bool:
-        """Whether a command that asked for no fewer iterations came to its end, and its networks are there."""
+        """Whether a command with at least so many iterations has finished, and its networks exist."""
         path = f"{self.root}/state.json"
         state = storage.read_json(path) if storage.exists(path) else {}
         came_to_its_end = state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
@@ -81,10 +81,10 @@ class RunDirectory:
     # ---- config and state
 
     def check(self, config: TrainConfig) -> None:
-        """Check that a run which is there already was started with these settings.
+        """Check that an existing run was started with these settings.
 
         Raises:
-            UserError: it was started with others; names the first key that differs.
+            UserError: it was not; names the first key that differs.
         """
         path = f"{self.root}/{SETTINGS_FILE}"
         theirs = recorded_settings(path, TrainConfig)
@@ -100,13 +100,13 @@ class RunDirectory:
         check_recorded(path, theirs, plain(config), _FREE_TO_CHANGE, "this run was started", to)
 
     def begin(self, config: TrainConfig) -> None:
-        """Write ``config.yaml``; over an earlier command's, from which it differs in nothing but what is free to."""
+        """Write ``config.yaml``; replaces an earlier command's, which ``check`` has compared."""
         record_settings(f"{self.root}/{SETTINGS_FILE}", config)
         self.record_code(provenance())
 
     def record_code(self, code: Provenance) -> None:
-        """Note which code works on the run from now on: a line in ``provenance.json`` and, where a checkout had been
-        changed, the changes in a ``code*.diff``. The code of earlier commands stays on record."""
+        """Record the code of this command: an entry in ``provenance.json`` and, for a changed checkout, its changes in
+        a ``code*.diff``. The records of earlier commands stay."""
         path = f"{self.root}/provenance.json"
         commands = storage.read_json(path) if storage.exists(path) else []
         diff = f"code{f'.{len(commands)}' if commands else ''}.diff" if code.diff else ""
@@ -118,5 +118,5 @@ class RunDirectory:
         storage.write_json_atomic(path, [*commands, now])
 
     def write_state(self, iteration: int, stage: str) -> None:
-        """Say where the run stands."""
+        """Record the iteration and stage at work."""
         storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})

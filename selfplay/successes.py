@@ -1,9 +1,9 @@
-"""Games of which few succeed: counted by kind of deal, and played on until a shard holds some successes of each.
+"""Rare successes: count them by kind of deal, and play more deals until a shard holds enough of each kind.
 
 Paper 001, section 6.3, plays more games of The Crew's hard missions until there are more successful examples. Here each
-shard of iteration 0 does so for itself, so that it needs to know of no other and is made again byte for byte.
+shard of iteration 0 does so by itself: it depends on no other shard and is reproduced byte for byte.
 
-Letters: ``G`` deals, ``P`` seats, ``V`` kinds of deal (``Game.variants``; one where a game has none).
+Letters: ``G`` deals, ``P`` seats, ``V`` kinds of deal (``Game.variants``; 1 for a game without).
 """
 
 import json
@@ -20,7 +20,7 @@ from games.shards import shard_info
 _ROUND = 20_000
 """Deals drawn at a time."""
 _BARREN_ROUNDS = 10
-"""Rounds in a row without a deal of the kinds that are missing: those are never dealt, such as missions left out."""
+"""Stop after so many rounds without a deal of the missing kinds: they are never dealt, such as missions left out."""
 _PLANNED, _MORE = "successes", "more_successes"
 
 
@@ -35,13 +35,13 @@ class Played:
     labels: np.ndarray
     """``int32[G, P]``"""
     seating: np.ndarray
-    """``int64[G, P]``: which player had which seat."""
+    """``int64[G, P]``: player of each seat."""
     keep: np.ndarray
-    """``bool[G, P]``: whose sequences are kept."""
+    """``bool[G, P]``: whether a seat's sequence is kept."""
     decisions: int
 
     def take(self, rows: np.ndarray) -> "Played":
-        """Some of them."""
+        """The deals of some rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     @staticmethod
@@ -56,7 +56,7 @@ _COLUMNS = ("seeds", "states", "labels", "seating", "keep")
 
 @dataclass(frozen=True)
 class Successes:
-    """How many deals of every kind were played, and how many ended as well as can be for all seats."""
+    """Numbers of played deals of every kind, and of those in which every seat got the best outcome."""
 
     names: tuple[str, ...]
     games: np.ndarray
@@ -66,7 +66,7 @@ class Successes:
 
     @staticmethod
     def of(game: Game, states: np.ndarray, labels: np.ndarray) -> "Successes":
-        """Of finished deals ``[G]`` with their labels ``int32[G, P]``."""
+        """Count finished deals ``[G]`` with their labels ``int32[G, P]``."""
         names = game.variants or ("",)
         kind = game.variant(states).astype(np.int64)
         games = np.bincount(kind, minlength=len(names))
@@ -76,20 +76,19 @@ class Successes:
         return Successes(self.names, self.games + other.games, self.wins + other.wins)
 
     def to_json(self) -> str:
-        """As a shard's metadata keep it: ``{kind: [games, successes]}``."""
+        """JSON for a shard's metadata: ``{kind: [games, successes]}``."""
         rows = zip(self.names, self.games.tolist(), self.wins.tolist(), strict=True)
         return json.dumps({name: [games, wins] for name, games, wins in rows})
 
 
 def success_metadata(planned: Successes, more: Successes | None) -> dict[str, str]:
-    """Metadata of a shard: its planned deals and the deals played for rare successes; empty where all deals are of one
-    kind."""
+    """Metadata of a shard: successes of its planned and of its added deals; empty for a game without kinds of deal."""
     counts = {_PLANNED: planned, **({_MORE: more} if more else {})}
     return {key: count.to_json() for key, count in counts.items() if count.names != ("",)}
 
 
 def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
-    """What the metadata of shards say together: for planned deals and for more of them, kind -> [deals, successes]."""
+    """Sums over the metadata of shards, for planned and for added deals: kind -> [deals, successes]."""
     total: dict[str, dict[str, list[int]]] = {}
     for path in shards:
         provenance = shard_info(path).provenance
@@ -101,8 +100,8 @@ def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
 
 
 def read_successes(path: str) -> dict[str, tuple[int, int]]:
-    """Planned deals of each kind and how many succeeded, from a file of what ``counted`` gives. ``ValueError`` where it
-    holds anything else."""
+    """Kind -> (planned deals, successes), from a file with the result of ``counted``. ``ValueError`` for other
+    content."""
     try:
         found = storage.read_json(path)[_PLANNED]
         return {str(kind): (int(games), int(wins)) for kind, (games, wins) in found.items()}
@@ -113,7 +112,7 @@ def read_successes(path: str) -> dict[str, tuple[int, int]]:
 
 
 def succeeded(game: Game, labels: np.ndarray) -> np.ndarray:
-    """``bool[G]``: whether every seat got the most that an outcome can be worth to it."""
+    """``bool[G]``: whether every seat got its highest possible utility."""
     worth = game.outcomes.utility()
     return np.asarray((worth[labels] == worth.max()).all(axis=1))
 
@@ -121,8 +120,7 @@ def succeeded(game: Game, labels: np.ndarray) -> np.ndarray:
 def play_on(
     game: Game, first: Played, play: Callable[[np.ndarray], Played], wins: int, most_games: int, seed: int
 ) -> tuple[Played, Successes]:
-    """Play more deals of every kind with fewer than ``wins`` successes, until there are as many or ``most_games`` more
-    deals were played.
+    """Play more deals of every kind with fewer than ``wins`` successes, until it has them or ``most_games`` were added.
 
     Args:
         first: the deals played so far.
@@ -153,7 +151,7 @@ def play_on(
 
 
 def _wanted(game: Game, more: Played, missing: np.ndarray) -> np.ndarray:
-    """Rows, in order: the first successes of every kind, as many as are missing, and as many failures."""
+    """Rows, in order: the first ``missing`` successes of every kind, and as many failures."""
     kind, won = game.variant(more.states).astype(np.int64), succeeded(game, more.labels)
     rows = []
     for number in np.flatnonzero(missing > 0):

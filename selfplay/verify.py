@@ -1,9 +1,8 @@
-"""What of a run is damaged, and what to remove so that its command makes it again: ``kibitz verify RUN``.
+"""Find damaged files of a run, and what to remove so that its command makes them again: ``kibitz verify RUN``.
 
-Reads every file that the loop may read: settings, shards (checksums of their pages, and that seed, iteration and number
-inside belong where the file lies), checkpoints (digests of all their files), tournaments and figures. A directory of
-``kibitz generate`` will do too. Whatever follows from the seed is made again as it was, on the same machine to the last
-bit, so nothing that was made from it later has to go.
+Reads every file that the loop may read: settings, shards (page checksums; seed, iteration and number must match the
+path), checkpoints (digests of all files), tournaments and figures. Also checks a directory of ``kibitz generate``. A
+file is made again from the seed, bit for bit on the same machine, so later files that depend on it can stay.
 """
 
 import argparse
@@ -44,19 +43,19 @@ from selfplay.successes import read_successes
 T = TypeVar("T")
 
 _ADVICE = re.compile("; (?:remove|restore) ")
-"""Behind it messages say what to do, which here is known better."""
+"""Start of the advice in messages, which is replaced here."""
 _FOREIGN = "belongs to nothing that this directory was made for"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One file, or one directory that is published whole."""
+    """Check of a file, or of a directory that is published whole."""
 
     path: str
     read: Callable[[], object]
-    """Raises ``ValueError`` or ``OSError`` where it is damaged or does not belong there."""
+    """Raises ``ValueError`` or ``OSError`` if it is damaged or misplaced."""
     remove: tuple[str, ...]
-    """What must go, if so, for the same command to make it again."""
+    """Paths to remove then, for the same command to make it again."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,10 +85,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def damage(check: Check) -> str:
-    """The line on a file that is damaged or foreign; empty for a good one."""
+    """The line about a damaged or misplaced file; empty for a good file."""
     try:
         check.read()
-    except (ValueError, OSError, AttributeError, KeyError, TypeError) as error:  # damage has many faces
+    except (ValueError, OSError, AttributeError, KeyError, TypeError) as error:  # damaged files raise any of these
         text = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         reason = _ADVICE.split(text.partition("\n")[0])[0].removeprefix(check.path).lstrip(": ")
         remove = [path for path in check.remove if path != check.path or storage.exists(path)]
@@ -98,9 +97,9 @@ def damage(check: Check) -> str:
 
 
 def checks_of(root: str, own: str = "") -> Iterator[Check]:
-    """Everything there is to check in a directory; its settings alone where their record is damaged, because nobody
-    knows then what belongs there. ``own`` is the user's name for the game, as ``recorded_game`` has it. ``UserError``
-    where no run and no shards are."""
+    """All checks of a directory; only of its settings where their record is damaged, because its contents follow from
+    them. ``own``: the user's name for the game, see ``recorded_game``. ``UserError`` for a directory without run or
+    shards."""
     names = set(storage.list_names(root))
     is_run = bool({"iterations", "state.json", "provenance.json"} & names)
     if not is_run and not any(name.endswith(".parquet") for name in names):
@@ -145,7 +144,7 @@ def _run(config: TrainConfig, run: RunDirectory, own: str) -> Iterator[Check]:
 def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: int) -> Iterator[Check]:
     metrics = run.metrics(iteration)
     finished = storage.exists(metrics)
-    also = (metrics,) if finished else ()  # while it is there, the loop takes the iteration for done
+    also = (metrics,) if finished else ()  # the loop takes an iteration with this file for done
     yield from _if_there(metrics, lambda path: dict(storage.read_json(path)))
     for path in (run.tournament(iteration), run.gate(iteration)):
         yield from _if_there(path, stored)
@@ -171,7 +170,7 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
 
 
 def _read_checkpoint(path: str, game: Game, seed: int) -> None:
-    """``ValueError`` where a file of it is damaged, or where it was trained for another iteration or run."""
+    """``ValueError`` if a file of the checkpoint is damaged, or it was trained for another iteration or run."""
     if not storage.exists(path):
         raise ValueError("is missing")
     with scratch("kibitz-verify-") if storage.is_remote(path) else nullcontext(Path()) as fetched:
@@ -201,7 +200,7 @@ def _read_lines(path: str) -> None:
 
 
 def _shards(config: GenerateConfig | None, root: str, own: str) -> Iterator[Check]:
-    """The shards of a directory; without a record of how they were made each is checked by itself."""
+    """The shards of a directory; without recorded settings each is checked by itself."""
     plans = {plan.name: plan for plan in planned(config)} if config else {}
     recorded = recorded_game(f"{root}/{SETTINGS_FILE}", config.game.name, config.game.options, own) if config else None
     for path in find_shards(root):
@@ -214,8 +213,7 @@ def _shards(config: GenerateConfig | None, root: str, own: str) -> Iterator[Chec
 
 
 def _game_of(path: str, own: str) -> Game | None:
-    """The game of a shard, None where it does not say; ``ValueError`` for one that is not known here, which is no fault
-    of the shard's."""
+    """The game of a shard, None if unnamed; ``ValueError`` for an unknown game, which is no damage."""
     try:
         info = shard_info(path)
     except ShardError:
@@ -224,7 +222,7 @@ def _game_of(path: str, own: str) -> Game | None:
 
 
 def _read_shard(path: str, game: Game | None, plan: ShardPlan | None) -> None:
-    """``ValueError`` where it is damaged, or is not the one that ``plan`` asks for; ``game`` None if it says none."""
+    """``ValueError`` if the shard is damaged, or not the shard of ``plan``; ``game``: None if unnamed."""
     if not storage.exists(path):
         raise ValueError("is missing")
     if plan is not None:
@@ -243,7 +241,7 @@ def _if_there(path: str, read: Callable[[str], Any], remove: str = "") -> Iterat
 
 
 def _bad(path: str, reason: str) -> Check:
-    """What is known to be wrong already."""
+    """A check that fails for a known reason."""
 
     def read() -> None:
         raise ValueError(reason)

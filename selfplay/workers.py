@@ -1,4 +1,4 @@
-"""Who does the work of a run: actors on a Ray cluster."""
+"""Workers of a run: actors on a Ray cluster."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def generators(cluster: ClusterConfig, settings: GeneratorSettings) -> Stage:
 
 
 def learner(cluster: ClusterConfig) -> Stage:
-    """The actor that trains, or those that train one network together."""
+    """The actor that trains, or the actors that train one network together."""
     request = Request(LEARN, cluster.learners, cluster.learner_cpus, cluster.learner_gpus)
     return Stage(request, Learner, together=cluster.learners > 1)
 
@@ -41,12 +41,11 @@ class RayWorkers(Stages):
         super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
-        """Play shards, each to its path, in whatever order they are finished."""
+        """Play shards, each to its path; yields reports in order of completion."""
         return play_shards(self, plans, on_progress)
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
-        """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
-        checkpoint."""
+        """Train one network. If a learner dies, its whole group is replaced and resumes from the last checkpoint."""
         task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
         ((_, metrics),) = self.run(
             LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
@@ -56,14 +55,14 @@ class RayWorkers(Stages):
     def evaluate(
         self, tasks: Iterable[DealsTask], on_progress: OnProgress
     ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
-        """Play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
+        """Play parts of tournaments; yields in order of completion; see ``Evaluate``."""
         return play_parts(self, tasks, on_progress)
 
 
 def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
-    """Have generators play shards, each to its path, in whatever order they are finished."""
+    """Have generators play shards, each to its path; yields reports in order of completion."""
     done = stages.run(
         GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
     )

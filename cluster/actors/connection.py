@@ -1,4 +1,4 @@
-"""Connecting to Ray: a local one of our own, a cluster that runs already, or the cluster that runs this job."""
+"""Connect to Ray: start a local Ray, join a running cluster, or join the cluster that runs this job."""
 
 import logging
 import os
@@ -39,14 +39,12 @@ _JOB_ADDRESS = "RAY_ADDRESS"
 """Environment variable in which a Ray job finds its cluster."""
 _ADDRESS_HINT = "give the head's host:port, 6379 by default"
 TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) as on the head"
-"""What to do where a cluster refuses the token."""
+"""Advice for a refused token."""
 
 
 @contextmanager
 def connect(config: ClusterConfig) -> Iterator[BaseContext]:
-    """Be connected to Ray inside the ``with`` block, disconnected (a local Ray: ended) after it.
-
-    Gives what ``ray.init`` returns.
+    """Connect to Ray for the ``with`` block; disconnect, or end a local Ray, after it. Yields ``ray.init``'s result.
 
     A local Ray listens on the loopback interface only, asks every client for a token (``RAY_AUTH_TOKEN``, drawn if it
     is not set), and keeps its files in a directory of its own.
@@ -79,7 +77,7 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
 
 
 def nodes() -> list[Node]:
-    """What the machines of the connected cluster offer, whether or not it is in use."""
+    """The resources of every machine of the connected cluster, in use or not."""
     return [
         Node(
             name=node["NodeManagerAddress"],
@@ -95,8 +93,8 @@ def nodes() -> list[Node]:
 def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[str, Any]:
     """Arguments of ``Actor.options`` for an actor of this size.
 
-    An actor without a GPU sees none: Ray would show it all of them. It is not restarted by Ray, which would lose its
-    work; ``cluster.actors.pool`` replaces it.
+    An actor without a GPU sees no GPU: by default Ray would show it all of them. Ray does not restart the actor, which
+    would lose its work; ``cluster.actors.pool`` replaces it.
     """
     options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
     if memory_mb:
@@ -133,17 +131,17 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
 
 
 def _address(config: ClusterConfig) -> str:
-    """Of the cluster to join; "local" for one of our own, empty for a job's cluster outside of a job."""
+    """Address of the cluster to join; "local" for a local Ray, empty for ``mode=job`` outside a job."""
     if config.place == "job":
         return os.environ.get(_JOB_ADDRESS, "")
     return config.address or config.place
 
 
 def _check_head(config: ClusterConfig) -> None:
-    """Check that a head answers where it should be, and knows our token; Ray itself tries for minutes.
+    """Check that a head answers at the address and accepts our token; Ray itself tries for minutes.
 
     Raises:
-        UserError: it does not, or this process should be a Ray job and is none.
+        UserError: it does not, or ``mode=job`` in a process that is no Ray job.
     """
     address = _address(config)
     if not address:
@@ -152,7 +150,7 @@ def _check_head(config: ClusterConfig) -> None:
             "take cluster=local or cluster=existing"
         )
     if config.place == "job" and IN_JOB in os.environ:
-        return  # Ray has started this process and told it where, and a busy head may be slow to answer
+        return  # Ray started this process with the address, and a busy head may be slow to answer
     what = f"{'cluster.address' if config.place == 'existing' else _JOB_ADDRESS}={address}"
     host, _, port = address.removeprefix("ray://").rpartition(":")
     probe(host, port, what, _ADDRESS_HINT)
@@ -161,27 +159,27 @@ def _check_head(config: ClusterConfig) -> None:
 
 
 class _PathsOfOurs(list[str]):
-    """Where workers look for modules before anything else, as Ray puts it together.
+    """The first entries of the workers' ``sys.path``, collected by Ray.
 
-    Ray adds the working directory, always. Where this process does not import from there, as the program ``kibitz``
-    does not, a ``search.py`` or ``conf/`` of the user's would hide our packages from the workers.
+    Ray always adds the working directory. The program ``kibitz`` does not import from there: a ``search.py`` or
+    ``conf/`` of the user's would hide our packages from the workers.
     """
 
     def extend(self, paths: Iterable[str]) -> None:
-        """Take those that this process imports from itself."""
+        """Add the paths that are also in this process's ``sys.path``."""
         super().extend(path for path in paths if path in sys.path)
 
 
 def _quieten() -> None:
-    """Keep Ray from printing a paragraph on standard output when a worker dies: the pool says so in a line. And from
-    printing the traceback of work that fails when nobody waits for it any more, as while a command is being ended."""
+    """Keep Ray from printing a paragraph on standard output when a worker dies (the pool logs one line), and the
+    traceback of a failed task whose result is no longer wanted, as while a command ends."""
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if stdout_deduplicator.skip_re is None:  # else the user has set RAY_DEDUP_LOGS_SKIP_REGEX
         stdout_deduplicator.skip_re = re.compile("A worker died or was killed while executing")
 
 
 def probe(host: str, port: str | int, what: str, hint: str) -> None:
-    """Check that something answers at this host and port within seconds; Ray itself tries for minutes.
+    """Check that this host and port answer within seconds; Ray itself tries for minutes.
 
     Raises:
         UserError: nothing does; ``what`` names the setting with its value, ``hint`` says what to do.
@@ -193,10 +191,10 @@ def probe(host: str, port: str | int, what: str, hint: str) -> None:
 
 
 def _knock(address: str, what: str) -> None:
-    """Ask a head for a sign of life.
+    """Ping a head.
 
     Raises:
-        UserError: it refuses us, or is something else.
+        UserError: it refuses our token, or is no Ray head.
     """
     try:
         head = NodeInfoGcsServiceStub(init_grpc_channel(address))
@@ -207,15 +205,15 @@ def _knock(address: str, what: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Why Ray did not let us in, in one line."""
-    details = getattr(error, "details", lambda: None)()  # those of grpc
+    """Why Ray refused the connection, in one line."""
+    details = getattr(error, "details", lambda: None)()  # errors of grpc have this method
     return " ".join((details or str(error)).partition(". ")[0].split()) or type(error).__name__
 
 
 @contextmanager
 def _own_handler(number: signal.Signals) -> Iterator[None]:
-    """Keep this process's handler of a signal; Ray puts one in its place that prints a stack and aborts."""
-    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody set a handler
+    """Keep this process's handler of a signal; Ray's own prints a stack and aborts."""
+    if threading.current_thread() is not threading.main_thread():  # Python sets handlers in the main thread only
         yield
         return
     handler = signal.getsignal(number)
@@ -231,7 +229,7 @@ def _loopback_only() -> Iterator[None]:
     name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
     before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
     os.environ[name] = "0"  # for the processes Ray starts
-    ray_constants.ENABLE_RAY_CLUSTER = False  # for this one, which read the variable when it imported ray
+    ray_constants.ENABLE_RAY_CLUSTER = False  # for this process, which read the variable when it imported ray
     try:
         yield
     finally:
@@ -246,7 +244,7 @@ def _loopback_only() -> Iterator[None]:
 def _any_agent_port() -> Iterator[None]:
     """Let the agent of a local Ray, which starts jobs, take any free port; no argument of ``ray.init`` does that.
 
-    By default it wants one port for the whole machine, and starts no jobs where another Ray has it.
+    Its default port is fixed; where another Ray on the machine holds it, the agent starts no jobs.
     """
     of_ray = parameter.RayParams
     parameter.RayParams = partial(of_ray, dashboard_agent_listen_port=0)
@@ -257,9 +255,9 @@ def _any_agent_port() -> Iterator[None]:
 
 
 def _draw_token() -> None:
-    """Give a local Ray a token of this process's own where the user has none.
+    """Draw a token for a local Ray where the user has set none.
 
-    Ray would write one to the home directory. The variable stays set, as Ray keeps the token while the process lives.
+    Ray would write a token to the home directory. The variable stays set: Ray keeps the token while the process lives.
     """
     logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)  # "token authentication is enabled"
     token_file = Path.home() / ".ray" / "auth_token"
@@ -269,7 +267,7 @@ def _draw_token() -> None:
 
 @contextmanager
 def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
-    """The directory of a local Ray; one of our own is removed, unless something went wrong and its logs are needed."""
+    """The directory of a local Ray. If made here, it is removed, except after an exception: its logs are needed."""
     if config.place != "local" or config.temp_dir:
         yield config.temp_dir or None
         return

@@ -1,11 +1,11 @@
 """A pool of Ray actors that finishes its work though actors die or hang.
 
-Items of work must be idempotent: one whose actor died is done again, elsewhere, from the beginning. Every item's
+Items of work must be idempotent: an item whose actor died is done again by another, from the beginning. Every item's
 result is yielded exactly once.
 
-A hang is a death that nobody reports. An actor that is asked how far it is and does not answer has been stopped, or
-has lost its machine. One that answers, and says the same again and again for many times as long as any item before
-took, is stuck. Both are killed, and so is one that never comes out of its constructor.
+A hang is a death that goes unreported. An actor that does not answer a progress query was stopped or lost its machine.
+An actor that answers with the same progress for many times the slowest item so far is stuck. The pool kills both, and
+any actor whose constructor never returns.
 """
 
 import logging
@@ -26,21 +26,21 @@ from cluster.errors import UserError, WorkFailedError
 T = TypeVar("T")
 
 Ask = Callable[[ActorHandle], Any]
-"""Starts a quick question to an actor, which a thread of its own answers while another works; gives the reference."""
+"""Sends an actor a progress query, which a separate thread of the actor answers; returns the Ray reference."""
 
 _TICK_SECONDS = 1.0
 _MOST_SECONDS = 2.0
-"""What a tick counts at most: a driver that was stopped itself, or was busy with a result, blames nobody."""
+"""Cap on the time that one tick counts: an actor is not blamed for a driver that was stopped or busy."""
 _SAY_WAITING_SECONDS = 60.0
 _SILENT_SECONDS = 120.0
-"""Longest time without an answer. Python answers no question while a compiled kernel holds the interpreter."""
+"""Longest time without an answer. Python answers no query while a compiled kernel holds the interpreter."""
 _STUCK_SECONDS = 600.0
 _STUCK_ITEMS = 10
-"""Longest time without progress: so many times the slowest item so far, and no less than the seconds above."""
+"""Longest time without progress: this multiple of the slowest item so far, and at least the seconds above."""
 _FEW_ITEMS = 3
-"""Fewer items than this say nothing of how long one takes."""
+"""Fewer finished items than this give no estimate of an item's duration."""
 _STUCK_AT_FIRST_SECONDS = 3600.0
-"""Time without progress that is too long whatever the item, where too few are done to tell how long one takes."""
+"""Longest time without progress while there is no such estimate."""
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class _Worker(Generic[T]):
             except RayTaskError:
                 raise
             except RayError:
-                return  # it has died, which ``reference`` tells too
+                return  # it has died, which ``reference`` reports too
             if answer != self.answer:
                 self.answer, self.still = answer, 0.0
         self.question = ask(self.actor)
@@ -108,7 +108,7 @@ class _Worker(Generic[T]):
 
 @dataclass
 class Pace:
-    """How long items have taken so far. It may outlive a pool, as stages that take turns end theirs."""
+    """How long items have taken so far. It outlives the pools of stages that take turns."""
 
     items_done: int = 0
     slowest: float = 0.0
@@ -137,17 +137,17 @@ class ActorPool(Generic[T]):
         Args:
             factory: makes the actor of a place ``0 .. size - 1``, with ``max_restarts=0`` (Ray's default).
             size: number of actors, at least 1.
-            max_attempts: how often an item is tried whose actor dies under it, and how many actors in a row may die in
-                a place without finishing anything.
-            ask: asks an actor how far it is, about once a second; the answer is any value that changes as it goes on.
+            max_attempts: tries of an item whose actors die, and deaths in a row of actors in one place that finish no
+                item.
+            ask: queries an actor's progress, about once a second; the answer is any value that changes as it works.
                 Without it a hang inside an item goes unnoticed.
-            item_timeout_s: seconds without an answer after which an actor counts as hung; 0 for two minutes. One that
-                answers counts as hung when nothing has changed for ten times the slowest item so far, and for no less
-                than these seconds (0: ten minutes); before three items are done, for an hour.
+            item_timeout_s: seconds without an answer after which an actor counts as hung; 0 for two minutes. An actor
+                that answers counts as hung when its progress has not changed for ten times the slowest item so far, and
+                at least for these seconds (0: ten minutes); before three items are done, for an hour.
             pace: of earlier items of the same kind, if there were any.
             has_room: whether the cluster has found room for an actor that has not started yet.
-            on_waiting: called about once a second while actors wait for room, with how many; the flag is true once in
-                every minute of it.
+            on_waiting: called about once a second while actors wait for room, with their number; the flag is true once
+                a minute.
         """
         self._factory = factory
         self._max_attempts = max_attempts
@@ -175,12 +175,12 @@ class ActorPool(Generic[T]):
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
-            items: asked for one at a time, as actors become free.
+            items: drawn one at a time, as actors become free.
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
-            on_answers: called about once a second with the last answers to ``ask`` of the actors that are at an item.
-            name: what messages call an item.
-            keep_going: yield an item that fails with the exception in the place of its result, and do the others.
+            on_answers: called about once a second with the last answers to ``ask`` of the actors that work on an item.
+            name: the item's name in messages.
+            keep_going: yield a failed item with its exception as the result, and do the others.
 
         Raises:
             WorkFailedError: an item raised or its actors died ``max_attempts`` times, unless ``keep_going``; an actor
@@ -236,15 +236,15 @@ class ActorPool(Generic[T]):
                 return busy[done[0]]
 
     def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
-        """The item of a worker that is done, and its result or why it has failed; nothing where the worker has started,
-        or has died over an item that is to be done again."""
+        """The finished item of a worker with its result or exception; empty where the constructor has finished, or the
+        item is to be tried again."""
         item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
         worker.set_to(None)
         try:
             result = ray.get(reference)
         except RayTaskError as error:
             return [] if item is None else [(item.value, _failure(name(item.value), error))]
-        except RayError as error:  # says that the actor or its machine has gone, and nothing about the item
+        except RayError as error:  # the actor or its machine has gone; says nothing about the item
             failed = item and self._note_death(item, name(item.value), worker.killed_for or _reason(error))
             if failed:
                 worker.deaths = 0  # the item is to blame
@@ -261,7 +261,7 @@ class ActorPool(Generic[T]):
         return [(item.value, result)]
 
     def _note_death(self, item: _Item[T], name: str, reason: str) -> WorkFailedError | None:
-        """An actor has died over an item: it is to be done again, unless it has used its tries and so has failed."""
+        """Count a death over an item. The error where it has used up its tries; else None: it is to be done again."""
         item.deaths += 1
         if item.deaths >= self._max_attempts:
             return WorkFailedError(f"{name}: {item.deaths} actors died over it ({reason})")
@@ -277,7 +277,7 @@ class ActorPool(Generic[T]):
             raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
         if worker.deaths > self._max_attempts:
             raise WorkFailedError(f"actor {worker.index}: {worker.deaths} died in a row ({reason})") from error
-        ray.kill(worker.actor)  # one that is merely out of reach must not go on
+        ray.kill(worker.actor)  # an actor that is merely out of reach must not go on
         worker.actor, worker.started, worker.killed_for = self._factory(worker.index), False, ""
         worker.set_to(worker.actor.__ray_ready__.remote())
 
@@ -324,29 +324,29 @@ class ActorPool(Generic[T]):
 
 
 def _more(waiting: deque[_Item[T]], later: Iterator[_Item[T]]) -> bool:
-    """Whether an item waits, the next of those to come if no other does."""
+    """Whether an item waits; draws the next where none does."""
     if not waiting:
         waiting.extend(islice(later, 1))
     return bool(waiting)
 
 
 def _own_node_lives() -> bool:
-    """Whether the cluster still counts the driver's machine; it starts no actor for a driver on a lost one."""
+    """Whether the driver's machine is still in the cluster; Ray starts no actor for a driver on a lost machine."""
     own = ray.get_runtime_context().get_node_id()
     return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())
 
 
 def _reason(error: RayError) -> str:
-    """Why an actor died, in Ray's words, of which there are many."""
+    """Why an actor died, shortened from Ray's message."""
     lines = str(error).splitlines() or [type(error).__name__]
     because = next((line for line in lines if " because " in line), lines[0])
     return because.partition(". ")[0].rstrip(".")
 
 
 def _failure(name: str, error: RayTaskError) -> Exception:
-    """Why an item that raised has failed: the reason in one line, and the actor's traceback behind it."""
+    """The error of an item that raised: the reason in one line, then the actor's traceback."""
     cause = error.cause
-    if isinstance(cause, UserError):  # it names what is to be mended, which is seldom the item
+    if isinstance(cause, UserError):  # it already names the setting to mend
         cause.__cause__ = error
         return cause
     reason = (str(cause).splitlines() or [""])[0]

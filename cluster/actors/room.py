@@ -19,7 +19,7 @@ def has_process(actor: ActorHandle) -> bool:
 
 
 def all_have_processes(kind: type) -> bool:
-    """Whether it has found room for all actors of this class that this command or its actors have asked for."""
+    """Whether the cluster has found room for all actors of this class that this command or its actors started."""
     return _answer(_all_have_processes, ray.get_runtime_context().get_job_id(), kind.__name__)
 
 
@@ -34,7 +34,7 @@ def _all_have_processes(job_id: str, kind: str) -> bool:
 
 
 def _answer(question: Callable[..., bool], *about: str) -> bool:
-    """The answer; no, where nobody knows. A driver outside the cluster (``ray://``) has a task inside it ask."""
+    """The answer; False where Ray gives none. A driver outside the cluster (``ray://``) asks through a task in it."""
     try:
         return question(*about)
     except RaySystemError:
@@ -48,5 +48,5 @@ def _answer(question: Callable[..., bool], *about: str) -> bool:
 
 @functools.cache
 def _inside(question: Callable[..., bool]) -> Any:
-    """A question as a task of the cluster, defined there once."""
+    """The question as a Ray task, defined once."""
     return ray.remote(num_cpus=0)(question)

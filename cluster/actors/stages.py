@@ -1,8 +1,8 @@
 """Actors by stage of a command: generators, a learner, evaluators.
 
-Stages take turns, so where the machines cannot hold all of them at once the actors of one stage make room for those of
-the next; where they can, they stay and nothing is loaded twice. Machines may be lost at any time, so this is asked
-whenever a stage begins, and while actors wait for room.
+Stages take turns. Where the machines cannot hold all stages at once, the idle actors of one end to make room for the
+next; else they stay, so that nothing is loaded twice. Machines may be lost at any time: room is checked whenever a
+stage begins, and while actors wait for room.
 """
 
 import logging
@@ -28,7 +28,7 @@ from cluster.watching.progress import OnProgress
 T = TypeVar("T")
 
 _GPU_SECONDS = 30
-"""How long a free GPU is waited for that torch may look at."""
+"""Longest wait for a free GPU to check with torch."""
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +38,14 @@ class Stage:
     """The actors of one stage."""
 
     request: Request
-    """How many, and what each asks of the machines."""
+    """Number of actors, and the resources of each."""
     worker: type
-    """The plain class that each is a shell around; its ``progress()`` says how far it is with its item, in numbers that
-    add up over actors. One of them may be ``compiling``, above 0 while it compiles kernels."""
+    """The plain class that each actor wraps. Its ``progress()`` returns the progress within the item, as numbers that
+    add up over actors; a key ``compiling`` is above 0 while it compiles kernels."""
     arguments: tuple[Any, ...] = ()
-    """What ``worker`` is made with."""
+    """Arguments of ``worker``."""
     together: bool = False
-    """Whether all of them do one piece of work at a time together (``actors.groups``), without ``arguments``."""
+    """Whether the actors work on one item together (``actors.groups``), without ``arguments``."""
 
 
 class Stages:
@@ -59,7 +59,7 @@ class Stages:
 
         Args:
             log_dir: directory (path or URI) of the actors' log files, seen from every machine; empty for none.
-            at_once: names of stages that work at the same time, each asked for by another thread.
+            at_once: names of stages that work at the same time, each called by its own thread.
         """
         self._cluster = cluster
         self._at_once = at_once
@@ -72,14 +72,14 @@ class Stages:
         self._at_work = set[str]()
         self._paces: dict[str, Pace] = {}
         self._changing = threading.Lock()
-        """Held by whoever changes which stages have a pool or are at work."""
+        """Held while the set of pools or of working stages changes."""
         self._lost = 0
 
     def check(self) -> None:
-        """Check that every stage fits on the machines, and that a GPU which Ray lends can be used.
+        """Check that every stage fits on the machines, and that torch can use the GPUs that Ray assigns.
 
         Raises:
-            UserError: one asks for more than there is, with a table; or torch finds no GPU where Ray has one.
+            UserError: a stage asks for more than there is, with a table; or torch finds no GPU where Ray has one.
         """
         if not self._cluster.check_resources:
             return
@@ -105,9 +105,9 @@ class Stages:
         label: Callable[[T], str] = str,
         keep_going: bool = False,
     ) -> Iterator[tuple[T, Any]]:
-        """Have a stage's actors do these, pass on how far they are, and record who did what when; see
-        ``ActorPool.run``. ``label`` is what messages call an item."""
-        pool, tracks = self._begin(name), dict[int, str]()  # identity of an item -> who is at it
+        """Run items on a stage's actors, report progress, and record the timeline; see ``ActorPool.run``. ``label``:
+        the item's name in messages."""
+        pool, tracks = self._begin(name), dict[int, str]()  # id() of an item -> the actor that works on it
 
         def hand_out(actor: Any, item: T) -> Any:
             timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
@@ -146,13 +146,13 @@ class Stages:
         self.close()
 
     def _say_compiling(self) -> None:
-        """Why the first minutes on a machine bring nothing."""
+        """Log once that kernels are being compiled, which takes the first minutes on a machine."""
         if not self._said_compiling:
             print("actors compile kernels (once; KIBITZ_CACHE_DIR keeps them)", file=sys.stderr, flush=True)
         self._said_compiling = True
 
     def _begin(self, name: str) -> ActorPool[Any]:
-        """The pool of a stage that goes to work now, beside those there is room for."""
+        """The pool of a stage that starts now; ends idle pools that do not fit beside it."""
         with self._changing:
             stage = self._stages[name]
             if not self._fit({*self._pools, name}):
@@ -176,8 +176,8 @@ class Stages:
         )
 
     def _make_room(self, stage: Stage, count: int, long: bool) -> None:
-        """Some of a stage's actors wait for room: end the idle ones of other stages where a machine is lost and so
-        there is none, or where the wait was ``long``, as others may use the cluster and Ray may have placed badly."""
+        """End idle actors of other stages for a stage that waits for room: where the stages no longer fit (a machine is
+        lost), or after a ``long`` wait (others use the cluster, or Ray has placed actors badly)."""
         with self._changing:
             idle = sorted({*self._pools} - self._at_work)
             idle = idle if long or not self._fit(self._pools) else []
@@ -188,7 +188,7 @@ class Stages:
             log.warning("%s%s", wait_for_room(stage.request, waiting, nodes()), ended)
 
     def _fit(self, names: Iterable[str]) -> bool:
-        """Whether the machines that there are now hold these stages at once."""
+        """Whether the present machines hold these stages at once."""
         try:
             preflight([self._stages[name].request for name in names], nodes())
         except UserError:
@@ -217,7 +217,7 @@ class Stages:
 
 
 def _gpu_is_seen(share: float) -> bool:
-    """Whether torch finds the GPU that Ray lends; taken for granted where others use them all."""
+    """Whether torch finds the GPU that Ray assigns; True, unchecked, where all GPUs are in use."""
     answer = ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()
     if not ray.wait([answer], timeout=_GPU_SECONDS)[0]:
         log.warning("no GPU is free within %d s; this command waits for others to end", _GPU_SECONDS)

@@ -6,14 +6,14 @@ from cluster.files import storage
 
 
 class AppendedText:
-    """A file that lines are added to, those that it held before included.
+    """A file that lines are appended to; existing lines stay.
 
-    On a local disk a line is in the file once it has been added. Behind a URI, where files cannot grow, lines are kept
-    in memory and the file is written anew at every call of ``flush``, damaged bytes as they were.
+    On a local disk a line is in the file once it has been added. Behind a URI files cannot grow: lines are kept in
+    memory and ``flush`` writes the whole file anew, damaged bytes as they were.
     """
 
     def __init__(self, path: str) -> None:
-        """Nothing is made before the first line. A last line that was cut short, as by a full disk, is ended."""
+        """Make no file before the first line. End a last line that was cut short, as by a full disk."""
         self._path = path
         self._lines: list[str] | None = None
         """Of a file behind a URI."""

@@ -1,5 +1,5 @@
-"""Digests of the files of a published directory, in a file beside them: a bit that flipped on a disk or on the way is
-noticed when the file is read, and a copy knows whether its source has been replaced.
+"""Digests of the files of a published directory, in a file beside them. Readers notice flipped bits by them, and a copy
+whether its source has been replaced.
 """
 
 import hashlib
@@ -37,8 +37,8 @@ def read_digests(directory: Path) -> dict[str, str]:
 
 
 def check_digests(directory: Path, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Check files (``names``; all that have a digest) of a directory and return their digests; none where the
-    directory came without, which is taken as it is.
+    """Check files (``names``, or all with a digest) of a directory and return their digests; empty, unchecked, for a
+    directory without digests.
 
     Raises ``UserError`` naming a file that is missing or was changed since it was published.
     """

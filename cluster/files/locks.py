@@ -1,11 +1,11 @@
 """One driver on a run directory.
 
 On a local disk the operating system keeps the lock and releases it when its holder dies. Object storage has no such
-lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, a file of its own in ``.claims/``, and
-lists the claims after that. Lists of S3, Google's and Azure's storage hold whatever was written before. So of two
-drivers that do this at the same time at least one sees the other, and whoever sees another withdraws. A claim is
-renewed while its driver lives; one that was not for ``STALE_SECONDS`` is removed by the next driver. A driver that
-slept so long may write its claim once more; it ends when it sees a claim that was taken after its own.
+lock, and ``pyarrow.fs`` no conditional writes. There a driver writes a *claim*, its own file in ``.claims/``, and then
+lists all claims. Lists of S3, Google's and Azure's storage are consistent: they hold all earlier writes. So of two
+drivers that start at the same time at least one sees the other, and a driver that sees another withdraws. A driver
+renews its claim while it lives; the next driver removes a claim that is older than ``STALE_SECONDS``. A driver that
+slept so long may renew its claim once more; it ends when it sees a claim taken after its own.
 """
 
 import fcntl
@@ -26,16 +26,16 @@ from cluster.errors import UserError, writing
 from cluster.files import storage
 
 STALE_SECONDS = 120.0
-"""A claim that has not been renewed for so long, by the storage's own clock, is its driver's no more."""
+"""A claim not renewed for this long, by the storage's own clock, is void."""
 RENEW_SECONDS = 20.0
 _ATTEMPTS = 3
-"""Two drivers that start at the same moment both withdraw; each tries again after a time of its own."""
+"""Two drivers that start at the same moment both withdraw; each tries again after a different delay."""
 
 
 @contextmanager
 def run_lock(directory: str | Path) -> Iterator[None]:
-    """Keep a second driver out of a run directory, which is made if it is missing, until the block ends or the process
-    dies, however: on a local disk at once, on object storage as soon as its claim is stale.
+    """Keep a second driver out of a run directory, which is made if missing, until the block ends or the process dies.
+    After a death the lock is free at once on a local disk, on object storage once the claim is stale.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written to.
@@ -80,7 +80,7 @@ def _claimed(directory: str) -> Iterator[None]:
     finally:
         ended.set()
         renewing.join()
-        with suppress(UserError):  # what cannot be removed now is stale soon, and the block's own error matters more
+        with suppress(UserError):  # a claim left behind is stale soon, and the block's own error matters more
             claim.remove()
 
 
@@ -92,10 +92,10 @@ class _Claim:
         self._name = secrets.token_hex(8)
         self._home = f"{directory.rstrip('/')}/.claims"
         self._taken = 0.0
-        """When the lock was taken, by the storage's own clock; 0 before."""
+        """Time at which the lock was taken, by the storage's own clock; 0 before."""
 
     def take(self) -> None:
-        """Write it, unless another one is alive. ``UserError`` naming its holder."""
+        """Write the claim. ``UserError`` naming the holder of another live claim."""
         for attempt in range(_ATTEMPTS):
             self._write()
             holder = next(self._others(), None)
@@ -114,8 +114,8 @@ class _Claim:
                 )
 
     def keep(self, ended: threading.Event) -> None:
-        """Renew it now and then. If another driver has taken over, because nothing was heard of this one for too long,
-        end this process in order."""
+        """Renew the claim at intervals. If it went stale and another driver has taken over, end this process in
+        order."""
         said = False
         while not ended.wait(RENEW_SECONDS):
             try:
@@ -129,7 +129,7 @@ class _Claim:
                 said = True
 
     def remove(self) -> None:
-        """Give it up."""
+        """Remove the claim."""
         storage.remove_file(f"{self._home}/{self._name}")
 
     def _write(self) -> None:
@@ -137,10 +137,10 @@ class _Claim:
         storage.write_json_atomic(f"{self._home}/{self._name}", record)
 
     def _lost(self) -> bool:
-        """Renew it; whether another driver has taken over.
+        """Renew the claim; whether another driver has taken over.
 
-        This process may sleep for long between looking and writing, so it looks again afterwards. Drivers that have
-        only asked for the lock will withdraw, and one that took it before this one did is about to end.
+        This process may sleep for long between listing and writing, so it lists again afterwards. Drivers without the
+        lock will withdraw, and a driver that took it before this one is about to end.
         """
         if self._name not in storage.list_names(self._home):
             return True
@@ -148,7 +148,7 @@ class _Claim:
         return any(other.get("taken", 0.0) > self._taken for other in self._others())
 
     def _others(self) -> Iterator[dict[str, Any]]:
-        """What the claims of other drivers say that are alive; those of dead ones are removed."""
+        """The content of other drivers' live claims; removes the claims of dead drivers."""
         written = storage.times(self._home)
         if self._name not in written:
             raise UserError(f"{self._home}: a file just written is not listed; this storage cannot keep a lock")
@@ -163,8 +163,8 @@ class _Claim:
 
 
 def _read(claim: str) -> dict[str, Any]:
-    """What a claim says: nothing while it cannot be read, as in the moment that some storages take to write it. It is
-    alive all the same until it is stale."""
+    """The content of a claim; empty while it cannot be read, as in the moment that some storages take to write it. An
+    unreadable claim counts as alive until it is stale."""
     try:
         return dict(storage.read_json(claim))
     except UserError:
@@ -172,7 +172,7 @@ def _read(claim: str) -> dict[str, Any]:
 
 
 def _machine() -> str:
-    """What processes that can see each other have in common: the machine since it booted, and their container."""
+    """Identity shared by processes that see each other's ids: the machine's boot and the container."""
     try:
         parts = (Path("/proc/sys/kernel/random/boot_id").read_text(), str(Path("/proc/self/ns/pid").readlink()))
     except OSError:  # no Linux
@@ -181,7 +181,7 @@ def _machine() -> str:
 
 
 def _known_dead(holder: dict[str, Any]) -> bool:
-    """Whether a driver ran here, and does no more."""
+    """Whether a driver ran on this machine and has ended."""
     if not _machine() or holder.get("machine") != _machine():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Temporary directories that do not stay behind, though a command is killed."""
+"""Temporary directories that are removed even after their command was killed."""
 
 import fcntl
 import os
@@ -11,22 +11,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OWNER = ".owner"
-"""File in a directory that is locked while the command lives to which it belongs."""
+"""File in a scratch directory, locked while its command lives."""
 _KEPT = ".kept"
-"""The same file in one that stays."""
+"""Name of that file in a directory that is to stay."""
 _OURS = re.compile(r"kibitz-(\w+-)?[a-z0-9_]{8}")
-"""Names of such directories, as ``tempfile`` ends them."""
+"""Names of scratch directories, with ``tempfile``'s random ending."""
 _BEGINNING_SECONDS = 3600.0
-"""An older one without a lock is of a command that was killed between making it and locking it."""
+"""An older directory without a lock file belongs to a command that was killed before it could lock it."""
 
 
 @contextmanager
 def scratch(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """A directory of this command's own inside the ``with`` block, below ``parent`` or the machine's temporary
-    directory. What killed commands left there goes first.
+    """A temporary directory for the ``with`` block, below ``parent`` or the machine's temporary directory. Removes
+    first what killed commands left there.
 
     Args:
-        prefix: how its name begins, with ``kibitz-``.
+        prefix: beginning of its name, ``kibitz-`` included.
     """
     parent = parent or Path(tempfile.gettempdir())
     _remove_abandoned(parent)
@@ -34,7 +34,7 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     try:
         with (directory / f"{_OWNER}.tmp").open("w") as owner:
             fcntl.flock(owner, fcntl.LOCK_EX)
-            Path(owner.name).rename(directory / _OWNER)  # under its name it is locked, always
+            Path(owner.name).rename(directory / _OWNER)  # a file of this name is always locked
             yield directory
     finally:
         if not (directory / _KEPT).exists():
@@ -42,14 +42,14 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def keep(directory: Path) -> None:
-    """Leave a scratch directory behind at the end; nobody removes it but the user."""
+    """Leave a scratch directory to the user at the end."""
     with suppress(FileNotFoundError):  # it has gone already
         (directory / _OWNER).rename(directory / _KEPT)
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove what commands of this user left that were killed. Their locks went with them, whatever process has their
-    number by now; a Ray that is still ending does without its files."""
+    """Remove the directories of this user's killed commands. The kernel released their locks, so reused process ids do
+    not matter; a Ray that is still ending does not need its files."""
     for file in parent.glob(f"kibitz-*/{_OWNER}"):
         with suppress(OSError):  # in use, or gone meanwhile
             if file.stat().st_uid == os.getuid():

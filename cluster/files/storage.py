@@ -1,9 +1,8 @@
-"""Every path of every command: files and directories on a local disk, or behind a URI that ``pyarrow.fs`` knows
-(``s3://bucket/run``).
+"""Access to all files and directories, on a local disk or behind a URI that ``pyarrow.fs`` knows (``s3://bucket/run``).
 
 A reader sees a file or a published directory whole or not at all; a writer killed at any moment leaves at most a
-temporary name behind, which ends in ``.tmp``. What a file system refuses is a ``UserError`` that names the path. It
-needs neither Ray nor torch, so that ``games.shards`` can use it.
+temporary name behind, which ends in ``.tmp``. Errors of a file system become ``UserError``, which names the path. Needs
+neither Ray nor torch, so that ``games.shards`` can use it.
 """
 
 import hashlib
@@ -26,12 +25,12 @@ from cluster.errors import UserError, writing
 from cluster.files.digests import DIGESTS_FILE
 
 _UNFINISHED_SECONDS = 6 * 3600.0
-"""What is half on this machine for so long belongs to a process that is gone."""
+"""An older unfinished copy on this machine belongs to a process that is gone."""
 _UNUSED_SECONDS = 7 * 86400.0
-"""A copy that nobody has asked for in so long goes when another one is made."""
+"""Making a copy removes copies that were not used for this long."""
 
 _MAX_NAME = 200
-"""Longest text that names a file as it is, in characters; file systems end at 255."""
+"""Longest text used as a file's name unchanged, in characters; file systems end at 255."""
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
@@ -81,20 +80,20 @@ def parent(path: str | Path) -> str:
 
 
 def file_name(text: str) -> str:
-    """A name for a file that says ``text``; where that is too long, or has characters that names should not have, a
-    digest at its end tells it from others."""
+    """``text`` as a file name. If it is too long or has unsuitable characters, it is cut or cleaned, and ends in a
+    digest."""
     safe = re.sub(r"[^\w.,=+-]", "_", text)[:_MAX_NAME]
     return safe if safe == text else f"{safe}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 def _options_last(path: str | Path) -> str:
-    """A path or URI, its options behind all of its names."""
+    """A path or URI with its options moved to the end."""
     return _QUERY.sub(r"\1\3\2", str(path))
 
 
 @contextmanager
 def _named(path: str | Path, failure: str, untouched: tuple[type[OSError], ...] = ()) -> Iterator[None]:
-    """One line that names ``path`` and says what failed, for whatever a file system raises but ``untouched``."""
+    """Turn a file system's exceptions, except ``untouched``, into a ``UserError`` with ``path`` and ``failure``."""
     try:
         yield
     except untouched:
@@ -158,10 +157,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def check_writable(directory: str | Path) -> None:
-    """Check before any work that a directory, which may not be there yet, can be written to. Nothing is made on a local
-    disk; behind a URI the directory is, because nothing less tells.
+    """Check before any work that a directory, which may not exist yet, can be written to. Makes nothing on a local
+    disk; makes the directory behind a URI, because no other check is certain.
 
-    Raises ``UserError`` naming it: a file, read-only, a bucket that is missing, credentials that do not do.
+    Raises ``UserError`` naming it: a file, a read-only place, a missing bucket, insufficient credentials.
     """
     filesystem, name = resolve(directory)
     if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
@@ -283,7 +282,7 @@ def remove_directory(directory: str | Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Have a file's content, or a directory's entries, on the disk before its new name is."""
+    """Sync a file's content, or a directory's entries, to disk before a rename."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -295,7 +294,7 @@ def _to_disk(path: Path) -> None:
 
 
 def _home_of_copies(uri: str | Path) -> Path:
-    """The directory, of this machine and user, for copies of what is behind a URI; it may not be there yet."""
+    """The directory, of this machine and user, for copies of a URI's content; it may not exist yet."""
     digest = hashlib.blake2b(str(uri).encode(), digest_size=12).hexdigest()
     return Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
 
@@ -303,7 +302,7 @@ def _home_of_copies(uri: str | Path) -> Path:
 def local_copy(source: str | Path) -> Path:
     """A local directory with the content of a published one: itself if it is local, else a copy kept on this machine.
 
-    Every call asks whether the source is still what the copy was made of; a copy of what it was before is removed.
+    Every call checks whether the source has changed since it was copied, and removes outdated copies.
     Raises ``UserError`` where it cannot be read.
     """
     if not is_remote(source):
@@ -318,10 +317,10 @@ def local_copy(source: str | Path) -> Path:
         _remove_idle(home.parent.glob("*/*.tmp"), _UNFINISHED_SECONDS)
         _remove_idle(home.parent.glob("*"), _UNUSED_SECONDS)
         for outdated in home.glob("*"):
-            if outdated.suffix != ".tmp":  # what another process is copying just now
+            if outdated.suffix != ".tmp":  # another process is copying it now
                 shutil.rmtree(outdated, ignore_errors=True)
         fetch(source, partial)
-    except Exception as error:  # what a file system raises is up to the library behind it
+    except Exception as error:  # the library behind a file system may raise anything
         shutil.rmtree(partial, ignore_errors=True)
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{source}: cannot be read ({reason})") from error
@@ -333,8 +332,8 @@ def local_copy(source: str | Path) -> Path:
 
 
 def _remove_idle(directories: Iterable[Path], seconds: float) -> None:
-    """Remove those that are this user's and were not used for so long: by their time, which ``local_copy`` sets, and
-    the times of what lies in them."""
+    """Remove this user's directories that were not used for ``seconds``: by their time, which ``local_copy`` sets, and
+    the times of their files."""
     for directory in directories:
         with suppress(OSError):  # gone meanwhile
             used = max(path.stat().st_mtime for path in (directory, *directory.rglob("*")))
@@ -353,8 +352,8 @@ def fetch(source: str | Path, target: Path) -> None:
 
 
 def _content_key(filesystem: pyarrow.fs.FileSystem, name: str) -> str:
-    """What changes with the content of a directory: its ``digests.json``, else names, sizes and times of its files.
-    Raises ``FileNotFoundError``, or whatever else the file system does."""
+    """A digest of a directory's content: of its ``digests.json``, else of names, sizes and times of its files. Raises
+    ``FileNotFoundError`` and the file system's other exceptions."""
     recorded = filesystem.get_file_info(f"{name}/{DIGESTS_FILE}")
     if recorded.type == pyarrow.fs.FileType.File:
         with filesystem.open_input_stream(recorded.path) as stream:

@@ -1,7 +1,7 @@
 """Log files in the run directory: ``logs/driver.log``, and one of each actor.
 
-They hold what Python's ``logging`` is told at INFO and above, tracebacks included. What Ray and libraries print stays
-in Ray's log files. Behind a URI a file is written at every warning, and else once in a minute.
+They hold the records of Python's ``logging`` at INFO and above, tracebacks included. Output of Ray and libraries stays
+in Ray's log files. Behind a URI a file is written at every warning, and else once a minute.
 """
 
 import functools
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class _RunHandler(logging.Handler):
-    """Adds records to a file of a run directory; after a failure it says so once and rests."""
+    """Adds records to a file of a run directory; a failure is reported once and stops the logging."""
 
     def __init__(self, path: str) -> None:
         super().__init__(logging.INFO)
@@ -36,7 +36,7 @@ class _RunHandler(logging.Handler):
             self._text.add(self.format(record))
             if record.levelno >= logging.WARNING or time.monotonic() - self._flushed >= _FLUSH_SECONDS:
                 self.flush()
-        except Exception as error:  # whatever it is, the work goes on
+        except Exception as error:  # the work goes on after any failure
             self.setLevel(sys.maxsize)
             print(f"{self._path} gets no more lines: {type(error).__name__}: {error}", file=sys.stderr)
 
@@ -55,7 +55,7 @@ def keep(path: str) -> logging.Handler:
 
 @contextmanager
 def kept(path: str) -> Iterator[None]:
-    """``keep`` for the length of a ``with`` block, and how it ended."""
+    """``keep`` for the length of a ``with`` block; logs how it ended."""
     handler = keep(path)
     log.info("begun: %s", " ".join(sys.argv))
     try:
@@ -79,7 +79,7 @@ def logged(title: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Have a method log when it begins, how long it took, and the stack of what it raises.
 
     Args:
-        title: what is done; its braces are filled with the arguments behind ``self``: ``"shard {1}"``.
+        title: the work; braces are filled with the arguments after ``self``: ``"shard {1}"``.
     """
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:

@@ -1,7 +1,7 @@
-"""What a run measures, in three places: ``metrics.jsonl``, a tracker, and Ray's metrics for Prometheus.
+"""Metrics of a run, in three places: ``metrics.jsonl``, a tracker, and Ray's metrics for Prometheus.
 
 ``metrics.jsonl`` is the record; Ray's metrics live as long as the cluster and are extra. No failure of a sink ends a
-run: it is said once, and the sink rests.
+run: it is reported once, and the sink gets no more.
 """
 
 import json
@@ -38,9 +38,9 @@ METRICS = {
     "points_ahead": "Points a hand better than the baseline named by the role",
     "lost_items_total": "Pieces of work of the run done again because their actor died",
 }
-"""What Prometheus gets, under ``ray_kibitz_<name>``.
+"""Metrics for Prometheus, as ``ray_kibitz_<name>``.
 
-All are gauges, totals of the run too (names ending in ``_total``): a counter of Ray cannot hold zero, begins anew with
+All are gauges, also totals of the run (names ending in ``_total``): a counter of Ray cannot hold zero, begins anew with
 every command, and stays with the cluster when its command has ended, so that sums count work twice.
 """
 
@@ -61,7 +61,7 @@ class MetricsLogger:
         """
         path = f"{str(directory).rstrip('/')}/metrics.jsonl"
         self.totals, self._steps = _earlier(path)
-        """Of every total the last value that earlier commands on the directory have logged, else 0."""
+        """Name of every total -> the last value that earlier commands on the directory have logged, else 0."""
         self._labels = {"game": game, "run": run_name(directory)}
         self._lines = AppendedText(path)
         self._tracker = tracker
@@ -69,7 +69,7 @@ class MetricsLogger:
         self._writing = threading.Lock()  # two stages may log at the same time
         self._gauges: dict[str, Any] = {}
         self._shown: dict[str, float] = {**self.totals}
-        """What Prometheus is shown."""
+        """Current values of Prometheus' gauges."""
         self._ended = threading.Event()
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         self._renewing.start()
@@ -88,9 +88,9 @@ class MetricsLogger:
             self._attempt("Ray metrics", lambda: self._set_gauges(numbers))
 
     def log_new(self, step: int, values: Mapping[str, float]) -> None:
-        """Record values at a step, unless the run has one of them at this step or a later one.
+        """Record values at a step, unless one of their keys is already logged at this step or a later one.
 
-        A command that goes on from a checkpoint repeats steps that the command before it has logged.
+        A command that resumes from a checkpoint repeats steps that the earlier command has logged.
         """
         if all(step > self.last_step(key) for key in values):
             self.log(step, values)
@@ -124,7 +124,7 @@ class MetricsLogger:
             return
         try:
             write()
-        except Exception as error:  # whatever it is, the run goes on
+        except Exception as error:  # the run goes on after any failure
             self._resting.add(sink)
             log.warning("%s gets no more values from this process: %s: %s", sink, type(error).__name__, error)
 
@@ -151,8 +151,8 @@ class MetricsLogger:
 
 
 def _earlier(path: str) -> tuple[dict[str, int], dict[str, int]]:
-    """The last value of every total in a ``metrics.jsonl``, 0 without, and the highest step of every key; lines that
-    are not whole are passed over."""
+    """The last value of every total in a ``metrics.jsonl``, 0 without, and the highest step of every key; skips
+    incomplete lines."""
     totals = {name: 0 for name in METRICS if name.endswith("_total")}
     steps: dict[str, int] = {}
     for line in storage.read_text(path, "replace").splitlines() if storage.exists(path) else []:

@@ -1,4 +1,4 @@
-"""How far a long piece of work is, in the terminal: one moving line, or plain lines where output goes to a file."""
+"""Progress of long work in the terminal: one moving line, or plain lines where output goes to a file."""
 
 import functools
 import threading
@@ -10,12 +10,12 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 OnProgress = Callable[[Mapping[str, float]], None]
-"""Called now and then with what has been done so far of the work under way, e.g. ``deals`` and ``decisions``."""
+"""Called at intervals with counts of the work done so far, e.g. ``deals`` and ``decisions``."""
 
 _MOVING = threading.Lock()
-"""Held by the one piece of work that has a moving line; another that is under way beside it prints plain ones."""
+"""Held by the work that has the moving line; work beside it prints plain lines."""
 _PLAIN_SECONDS = 10.0
-"""One plain line in so many seconds, whether or not anything has been finished, and one at the end."""
+"""Interval of plain lines, with or without progress; another comes at the end."""
 
 
 class Progress:
@@ -27,10 +27,10 @@ class Progress:
         """Nothing is printed before the ``with`` block.
 
         Args:
-            title: what is done, e.g. ``"iteration 3: games"``.
+            title: name of the work, e.g. ``"iteration 3: games"``.
             total: number of units, at least 0; 1 for parts of a whole.
             unit: their plural, e.g. ``"games"``; empty for parts of a whole, shown without a rate.
-            done: units finished before, which count for no rate.
+            done: units finished earlier, not counted in the rate.
             console: where to print; standard error by default, so that results alone are on standard output.
         """
         self._title, self._total, self._unit = title, total, unit
@@ -48,7 +48,7 @@ class Progress:
         self._started = time.monotonic()
 
     def update(self, done: float, values: Mapping[str, float | str] | None = None) -> None:
-        """``done`` units in all are finished; ``values`` are shown behind them until the next call."""
+        """Show ``done`` as the units finished in all, and ``values`` behind them, until the next call."""
         self._done = done
         rate = (done - self._before) / max(time.monotonic() - self._started, 1e-9)
         shown = ({f"{self._unit}/s": rate} if self._unit else {}) | dict(values or {})
@@ -75,7 +75,7 @@ class Progress:
             self._print_line()
 
     def _print_lines(self) -> None:
-        """A line every so often, in a thread: whoever does the work may say nothing for minutes."""
+        """Print a line at intervals, in a thread: the work may report nothing for minutes."""
         while not self._ended.wait(_PLAIN_SECONDS):
             self._print_line()
 
@@ -89,10 +89,10 @@ class Progress:
 
 @functools.cache
 def _stderr() -> Console:
-    """One for all: lines that one prints beside the moving line of another go above it."""
+    """A console shared by all, so that plain lines go above a moving line."""
     return Console(stderr=True)
 
 
 def _written(value: float | str) -> str:
-    """Counts with all their digits, other numbers with four."""
+    """Counts with all their digits, other numbers with four digits."""
     return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -1,7 +1,7 @@
-"""Who did what when in a run, for https://ui.perfetto.dev: ``results/timeline.json`` in Chrome's trace event format.
+"""Timeline of a run for https://ui.perfetto.dev: ``results/timeline.json`` in Chrome's trace event format.
 
 There is one timeline in a process, as there is one root logger; nothing is recorded while none is open. Each command
-on a run is a process of the trace, its stages and actors are threads, and what they did are slices. The file is whole
+on a run is a process of the trace, its stages and actors are threads, and their work are slices. The file is valid
 after every event, so it may be read at any time. Behind a URI it is written after every stage.
 """
 
@@ -24,17 +24,17 @@ log = logging.getLogger(__name__)
 
 
 class Timeline:
-    """Slices of one command. A failure to write is said once and ends no run."""
+    """Slices of one command. A failure to write is reported once and ends no run."""
 
     def __init__(self, path: str) -> None:
-        """Go on in the file at ``path`` (path or URI), if it is there; events in it that are not whole are dropped."""
+        """Append to the file at ``path`` (path or URI), if it exists; drop incomplete events in it."""
         self._path = path
         self._local = None if storage.is_remote(path) else Path(storage.resolve(path)[1])
         self._lock = threading.RLock()
         self._resting = False
         self._tracks: dict[str, int] = {}
         self._open: dict[str, str] = {}
-        """Track -> the slice that has begun there and not ended."""
+        """Track -> its open slice."""
         self._clock = time.time() - time.monotonic()
         self._events = _events(path)
         """Kept for a file behind a URI only."""
@@ -46,8 +46,7 @@ class Timeline:
             self._events.clear()
 
     def begin(self, track: str, name: str) -> None:
-        """A slice begins on a track: of a stage or an actor, which does one thing at a time. One that is open there
-        ends."""
+        """Begin a slice on the track of a stage or an actor; ends the slice that is open there."""
         with self._lock:
             self.end(track)
             if track not in self._tracks:
@@ -57,7 +56,7 @@ class Timeline:
             self._add(self._event("B", self._tracks[track], name=name, ts=self._now()))
 
     def end(self, track: str, name: str | None = None) -> None:
-        """The slice that is open on a track ends, if there is one, and it has this name."""
+        """End the open slice of a track, if there is one, and it has this name."""
         with self._lock:
             if track in self._open and name in (None, self._open[track]):
                 del self._open[track]
@@ -103,13 +102,13 @@ class Timeline:
             return
         try:
             write()
-        except Exception as error:  # whatever it is, the run goes on
+        except Exception as error:  # the run goes on after any failure
             self._resting = True
             log.warning("%s gets no more events: %s: %s", self._path, type(error).__name__, error)
 
 
 def _events(path: str) -> list[str]:
-    """The events of a timeline, one JSON object each; those that are not whole left out."""
+    """The complete events of a timeline, one JSON object each."""
     found = []
     for line in storage.read_text(path, "replace").splitlines() if storage.exists(path) else []:
         event = line.removesuffix(",")
@@ -138,7 +137,7 @@ def recorded(path: str) -> Iterator[None]:
 
 @contextmanager
 def span(track: str, name: str) -> Iterator[None]:
-    """A slice for the length of a ``with`` block, and lines in the log."""
+    """Record a slice for the length of a ``with`` block, and log it."""
     log.info("%s: begun", name)
     began = time.monotonic()
     begin(track, name)

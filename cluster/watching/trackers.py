@@ -1,6 +1,6 @@
-"""Where a run's values go to be looked at: TensorBoard, MLflow or Weights & Biases, through their own clients.
+"""Trackers that show a run's metrics: TensorBoard, MLflow or Weights & Biases, through their own clients.
 
-``metrics.jsonl`` has everything whichever is chosen. A client is imported when it is chosen.
+``metrics.jsonl`` has everything with any of them. A client is imported when it is chosen.
 """
 
 import importlib.util
@@ -18,13 +18,13 @@ from cluster.files import storage
 
 TRACKERS = ("none", "tensorboard", "mlflow", "wandb")
 PROJECT = "kibitz"
-"""The MLflow experiment and the W&B project, unless the variables of these programs name another."""
+"""The MLflow experiment and the W&B project, unless their environment variables name another."""
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-"""MLflow would let a server that is away hold up the run for many minutes."""
+"""Without them an unreachable MLflow server holds up the run for many minutes."""
 
 
 class Tracker(Protocol):
-    """One run of one command, as a program that shows runs wants it."""
+    """Sink for the metrics of one command on a run."""
 
     def log(self, step: int, seconds: float, values: Mapping[str, float]) -> None:
         """Values at a step, and the time in seconds since 1970."""
@@ -33,7 +33,7 @@ class Tracker(Protocol):
         """Make everything logged so far visible to readers."""
 
     def close(self, failed: bool) -> None:
-        """The command has ended; ``failed``: by an exception."""
+        """Finish when the command ends; ``failed``: by an exception."""
 
 
 def check_tracker(tracker: str) -> None:
@@ -41,7 +41,7 @@ def check_tracker(tracker: str) -> None:
     if tracker not in ("mlflow", "wandb"):
         return
     package = importlib.util.find_spec(tracker)
-    if package is None or package.origin is None:  # a folder of that name, as both make them, is no package
+    if package is None or package.origin is None:  # a folder of that name, as both trackers make, is no package
         raise UserError(f"tracker={tracker}: the package is not installed here; pip install 'kibitz[{tracker}]'")
 
 
@@ -65,13 +65,13 @@ def open_tracker(tracker: str, directory: str, settings: Mapping[str, Any]) -> T
         return _WandB(directory, run_name(directory), flat(settings))
     except UserError:
         raise
-    except Exception as error:  # whatever a client raises: the user has chosen it and must know before work starts
+    except Exception as error:  # any failure of a client: the user chose it and must know before work starts
         reason, others = " ".join(str(error).split()).rstrip("."), ", ".join(TRACKERS)
         raise UserError(f"tracker={tracker}: {reason}; mend that, or choose another of {others}") from error
 
 
 def run_name(directory: str | Path) -> str:
-    """What a run is called where there are several: the last part of its directory."""
+    """Name of a run among several: the last part of its directory."""
     if storage.is_remote(directory):
         return storage.beside(directory, "").partition("?")[0].rpartition("/")[2]
     return Path(storage.resolve(directory)[1]).resolve().name
@@ -110,7 +110,7 @@ class _MLflow:
             if storage.is_remote(directory):
                 raise UserError(f"tracker=mlflow: {directory} cannot hold its files; set MLFLOW_TRACKING_URI")
             store = (Path(storage.resolve(directory)[1]) / "mlflow").as_uri()
-            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # refused else, since there are databases
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # MLflow prefers databases and refuses files else
         for variable, value in _PATIENCE.items():
             os.environ.setdefault(variable, value)
         from mlflow import MlflowClient, entities
@@ -118,7 +118,7 @@ class _MLflow:
         self._entities, self._client = entities, MlflowClient(store)
         self._run: str = _stored_id(directory, "mlflow")
         if self._run:
-            self._client.get_run(self._run)  # an error that says so if another store is asked than before
+            self._client.get_run(self._run)  # a clear error if the store is another than before
             self._client.update_run(self._run, "RUNNING")
             return
         title = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
@@ -126,7 +126,7 @@ class _MLflow:
         where = experiment.experiment_id if experiment else self._client.create_experiment(title)
         self._run = self._client.create_run(where, run_name=name).info.run_id
         parameters = [entities.Param(_mlflow_name(key), str(value)[:6000]) for key, value in settings.items()]
-        for first in range(0, len(parameters), 100):  # as many as it takes at once
+        for first in range(0, len(parameters), 100):  # MLflow's limit for one call
             self._client.log_batch(self._run, params=parameters[first : first + 100])
         _store_id(directory, "mlflow", self._run)
 
@@ -136,7 +136,7 @@ class _MLflow:
         self._client.log_batch(self._run, metrics=metrics)
 
     def flush(self) -> None:
-        """Every value is there already."""
+        """Nothing to do: values are written at once."""
 
     def close(self, failed: bool) -> None:
         self._client.set_terminated(self._run, "FAILED" if failed else "FINISHED")
@@ -161,7 +161,7 @@ class _WandB:
             settings=wandb.Settings(console="off", quiet=True),
         )
         self._run.define_metric("step")
-        self._run.define_metric("*", step_metric="step")  # its own steps must rise, and ours are of several kinds
+        self._run.define_metric("*", step_metric="step")  # W&B's own steps must rise, and ours are of several kinds
         if not before:
             _store_id(directory, "wandb", self._run.id)
 
@@ -169,11 +169,11 @@ class _WandB:
         self._run.log({**values, "step": step})
 
     def flush(self) -> None:
-        """Its own process takes care of that."""
+        """Nothing to do: W&B's own process flushes."""
 
     def close(self, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))
-        if self._scratch and not self._run.offline:  # else nothing but these files has the values
+        if self._scratch and not self._run.offline:  # else only these files have the values
             shutil.rmtree(self._scratch, ignore_errors=True)
 
 
@@ -190,5 +190,5 @@ def _store_id(directory: str, tracker: str, run: str) -> None:
 
 
 def _mlflow_name(key: str) -> str:
-    """A name with nothing in it that MLflow refuses."""
+    """A key without the characters that MLflow refuses."""
     return re.sub(r"[^\w\-./ :]", "_", key)

@@ -1,6 +1,6 @@
 """The charts of a page, as plotly figures: each shows one run or compares several.
 
-Letters of the axes: iterations for what is measured once an iteration, optimiser steps of the whole run for losses.
+The x axis counts iterations, for losses the optimiser steps of the whole run.
 """
 
 import html
@@ -16,13 +16,13 @@ from selfplay.report.contents import Run, matched
 from selfplay.report.timing import STAGES, seconds_by_stage
 
 Runs = Mapping[str, Run]
-"""Label -> run; labels stand in the legend where there are several."""
+"""Label -> run; several runs have their labels in the legend."""
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#9d755d", "#72b7b2", "#d6a100")
 """Readable on white and on black."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _TICKS = {"log": "~s", "tiny": ".0e"}
-"""Logarithmic kinds of the y axis and how numbers stand at them; others are linear."""
+"""Logarithmic kinds of the y axis -> their number format; other kinds are linear."""
 _MOST_POINTS = 400
 _LOSSES = ("loss", "observation_loss", "outcome_loss", "branch_loss")
 _RATES = {
@@ -40,13 +40,13 @@ _CAPTIONS = {
     "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
     "rates": "All actors together, means over each stage; of several tournaments the last.",
-    "time": "Wall time by stage; time in which nobody worked on the run is left out.",
+    "time": "Wall time by stage; time between commands is left out.",
 }
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure and what is said around it."""
+    """A figure and its texts."""
 
     key: str
     """Its id on the page."""
@@ -57,7 +57,7 @@ class Chart:
 
 
 def charts(runs: Runs) -> list[Chart]:
-    """Every chart for which there is something to show."""
+    """All charts with data."""
     made = [
         _chart("curve", "Learning curve", _CAPTIONS["curve"], "iteration", "points a hand ahead", _curves(runs)),
         _chart("successes", "Successes", _CAPTIONS["successes"], "kind of deal", "percent", _successes(runs)),
@@ -105,22 +105,22 @@ def _scale(scale: str, traces: Sequence[go.Scatter | go.Bar]) -> dict[str, Any]:
 
 
 def _few(traces: Sequence[go.Scatter | go.Bar]) -> bool:
-    """Whether every iteration has room for a tick of its own."""
+    """Whether there is room for a tick at every iteration."""
     return max(len(set(trace.x)) for trace in traces) <= 12
 
 
 def _trace(
     runs: Runs, label: str, k: int, what: str, points: Mapping[int, float], mode: str = "lines+markers", **more: Any
 ) -> Iterator[go.Scatter]:
-    """A line through ``points``, if there are any. The lines of one run have colours of their own (``k`` of them before
-    this one); of several runs each has its colour, and what is equal in them equal dashes."""
+    """A line through ``points``, if any. The lines of a single run differ by colour (this one is line ``k``); of
+    several runs each run has a colour, and each quantity a dash pattern."""
     number = list(runs).index(label)
     colour, dash = (k, 0) if len(runs) == 1 else (number, k)
     if points:
         yield go.Scatter(
             x=sorted(points),
             y=[points[x] for x in sorted(points)],
-            name=html.escape(what if len(runs) == 1 else f"{label}: {what}"),  # plotly takes markup for its own
+            name=html.escape(what if len(runs) == 1 else f"{label}: {what}"),  # plotly interprets markup
             mode=mode,
             line={"color": COLOURS[colour % len(COLOURS)], "dash": _DASHES[dash % len(_DASHES)]},
             **more,
@@ -142,7 +142,7 @@ def _curves(runs: Runs) -> Iterator[go.Scatter]:
 
 
 def _successes(runs: Runs) -> Iterator[go.Bar]:
-    """Of one run a bar for each iteration, of several one for each run's last."""
+    """A bar for each iteration of a single run; of several runs a bar for each run's last iteration."""
     for label, run in runs.items():
         for iteration in sorted(run.successes) if len(runs) == 1 else sorted(run.successes)[-1:]:
             kinds = {kind: (games, wins) for kind, (games, wins) in run.successes[iteration].items() if games}
@@ -152,17 +152,17 @@ def _successes(runs: Runs) -> Iterator[go.Bar]:
 
 
 def _losses(runs: Runs) -> Iterator[go.Scatter]:
-    """Of one run all of them, of several the sum alone."""
+    """All losses of a single run; of several runs only the sums."""
     for label, run in runs.items():
         for k, key in enumerate(_LOSSES if len(runs) == 1 else _LOSSES[:1]):
-            logged = {line.step: line.values[key] for line in run.log if key in line.values}  # of a step done twice
-            yield from _trace(runs, label, k, key.replace("_", " "), _thinned(logged), "lines")  # the later one
+            logged = {line.step: line.values[key] for line in run.log if key in line.values}  # a repeated step:
+            yield from _trace(runs, label, k, key.replace("_", " "), _thinned(logged), "lines")  # the later line counts
         if len(runs) == 1:
             yield from _trace(runs, label, len(_LOSSES), "loss, held-out", _held_out(run), "markers")
 
 
 def _thinned(points: Mapping[int, float]) -> dict[int, float]:
-    """Means of as many neighbours as leave few enough points."""
+    """Averages of neighbours, so that few enough points remain."""
     steps, parts = sorted(points), min(len(points), _MOST_POINTS)
     chunks = [steps[len(steps) * i // parts : len(steps) * (i + 1) // parts] for i in range(parts)]
     return {chunk[-1]: sum(points[step] for step in chunk) / len(chunk) for chunk in chunks}
@@ -190,8 +190,8 @@ def _rates(runs: Runs) -> Iterator[go.Scatter]:
 
 
 def _by_iteration(run: Run, key: str) -> dict[int, float]:
-    """A figure of every iteration in which a network was asked: from its ``metrics.json``, and while it is under way
-    from the log, where what training logs goes by steps."""
+    """A figure of every iteration with a network: from its ``metrics.json``, else, while the iteration runs, from the
+    log, whose training lines count steps."""
     points = {line.step: line.values[key] for line in run.log if key in line.values and "loss" not in line.values}
     for i, figures in run.figures.items():
         points[i] = figures.get(f"generate/{key}", figures.get(f"train/{key}", points.get(i, 0.0)))
@@ -203,7 +203,7 @@ def _bars_of(runs: Runs) -> str:
 
 
 def _times(runs: Runs) -> Iterator[go.Bar]:
-    """Of one run the stages of each iteration; of several the stages of each run."""
+    """The stages of each iteration of a single run; of several runs the stages of each run."""
     spent = {label: seconds_by_stage(run.log) for label, run in runs.items()}
     for stage in STAGES:
         bars: dict[Any, float]

@@ -1,7 +1,6 @@
-"""What lies in a run directory, read for a page.
+"""The contents of a run directory, read for a page.
 
-A run that is unfinished, or whose files are damaged, is read as far as it goes; what cannot be read is noted. No game
-is made and no network loaded.
+Of an unfinished or damaged run all readable files are read, and the others noted. Makes no game and loads no network.
 """
 
 import json
@@ -26,7 +25,7 @@ from selfplay.successes import read_successes
 T = TypeVar("T")
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What reading a file raises that was damaged or edited by hand."""
+"""Exceptions from files that are damaged or were edited by hand."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Logged:
     """A line of ``metrics.jsonl``."""
 
     step: int
-    """Of what was measured: an iteration, or while a network is trained the optimiser steps of the whole run."""
+    """The iteration, or during training the optimiser step of the whole run."""
     time: float
     """Seconds since 1970."""
     values: Mapping[str, float]
@@ -42,31 +41,30 @@ class Logged:
 
 @dataclass(frozen=True)
 class Run:
-    """A run as its directory tells it."""
+    """A run, read from its directory."""
 
     root: str
     settings: Mapping[str, Any]
-    """``config.yaml``, with the defaults of settings that it lacks."""
+    """``config.yaml``, completed with defaults."""
     state: Mapping[str, Any]
     """``state.json``: ``iteration`` and ``stage``; empty before the first stage."""
     curve: Mapping[int, Sequence[TournamentResult]]
     """Iteration -> its tournaments against the baselines."""
     gates: Mapping[int, TournamentResult]
-    """Iteration -> its network (A) against the best one before it (B)."""
+    """Iteration -> its network (A) against the best earlier one (B)."""
     final: Sequence[TournamentResult]
-    """Those that are asked for, of the best network; what an earlier command played with another one is left out."""
+    """Configured final tournaments of the best network; results of other networks are left out."""
     figures: Mapping[int, Mapping[str, float]]
     """Iteration -> ``metrics.json``: ``generate/...`` and ``train/...``; of finished iterations only."""
     successes: Mapping[int, Mapping[str, tuple[int, int]]]
-    """Iteration -> kind of deal -> how many were planned and played, and how many of them succeeded; empty where all
-    deals are alike."""
+    """Iteration -> kind of deal -> (planned deals played, successes among them); empty for games without kinds."""
     log: Sequence[Logged]
     commands: Sequence[Mapping[str, Any]]
-    """``provenance.json``: an entry for every command that worked on the run."""
+    """``provenance.json``: an entry for every command on the run."""
     newest: int | None
-    """The last iteration whose network is there."""
+    """The last iteration with a network."""
     notes: Sequence[str]
-    """What could not be read, and why."""
+    """Unreadable files and the errors."""
 
     @property
     def name(self) -> str:
@@ -75,12 +73,12 @@ class Run:
 
     @property
     def iterations(self) -> int:
-        """How many iterations were asked for, the first one counted as 0."""
+        """``selfplay.iterations``: the number of the last iteration, counted from 0."""
         return int(self.settings["selfplay"]["iterations"])
 
     @property
     def finished(self) -> bool:
-        """Whether all that was asked for has been done."""
+        """Whether the run is complete."""
         return self.state.get("stage") == "finished" and self.state.get("iteration", -1) >= self.iterations
 
 
@@ -147,7 +145,7 @@ def _commands(path: str) -> list[Mapping[str, Any]]:
 
 
 def _log(path: str) -> tuple[list[Logged], int]:
-    """The lines that can be read, and how many cannot; the last one may be half written, and then is not counted."""
+    """The readable lines, and the number of unreadable ones; a half-written last line is not counted."""
     found, unreadable, text = [], 0, storage.read_text(path, "replace")
     for line in text.splitlines(keepends=True):
         try:
@@ -160,19 +158,19 @@ def _log(path: str) -> tuple[list[Logged], int]:
 
 
 def labels(roots: Sequence[str]) -> list[str]:
-    """The last part of every path where that tells them apart, else the whole paths."""
+    """The last part of every path if these are distinct, else the whole paths."""
     names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 
 def ahead_text(result: TournamentResult, column: int = -1) -> str:
-    """``lead`` as people read it."""
+    """``lead`` as text."""
     ahead, low, high = lead(result, column)
     return f"{signed(ahead)} ({interval(low, high)})"
 
 
 def matched(result: TournamentResult) -> str:
-    """Who plays whom in a tournament of two, and how much."""
+    """The players of a tournament of two, and its deals."""
     names = [marked(result, name) for name in result.players[:2]]
     pairs = " of pairs" if result.seating == PAIRS else ""
     return f"{names[0]} against {names[1]}, {result.deals} deals{pairs}"

@@ -1,4 +1,4 @@
-"""Sample deals for a page: played by a run's newest network in every seat, with what it expected at each moment.
+"""Sample deals for a page: a run's newest network plays every seat; its expectations at each step are recorded.
 
 Letters: ``T`` tokens of a history.
 """
@@ -27,8 +27,8 @@ from selfplay.run_directory import RunDirectory
 
 @dataclass(frozen=True)
 class Own:
-    """What the user says of a run that its files may not say (``games.plugins``): names of a game and a player of the
-    user's own, in place of the recorded ones; empty for those."""
+    """Names of a game and a player that the user gives in place of the recorded ones, because records may not name the
+    user's own modules (``games.plugins``); empty for the recorded ones."""
 
     game: str = ""
     player: str = ""
@@ -40,7 +40,7 @@ RECORDED = Own()
 
 @dataclass(frozen=True)
 class ActionRow:
-    """A legal action of the seat that is to act."""
+    """A legal action of the seat to act."""
 
     name: str
     probability: float
@@ -48,18 +48,18 @@ class ActionRow:
     value: float
     """V(h.a), in units of the utility."""
     visits: Visits | None
-    """What GO-MCTS found out about it, where it was asked."""
+    """Its visits in GO-MCTS, where that searched."""
     chosen: bool
 
 
 @dataclass(frozen=True)
 class TokenRow:
-    """A token that may come next."""
+    """A possible next token."""
 
     name: str
     probability: float
     came: bool
-    """Whether it was the one."""
+    """Whether it came next."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,19 @@ class Step:
 
     scene: Scene
     chosen: tuple[int, ...]
-    """Tokens that the seat then decides on."""
+    """Tokens of the seat's decision."""
     value: float | None
-    """V(h), in units of the utility; None where nothing follows."""
+    """V(h), in units of the utility; None at the end."""
     illegal: float
-    """Probability of tokens that are not legal, on the seat's turn."""
+    """Probability of illegal tokens, on the seat's turn."""
     actions: tuple[ActionRow, ...]
-    """Most probable first; empty where it is another's turn."""
+    """Most probable first; empty on another seat's turn."""
     tokens: tuple[TokenRow, ...]
-    """The most probable next tokens, whoever makes them."""
+    """The most probable next tokens, of any seat."""
     came: str
     """The next token; empty at the end."""
     searched: bool
-    """Whether GO-MCTS was asked."""
+    """Whether GO-MCTS searched."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Deal:
     seed: int
     seat: int
     player: str
-    """Who played all seats."""
+    """Player of all seats."""
     points_per_utility: float
     """0 if unknown."""
     names: tuple[str, ...]
     """Of the seats, the observer's first."""
     searched: bool
-    """Whether GO-MCTS was asked at every decision."""
+    """Whether GO-MCTS searched at every decision."""
     steps: tuple[Step, ...]
 
 
@@ -106,10 +106,10 @@ def sample_deals(run: Run, count: int, searched: int = 0, own: Own = RECORDED) -
     The deals follow from the run's seed: another call plays the same ones.
 
     Args:
-        searched: of how many deals, from the first on, every decision is searched by GO-MCTS, with the run's settings.
+        searched: number of first deals in which GO-MCTS searches every decision, with the run's settings.
 
     Raises:
-        ValueError: the game, the network or the player cannot be had; says which and why.
+        ValueError: the game, the network or the player cannot be loaded.
     """
     if run.newest is None or not count:
         return []
@@ -143,7 +143,7 @@ def sample_deals(run: Run, count: int, searched: int = 0, own: Own = RECORDED) -
 
 
 def _history(game: Game, player: Player, deal_seed: np.uint64, seat: int, secret: int) -> np.ndarray:
-    """What one seat sees (``[T]``) of a deal that ``player`` plays in every seat."""
+    """The history (``[T]``) of one seat in a deal that ``player`` plays in every seat."""
     seating = np.zeros((1, game.num_players), np.int64)
     played = play_table(game, [player], seating, np.array([deal_seed], np.uint64), secret=secret)
     tokens, lengths = game.histories(played.states, np.array([seat]))

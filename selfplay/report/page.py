@@ -1,4 +1,4 @@
-"""Pages of HTML about one run, or several side by side. A page holds everything that it shows: it opens offline."""
+"""HTML pages about one run, or several side by side. A page is self-contained and opens offline."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, own:
     Args:
         root: the run directory, local or a URI.
         out: path or URI of the page; empty for ``results/report.html`` of the run.
-        deals: how many sample deals its newest network plays for it.
-        searched: at how many of them GO-MCTS is asked too, which takes seconds for each.
-        own: what is played, and by whom, where the run's files may not say it.
+        deals: number of sample deals that the newest network plays.
+        searched: number of these deals that GO-MCTS also searches, which takes seconds for each.
+        own: the user's names of game and player, see ``Own``.
 
     Raises:
         UserError: there is no run in ``root``.
@@ -53,8 +53,8 @@ def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, own:
 
 
 def write_comparison(roots: Sequence[str], out: str) -> str:
-    """Write a page about several runs, and return its path. A run that failed, is unfinished or never began is said to
-    be so in the table."""
+    """Write a page about several runs, and return its path. The table marks runs that failed, are unfinished or never
+    began."""
     runs, broken = dict[str, Run](), dict[str, str]()
     for label, root in zip(labels(roots), roots, strict=True):
         try:
@@ -68,7 +68,7 @@ def write_comparison(roots: Sequence[str], out: str) -> str:
 def sample(run: Run, count: int, searched: int, own: Own = RECORDED) -> Sample:
     """Sample deals of a run, or a line that says why there are none."""
     if run.newest is None:
-        return Sample((), "There is no network in this run's directory, so nobody can play.")
+        return Sample((), "There is no network in this run's directory to play with.")
     if kinds.find(run.settings["model"]["kind"]).input == "states":
         return Sample((), "Its network reads whole deals; pages play deals with networks that read what a seat sees.")
     try:
@@ -78,7 +78,7 @@ def sample(run: Run, count: int, searched: int, own: Own = RECORDED) -> Sample:
 
 
 def page(run: Run, sampled: Sample, version: str = "") -> str:
-    """The page of a run as HTML; with a ``version`` one that asks its server for it, and reloads when it is another."""
+    """The page of a run as HTML; with a ``version``, it polls its server's version and reloads when that changes."""
     return _TEMPLATES.get_template("run.html").render(
         **_common(run.name, charts({run.name: run}), version),
         notes=run.notes,
@@ -120,7 +120,7 @@ def comparison(runs: Mapping[str, Run], broken: Mapping[str, str]) -> str:
 
 
 def status(run: Run) -> str:
-    """Where a run stands."""
+    """State of a run, in words."""
     if run.finished:
         return f"finished: iterations 0 to {run.iterations}"
     if not run.state:
@@ -149,13 +149,13 @@ def _utc(seconds: float) -> str:
 
 
 def _latest(run: Run) -> Sequence[TournamentResult]:
-    """The final tournaments, and those of the last iteration that played some."""
+    """The final tournaments, and the last iteration's with any."""
     curve = run.curve[max(run.curve)] if run.curve else ()
     return [*curve, *run.final]
 
 
 def _headline(run: Run) -> Iterator[dict[str, str]]:
-    """What a reader wants to know first."""
+    """The figures at the top of the page."""
     for result in run.final or _latest(run):
         yield {"value": signed(lead(result)[0]), "label": f"points a hand ahead: {matched(result)}"}
     if run.log:
@@ -185,11 +185,11 @@ def _hours(run: Run) -> float:
 
 
 def _rate(run: Run) -> str:
-    """Decisions a second of the last iteration that was played through."""
+    """Decisions a second in the last complete iteration."""
     rate = run.figures[max(run.figures)].get("generate/decisions_per_second") if run.figures else None
     return "-" if rate is None else f"{rate:,.0f}"
 
 
 def _keys(mappings: Any) -> list[str]:
-    """Every key, in the order of the first that has it."""
+    """The union of keys, in order of first appearance."""
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))

@@ -11,7 +11,7 @@ from search.tournament.result import TournamentResult, lead
 Line = Mapping[int, TournamentResult]
 """Iteration -> a tournament with its network."""
 Panel = Mapping[str, Line]
-"""What the line is called -> line."""
+"""Name of a line -> line."""
 _COLUMNS, _LINE_WIDTH = 2, 72
 
 
@@ -19,8 +19,8 @@ def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
     """Points a hand ahead by iteration.
 
     Args:
-        panels: title -> what is drawn in a panel of its own. A name has the same colour in all of them.
-        bands: 95 % intervals as bands around the lines, which many points leave readable; else as bars.
+        panels: title -> panel. A line's name has the same colour in all panels.
+        bands: 95 % intervals as bands, which stay readable with many points; else as bars.
     """
     from matplotlib.figure import Figure
 
@@ -39,7 +39,7 @@ def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
 
 
 def _draw(axes: Any, name: str, line: Line, colour: str, bands: bool) -> None:
-    """A line through the leads; where there is no interval, no band and no bar."""
+    """Draw a line through the leads, with bands or bars where there are intervals."""
     iterations, label = sorted(line), textwrap.fill(name, _LINE_WIDTH)
     found = [[math.nan if end is None else end for end in lead(line[i])] for i in iterations]
     ahead, low, high = (list(values) for values in zip(*found, strict=True))

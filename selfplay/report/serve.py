@@ -1,4 +1,4 @@
-"""The page of a run that goes on: served on this machine alone, made again whenever the run's files have changed."""
+"""Live page of a run: served on this machine alone, made anew whenever the run's files have changed."""
 
 import hashlib
 import threading
@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 class LivePage:
-    """A run's page as its files are now. Calls wait for each other."""
+    """A run's page for the present files. Calls wait for each other."""
 
     def __init__(self, root: str, deals: int, searched: int, own: Own = RECORDED) -> None:
         self._root, self._deals, self._searched, self._own = root, deals, searched, own
@@ -25,11 +25,11 @@ class LivePage:
         """Newest iteration, and its deals."""
 
     def version(self) -> str:
-        """Another text whenever the page would be another."""
+        """A text that changes whenever the page does."""
         return _version(read_run(self._root))
 
     def html(self) -> str:
-        """The page; the deals on it are played again only when there is a newer network."""
+        """The page; its deals are played again only for a newer network."""
         with self._lock:
             run = read_run(self._root)
             version = _version(run)
@@ -73,7 +73,7 @@ def server(live: LivePage, port: int) -> ThreadingHTTPServer:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads who asked."""
+            """Log no requests."""
 
     try:
         return ThreadingHTTPServer((HOST, port), Handler)

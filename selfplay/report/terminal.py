@@ -1,4 +1,4 @@
-"""What a run has come to, in the terminal: the learning curve, printed and plotted, and the last tournaments."""
+"""Results of a run in the terminal: the learning curve, printed and plotted, and the final tournaments."""
 
 from collections.abc import Sequence
 
@@ -16,17 +16,17 @@ from selfplay.report.pictures import draw_curves
 from selfplay.run_directory import RunDirectory
 
 Curve = list[tuple[int, list[TournamentResult | None]]]
-"""Iterations with the results of ``evaluation.curve``, in the configuration's order, None where one was not played."""
+"""Iterations with the results of ``evaluation.curve``, in the configuration's order, None for unplayed ones."""
 
 
 def learning_curve(evaluation: Evaluation, iterations: int) -> Curve:
-    """Every iteration of which something has been played."""
+    """Every iteration with a result."""
     curve = [(i, evaluation.curve(i)) for i in range(iterations + 1)]
     return [(i, results) for i, results in curve if any(results)]
 
 
 def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
-    """Print the learning curve and the last tournaments, and plot the curve to ``results/learning_curve.png``."""
+    """Print the learning curve and the final tournaments, and plot the curve to ``results/learning_curve.png``."""
     evaluation = Evaluation(config, run)
     curve = learning_curve(evaluation, config.selfplay.iterations)
     if curve:
@@ -63,6 +63,6 @@ def _curve_table(curve: Curve) -> Table:
 
 
 def _titles(curve: Curve) -> list[str]:
-    """What each tournament of the curve is called; one that no iteration has played has nothing to show."""
+    """Titles of the curve's tournaments; empty for a tournament without results."""
     columns: Sequence[Sequence[TournamentResult | None]] = list(zip(*(results for _, results in curve), strict=True))
     return [matched(next(filter(None, column))) if any(column) else "not played" for column in columns]

@@ -1,4 +1,4 @@
-"""Where the time of a run went, as the times of its log tell."""
+"""Wall time of a run by stage, from the times in its log."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ _MARKS = {
     "loss": "training",
     "validation_loss": "training",
 }
-"""What only this stage logs; all other lines are of tournaments."""
+"""Keys that only this stage logs; all other lines are of tournaments."""
 _OTHER_STEPS = {"games_total", "loss", "validation_loss"}
-"""What lines have whose step is not the iteration."""
+"""Keys of lines whose step is not the iteration."""
 
 
 def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:
     """Iteration -> stage -> seconds of wall time.
 
-    What lies between two lines counts for the stage of the second. The loop writes a line with ``iteration`` where an
-    iteration begins for the first time, and one where a command takes up the run again; what lies before such a line,
-    such as the time until a killed run was resumed, counts for nothing.
+    The time between two lines counts for the stage of the second. The loop writes a line with ``iteration`` when an
+    iteration begins for the first time, and when a command resumes the run; the time before such a line, as until a
+    killed run is resumed, counts for no stage.
     """
     spent: dict[int, dict[str, float]] = {}
     iteration, before = 0, None

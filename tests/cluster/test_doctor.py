@@ -79,7 +79,7 @@ def test_without_a_dashboard_the_head_is_asked_whatever_this_client_has_been_tol
 ) -> None:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     finding = check_token("", ray_connection.address_info["gcs_address"])
-    assert (finding.status, finding.found) == ("ok", "the cluster lets nobody in without it")
+    assert (finding.status, finding.found) == ("ok", "the cluster refuses connections without it")
     server = grpc.server(ThreadPoolExecutor(1))
     add_NodeInfoGcsServiceServicer_to_server(Open(), server)
     head = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
@@ -88,7 +88,7 @@ def test_without_a_dashboard_the_head_is_asked_whatever_this_client_has_been_tol
     assert finding.status == "warn" and "asks for none" in finding.found
     server.stop(None).wait()
     finding = check_token("", head)
-    assert finding.status == "warn" and "cannot be told" in finding.found
+    assert finding.status == "warn" and "is unknown" in finding.found
 
 
 def test_marks_leave_nothing_behind_and_name_what_is_in_the_way(tmp_path: Path) -> None:
