@@ -1,4 +1,4 @@
-"""The group ``search`` of ``conf/``: the settings of every player that has some, each from its own room."""
+"""The group ``search`` of ``conf/``: the settings of all players, each from its own folder."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from search.scripted.skat.config import SkatRulesConfig
 
 @dataclass
 class SearchConfig:
-    """The settings of every player that has some; the group ``search`` of ``conf/``."""
+    """The settings of all players; the group ``search`` of ``conf/``."""
 
     argmax_val: ArgmaxValConfig = field(default_factory=ArgmaxValConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)

@@ -1,4 +1,4 @@
-"""Games and players as the code describes them: ``python -m search.docs [players | GAME ...]`` prints their pages.
+"""Documentation of games and players from the code: ``python -m search.docs [players | GAME ...]`` prints their pages.
 
 ``--write`` writes ``docs/players.md``, the page of this repository's players.
 """
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "players.md"
 
 
 def page(players: Iterable[PlayerKind]) -> str:
-    """The players' page as Markdown: a table of the kinds, then the settings of each that has some."""
+    """The players' page as Markdown: a table of the kinds, then the settings of each."""
     players = list(players)
     rows = "\n".join(
         f"| `{kind.name}` | {', '.join(kind.games or ('all',))} | {_network(kind)} | {kind.summary} |"
@@ -52,7 +52,7 @@ def _settings(kind: PlayerKind) -> str:
 
 
 def overview() -> str:
-    """Everything that can be named here, plug-ins included, with a line for each plug-in that cannot be used."""
+    """All games and players by name, plug-ins included, with a line for each broken plug-in."""
     lines = [f"games: {', '.join(registry.names())}", f"players: {', '.join(kind.name for kind in kinds.every())}"]
     lines.append(f"networks: {', '.join(networks.names())}")
     for group, own, why in (

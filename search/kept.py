@@ -1,8 +1,8 @@
-"""What a long command has made so far, so that the same command again goes on from there.
+"""Finished parts of a long command's result, so that the same command can resume.
 
-The result lies in the file ``out``. Until it does, its finished parts lie in the directory ``<out>.parts``: arrays in
-files ``NAME.DIGEST.safetensors``, each of which appears whole and says with which settings it was made. The digest is
-that of the whole file, so a bit that flipped is noticed.
+The result goes into the file ``out``. Until then its finished parts lie in the directory ``<out>.parts``: arrays in
+files ``NAME.DIGEST.safetensors``, written atomically, each with its settings. The digest covers the whole file, so
+flipped bits are noticed.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ from learner.config import FREE_ENGINE_KEYS
 from search.config import SearchConfig
 
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
-"""Settings on record that decide where and in what batches the work is done, and its figures up to rounding."""
+"""Recorded settings of devices and batches, which change figures by rounding errors at most."""
 _ENDING = ".safetensors"
 
 
 class Kept:
-    """Finished parts of one result in files; where no directory is given none are kept."""
+    """Finished parts of one result in files; keeps none without a directory."""
 
     def __init__(self, directory: str = "", settings: Mapping[str, Any] | None = None, what: str = "") -> None:
-        """Read what is there.
+        """Read the existing parts.
 
         Args:
             directory: of the parts, as ``parts_of`` names it.
             settings: everything that the parts depend on.
-            what: they are parts of, as in ``a tournament``.
+            what: name of the whole in messages, as in ``a tournament``.
 
         Raises:
             UserError: a part of other settings, or a damaged one.
@@ -62,30 +62,30 @@ class Kept:
 
 
 def parts_of(out: str) -> str:
-    """The directory for the parts of a result; empty where that has no file."""
+    """The directory for the parts of a result; empty for a result without a file."""
     return storage.beside(out, ".parts") if out else ""
 
 
 def remove_parts(out: str) -> None:
-    """Remove the parts of a result that is in its file; nothing where there are none."""
+    """Remove the parts of a written result, if any."""
     storage.remove_directory(parts_of(out))
 
 
 def key_of(settings: Mapping[str, Any]) -> str:
-    """A name that is another one for other settings."""
+    """A name that differs for different settings."""
     return _digest(json.dumps(dict(settings), sort_keys=True).encode())
 
 
 def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Check that what ``path`` holds was made with the settings that are asked for now. One of players that is newer
-    than the file counts as its default there.
+    """Check that the content of ``path`` was made with the present settings. A player's setting that is newer than the
+    file counts as its default there.
 
     Raises:
         UserError: it was not; names the first key that differs.
     """
     mine, newer = flat(json.loads(json.dumps(dict(now)))), flat({"search": asdict(SearchConfig())})
     theirs = {key: value for key, value in newer.items() if key in mine} | flat(before)
-    # Networks last, as other players bring others. What a sweep varies ("overrides") is among the other keys.
+    # Networks last, as they follow from the players. Swept keys ("overrides") are among the other keys.
     for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("checkpoints"), key)):
         if theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides"):
             raise UserError(

@@ -1,4 +1,4 @@
-"""Any player as a bot of OpenSpiel's, for its ``evaluate_bots`` and everything else that takes a ``pyspiel.Bot``.
+"""Any player as an OpenSpiel bot, for ``evaluate_bots`` and everything else that takes a ``pyspiel.Bot``.
 
 Four players at OpenSpiel's table::
 
@@ -7,7 +7,7 @@ Four players at OpenSpiel's table::
     bots = [KibitzBot(game, player, seed=1) for player in players]
     evaluate_bots(pyspiel.load_game("hearts").new_initial_state(), bots, np.random.RandomState(1))
 
-OpenSpiel hands a bot the whole state. The player gets what it gets at our tables: the history of the seat to act.
+OpenSpiel gives a bot the whole state. The player only gets the history of the seat to act, as at our tables.
 """
 
 from typing import Any
@@ -22,15 +22,15 @@ from search.players.table import answers, turns_at
 
 
 class KibitzBot(pyspiel.Bot):
-    """Plays OpenSpiel's game as a player of ours plays the same game; one bot may hold several seats."""
+    """Plays OpenSpiel's game by a player of the same game here; one bot may hold several seats."""
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
         """
         Args:
-            game: our ``hearts``, or ``openspiel:NAME`` for any other game; with the options of the game that is played.
-            player: plays for this bot alone.
-            seed: 64 bits that no player knows. The player's random numbers follow from it, from how often the bot was
-                restarted before, from the seat and from the length of its history.
+            game: our ``hearts``, or ``openspiel:NAME`` for any other game, with the options of OpenSpiel's game.
+            player: used by this bot alone.
+            seed: 64 bits unknown to players. The player's random numbers follow from it, the number of restarts so
+                far, the seat and the length of its history.
 
         Raises ``ValueError`` for a game that OpenSpiel does not have.
         """
@@ -41,20 +41,20 @@ class KibitzBot(pyspiel.Bot):
         self.restart()
 
     def restart(self) -> None:
-        """A new deal begins."""
+        """Begin a new deal."""
         self._deals += 1
         self._known: list[int] = []
         self._player.start(self._game, 1)
 
     def restart_at(self, state: Any) -> None:
-        """A new deal begins, or one is entered."""
+        """Begin a new deal, or enter one in progress."""
         self.restart()
 
     def inform_action(self, state: Any, player_id: int, action: int) -> None:
-        """Nothing to note: ``step`` gets the whole state."""
+        """Nothing to do: ``step`` gets the whole state."""
 
     def step(self, state: Any) -> int:
-        """The action, OpenSpiel's number, of the seat to act. ``ValueError`` for a state of another game."""
+        """The action of the seat to act, as OpenSpiel's number. ``ValueError`` for a state of another game."""
         self._check(state.get_game())
         history = state.history()
         if history[: len(self._known)] != self._known:

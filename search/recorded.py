@@ -1,4 +1,4 @@
-"""Measured results in JSON files: what has been measured is not measured again."""
+"""Measured results in JSON files, so that nothing is measured twice."""
 
 import json
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from search.kept import check_same, remove_parts
 
 @dataclass(frozen=True)
 class Recorded:
-    """Everything worth keeping of a measurement: fields of plain values, tuples, dictionaries, and dataclasses of them.
+    """A result with its settings: fields of plain values, tuples, dictionaries, and dataclasses of them.
 
-    Its file is an object with the fields in their order, after ``format``.
+    Its file is a JSON object with ``format``, then the fields in order.
     """
 
     FORMAT: ClassVar[int] = 1
-    """Raised whenever the JSON changes its meaning."""
+    """Increased whenever the meaning of the JSON changes."""
     WHAT: ClassVar[str]
-    """What it is, as in ``a tournament``."""
+    """Name of the measurement in messages, as in ``a tournament``."""
 
     @property
     def depends_on(self) -> dict[str, Any]:
-        """Everything that the figures depend on, by its key in a configuration."""
+        """The settings that the figures depend on, by key of the configuration."""
         raise NotImplementedError
 
     def record(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Recorded:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The result that ``record`` came from; ``ValueError`` for a record of another format, and that,
+        """The result of a ``record``. ``ValueError`` for a record of another format; ``ValueError``,
         ``AttributeError``, ``KeyError`` or ``TypeError`` for anything else."""
         if record.get("format") != cls.FORMAT:
             raise ValueError(f"{cls.WHAT} of format {record.get('format')!r}; this version reads {cls.FORMAT}")
@@ -49,20 +49,20 @@ class Recorded:
 
     @classmethod
     def stored(cls, path: str, settings: Mapping[str, Any]) -> Self | None:
-        """The result that ``path`` holds, if it depends on these settings; None where there is no such file.
+        """The result in ``path``, if it was made with these settings; None for a missing file.
 
         Raises:
-            UserError: it depends on others, which names what differs, or is something else.
+            UserError: it was made with other settings, naming the difference, or is no such result.
         """
         if not path or not storage.exists(path):
             return None
         result, before = cls._in_file(path)
         check_same(path, cls.WHAT, before, settings)
-        remove_parts(path)  # left by a command that was killed between writing the one and removing the others
+        remove_parts(path)  # left by a command that was killed between writing the file and removing the parts
         return result
 
     def write(self, path: str) -> None:
-        """Write or replace the file, and remove the parts it came from."""
+        """Write or replace the file, and remove the parts that it was made of."""
         storage.write_json_atomic(path, self.record())
         remove_parts(path)
 
@@ -77,7 +77,7 @@ class Recorded:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A value of JSON as a field's annotation has it: dataclasses and tuples, also in dictionaries, else as it is."""
+    """Convert a JSON value to a field's annotated type: dataclasses and tuples, also in dictionaries."""
     inner = get_args(kind)
     if isinstance(kind, UnionType):
         return None if value is None else _read(inner[0], value)

@@ -11,13 +11,13 @@ class AlphaHeartsConfig:
     """AlphaHearts Zero (paper 002, "Monte Carlo Tree Search"; the defaults are those of "Experimental Details")."""
 
     worlds: int = 10
-    """Sampled deals that agree with what the seat has seen, each searched by itself: the paper's determinizations."""
+    """Sampled deals consistent with the seat's history, each searched separately: the paper's determinizations."""
     iterations: int = 200
     """Iterations of the search in every world."""
     exploration: float = 1.0
     """K of UCB, where the utility goes from 0 for the worst outcome to 1 for the best."""
     cheat: bool = False
-    """Whether the true deal is searched, once, instead of sampled ones: no player, but the ceiling for one."""
+    """Whether to search the true deal, once, instead of sampled ones: an upper bound for real players."""
     utility: str = "own"
     """Name of the outcome utility that every seat maximises; ``own`` is the paper's share of points avoided, empty is
     the game's default."""
@@ -25,17 +25,17 @@ class AlphaHeartsConfig:
     """Wall time for each decision, after which its worlds begin no further iterations; drawing and weighing them
     counts. 0 for no limit. Results then depend on the machine."""
     selection: str = "uct"
-    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays what
-    was tried most often."""
+    """``uct`` (the paper), or ``puct``: exploration in proportion to softmax(q), untried actions included; plays the
+    action with most visits."""
     variance_penalty: float = 0.0
-    """What is taken from an action's mean over the worlds for each unit of their standard deviation; 0 is the paper's
-    rule, more avoids what is good in some worlds alone: beyond the paper."""
+    """Subtracted from an action's mean over the worlds, times the standard deviation over them; 0 is the paper's rule.
+    Beyond the paper: avoids actions that are good in few worlds."""
     candidates: int = 0
-    """Deals that the worlds are drawn from in proportion to how likely the network ``beliefs`` finds the others'
-    actions in them ("Further Work", Specific Sampling); 0 for worlds that are all equally likely, as in the paper."""
+    """Number of deals to draw the worlds from, in proportion to the likelihood of the others' actions under the network
+    ``beliefs`` ("Further Work", Specific Sampling); 0 for equally likely worlds, as in the paper."""
     beliefs: str = ""
-    """Checkpoint of the network, told what seats have seen, that weighs the candidates: directory, URI or
-    ``kibitz:NAME``; empty without candidates."""
+    """Checkpoint of the network that weighs the candidates by histories: directory, URI or ``kibitz:NAME``; empty
+    without candidates."""
 
     def __post_init__(self) -> None:
         at_least("alphahearts", self, 1, "worlds", "iterations")
@@ -51,7 +51,7 @@ class AlphaHeartsConfig:
 
     @property
     def worlds_searched(self) -> int:
-        """How many deals a decision searches."""
+        """Number of deals that a decision searches."""
         return 1 if self.cheat else self.worlds
 
 
@@ -60,13 +60,13 @@ class QValuesConfig:
     """The highest q without a search (paper 002, "Multi-agent Reinforcement Learning")."""
 
     worlds: int = 10
-    """Sampled deals that agree with what the seat has seen, whose q are averaged."""
+    """Sampled deals consistent with the seat's history, whose q are averaged."""
     cheat: bool = False
-    """Whether the true deal is judged instead of sampled ones: no player, but the paper's rule Perfect Information."""
+    """Whether to evaluate the true deal instead of sampled ones: the paper's rule Perfect Information."""
     candidates: int = 0
-    """As ``alphahearts`` has it."""
+    """See ``alphahearts``."""
     beliefs: str = ""
-    """As ``alphahearts`` has it."""
+    """See ``alphahearts``."""
 
     def __post_init__(self) -> None:
         at_least("q_values", self, 1, "worlds")

@@ -1,7 +1,7 @@
-"""The search of paper 002 ("Monte Carlo Tree Search") in one deal, one iteration and one question at a time.
+"""The search of paper 002 ("Monte Carlo Tree Search") in one deal, one iteration and one query at a time.
 
-This is the definition. ``search.alphahearts.search`` says how it reads the paper, and must grow the same trees from the
-same seeds, which the tests check; the benchmarks measure how much faster it does.
+This is the definition. ``search.alphahearts.search`` explains how it reads the paper, and must grow the same trees from
+the same seeds, which the tests check; the benchmarks measure its speed-up.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from search.uct.plain import PlainNode, PlainUct
 
 
 class PlainAlphaHearts(PlainUct):
-    """UCT that tries actions, and plays on, by softmax(q). Arguments as in ``search.alphahearts.search``, but for a
+    """UCT that draws untried actions and playouts from softmax(q). Arguments as in ``search.alphahearts.search``, for a
     single deal (``states[1]``)."""
 
     def __init__(
@@ -27,7 +27,7 @@ class PlainAlphaHearts(PlainUct):
         return _drawn(self._ask(world), node.untried, self._draw())
 
     def _play_out(self, world: np.ndarray) -> None:
-        """Every seat plays on with probability softmax(q) over its legal actions."""
+        """Play to the end, every seat with probability softmax(q) over its legal actions."""
         counter = self._draw()
         while self._game.to_move(world)[0] >= 0:
             actions = [int(token) for token in np.flatnonzero(self._game.legal(world)[0])]

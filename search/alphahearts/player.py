@@ -1,4 +1,4 @@
-"""The players of paper 002, which ask a network what actions are worth in known deals.
+"""The players of paper 002, which evaluate actions in known deals by a network.
 
 Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of them, ``V`` tokens.
 """
@@ -16,12 +16,12 @@ from search.players.worlds_player import WorldsPlayer
 from search.uct.search import unit_utility
 
 _TREES, _STATES = 1024, 8192
-"""Most deals searched, and most judged, side by side; more would only take memory."""
+"""Most deals searched, and most evaluated, side by side; more would only take memory."""
 
 
 class AlphaHearts(WorldsPlayer):
-    """Searches each world, and plays the action whose values, summed over them, are the highest ("Summary of
-    Terminology": the move with the highest value); with PUCT, beyond the paper, the one that was tried most often."""
+    """Searches each world, and plays the action with the highest sum of values over worlds ("Summary of Terminology":
+    the move with the highest value); with PUCT, beyond the paper, the action with most visits."""
 
     name = "alphahearts"
 
@@ -31,7 +31,7 @@ class AlphaHearts(WorldsPlayer):
         self.config, self._model = config, model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-        """``float64[B, V]``: mean values at the roots; with PUCT, which tries few actions, how often each was tried."""
+        """``float64[B, V]``: mean values at the roots; with PUCT, which tries few actions, visits."""
         config, puct = self.config, self.config.selection == "puct"
         forest = alphahearts(
             self.game,
@@ -69,7 +69,7 @@ class QValues(WorldsPlayer):
         self._model = model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-        """``float64[B, V]``: what the network says."""
+        """``float64[B, V]``: the network's q."""
         q = self._model.values(worlds, self.game.to_move(worlds))
         return np.where(self.game.legal(worlds), q.astype(np.float64), -np.inf)
 

@@ -1,6 +1,6 @@
-"""UCT trees whose nodes know q of their actions, and choices by softmax(q).
+"""UCT trees whose nodes hold q of their actions, and choices by softmax(q).
 
-Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` tokens, ``M`` rows that leave a choice.
+Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` tokens, ``M`` rows with a choice.
 """
 
 import numpy as np
@@ -25,12 +25,12 @@ class GuidedForest(WorldForest):
         self._puct = puct
 
     def set_q(self, trees: np.ndarray, leaves: np.ndarray, q: np.ndarray) -> None:
-        """Store what the actions at leaves of some trees (``int[M]`` both) are worth: ``float32[M, V]``, -inf for
-        illegal ones. Nodes with one legal action need no q."""
+        """Store q (``float32[M, V]``, -inf for illegal actions) at leaves of some trees (``int[M]`` both). Nodes with
+        one legal action need no q."""
         self.q[trees, leaves] = q
 
     def root_visits(self) -> np.ndarray:
-        """``float64[B, V]``: how many runs have tried each action of the roots, -inf where it is illegal."""
+        """``float64[B, V]``: visits of each action of the roots, -inf where it is illegal."""
         visits = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
         _root_visits(self.nodes, self.untried, visits)
         return visits
@@ -75,9 +75,9 @@ def _descend_guided(nodes, sizes, untried, q, puct, exploration, counters, leave
 
 @kernel
 def _most_promising(tree, parent, untried, q, exploration):
-    """The untried action or the child of the highest PUCT score, with -1 for the other of the two; -1 for both where
-    the deal is over. There, and where one action is legal, q may be all zeros: only its ratios count. Illegal actions
-    have -inf, so they weigh nothing."""
+    """The untried action or the child of the highest PUCT score, -1 for the other of the two; -1 for both where the
+    deal is over. There, and where one action is legal, q may be all zeros. Illegal actions have q = -inf, so they have
+    prior 0."""
     top, runs, total, child = q.max(), 0, 0.0, np.int64(tree[parent]["child"])
     bonus = exploration * np.sqrt(max(tree[parent]["visits"], 1)) / np.exp(q - top).sum()
     best, token_chosen, child_chosen = -np.inf, np.int64(-1), np.int64(-1)
@@ -121,7 +121,7 @@ def drawn(q, marked, bits):
             weights[token] = np.exp(q[token] - top)
             total += weights[token]
     left, chosen = uniform(bits) * total - weights[0], np.int64(0)
-    while not left < 0 and chosen < last:  # NaN never is: a broken network still plays legal actions
+    while not left < 0 and chosen < last:  # false for NaN: a broken network still plays legal actions
         chosen += 1
         left -= weights[chosen]
     return chosen
@@ -130,8 +130,8 @@ def drawn(q, marked, bits):
 @kernel
 def survey(legal, actions, free):
     """Write the first legal action of every row of ``bool[B, V]`` into ``int64[B]``, -1 where the deal is over, and the
-    rows with several into the beginning of ``free``, ``int64[B]``. Whether a deal is under way; how many rows are
-    free."""
+    rows with several into the beginning of ``free``, ``int64[B]``. Returns whether any deal goes on, and the number of
+    free rows."""
     under_way, count = False, 0
     for i in range(len(legal)):
         actions[i], several = -1, False
@@ -150,8 +150,8 @@ def survey(legal, actions, free):
 
 @kernel
 def choose(q, legal, free, counters, actions):
-    """Draw an action by softmax(q) (``float32[M, V]``) for the rows ``free`` (``int64[M]``) of ``legal``; their
-    counters (``uint64[B]``) go on by one."""
+    """Draw an action by softmax(q) (``float32[M, V]``) for the rows ``free`` (``int64[M]``) of ``legal``; advances
+    their counters (``uint64[B]``) by one."""
     for row in range(len(free)):
         i = free[row]
         counters[i] = next_state(counters[i])

@@ -12,26 +12,26 @@ class GoMctsConfig:
     num_runs: int = 100
     """Simulations of every decision: the paper's N_runs."""
     num_steps: int = 2
-    """Own moves of a rollout before the value is taken from the model, N_steps."""
+    """Own moves of a rollout before the model values its history, N_steps."""
     exploration: float = 0.4
     """C of UCT, in units of the utility."""
     threshold: float = 0.05
-    """The least probability, normalised over the legal actions, of an action that becomes a child."""
+    """Least probability, normalised over the legal actions, of an action that becomes a child."""
     illegal_penalty: float = 0.01
-    """Mu: what a simulation that ended in an impossible history takes from every node on its path."""
+    """Mu: subtracted from every node on the path of a simulation that ended in an impossible history."""
     lanes: int = 1
     """Simulations of a search in flight at once that see each other; 1 is Algorithm 3 itself, more fill the batch of a
     lone search."""
     speculative: int = 0
-    """With one lane, the most simulations of a search in flight at once: all but the first on a guess, and rolled back
-    where it was wrong, so that the tree does not depend on it. 1 for none; 0 for what fills a pass, at most 16."""
+    """With one lane, the most simulations of a search in flight at once. All but the first are guesses, rolled back
+    where wrong, so that the tree does not depend on it. 1 for none; 0 for a full forward pass, at most 16."""
     virtual_loss: float = 0.0
-    """What a simulation in flight lowers the expectation of its path by, in units of the utility, with more than one
-    lane."""
+    """With more than one lane, a simulation in flight lowers the mean values on its path by this, in units of the
+    utility."""
     mask_impossible: bool = False
-    """Whether tokens after which a history could not have happened are never sampled: beyond the paper."""
+    """Whether to never sample tokens that make a history impossible: beyond the paper."""
     prune_impossible: bool = False
-    """Whether a simulation ends as soon as its history could not have happened, not only at its end: beyond the
+    """Whether a simulation ends as soon as its history is impossible, not only when it is terminal: beyond the
     paper."""
     selection: str = "uct"
     """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
@@ -39,8 +39,7 @@ class GoMctsConfig:
     """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
     on the machine."""
     keep_subtree: bool = False
-    """Whether a search starts from what the seat's search before it found out about what has happened since: beyond the
-    paper."""
+    """Whether a search starts from the matching subtree of the seat's previous search: beyond the paper."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 

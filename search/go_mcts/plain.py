@@ -1,10 +1,10 @@
 """GO-MCTS as paper 001 prints it in Algorithm 3: one search, one simulation, one query at a time.
 
 This is the definition. Slow on purpose: no tree of arrays, nothing kept between queries. ``search.go_mcts.player`` must
-grow the same trees, which the tests check, and the benchmarks measure how much faster it does.
+grow the same trees, which the tests check, and the benchmarks measure its speed-up.
 
-The tree is a dictionary from histories to children. Section 3 judges legality at terminal histories alone: a history
-that is cut short is valued by the model whatever stands in it. A history is terminal when the deal is over, or when a
+The tree is a dictionary from histories to children. Section 3 judges legality at terminal histories alone: the model
+values a history that is cut short, possible or not. A history is terminal when the deal is over, or when a
 token of a wrong kind leaves open who is next (``Game.advance``); the latter is illegal.
 """
 
@@ -25,7 +25,7 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 
 
 class PlainGoMcts:
-    """One search. The settings beyond the paper that it knows are ``mask_impossible``, ``prune_impossible`` and
+    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``prune_impossible`` and
     ``selection``."""
 
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
@@ -39,7 +39,7 @@ class PlainGoMcts:
     def search(self, root: History) -> int:
         """The function GO-MCTS; the root action with the highest mean value."""
         for number in range(1, self.config.num_runs + 1):
-            self.counter[:] = mix(self.seed, number)  # each simulation draws from random numbers of its own
+            self.counter[:] = mix(self.seed, number)  # each simulation has its own random numbers
             history = root
             while not self.terminal(history):
                 if not self.to_move(history):
@@ -55,7 +55,7 @@ class PlainGoMcts:
         return max(sorted(children), key=lambda action: children[action][0] / children[action][1])
 
     def select(self, history: History) -> int:
-        """The function Select: the child with the highest UCT score, the first one of equals."""
+        """The function Select: the child with the highest UCT score, ties to the first."""
         children = self.tree[history]
         total = sum(visits for _, visits in children.values())
         best, best_score = -1, -math.inf
@@ -79,7 +79,7 @@ class PlainGoMcts:
         self.tree[history] = {a: [float(np.float32(self.model((*history, a))[1])), 1] for a in chosen}
 
     def rollout(self, history: History) -> History:
-        """The function Rollout: the model's tokens, until N_steps of the search player's turns have come up."""
+        """The function Rollout: append the model's tokens, until the search player has had N_steps turns."""
         steps = self.config.num_steps
         while steps > 0 and not self.terminal(history):
             history = (*history, self.sample(history))
@@ -88,8 +88,8 @@ class PlainGoMcts:
         return history
 
     def backup(self, history: History) -> None:
-        """The function Backup: an illegal history costs mu and brings no visit. A first move of a rollout that is no
-        child of the decision it left gets nothing."""
+        """The function Backup: an illegal history costs mu and adds no visit. A rollout's first move gets nothing if it
+        is no child of the decision before it."""
         if self.terminal(history):
             view = self.view(history)
             label = int(self.game.view_outcome(view)[0])
@@ -118,7 +118,7 @@ class PlainGoMcts:
         return self.game.views(np.array([history]), np.array([len(history)]))
 
     def terminal(self, history: History) -> bool:
-        """Whether nothing can follow; with ``prune_impossible`` also whether the history could not have happened."""
+        """Whether the history has ended; with ``prune_impossible`` also whether it is impossible."""
         view = self.view(history)
         impossible = self.config.prune_impossible and not self.game.consistent(view)[0]
         return bool(self.game.next(view)[0] == Next.END or impossible)

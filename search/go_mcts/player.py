@@ -15,11 +15,11 @@ from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 
 _ROWS, _MOST_SPECULATIVE = 128, 16
-"""Most simulations in flight in a batch of searches, and in one of them, if the configuration leaves it open."""
+"""Most simulations in flight in a batch of searches, and in one search, for ``speculative=0``."""
 
 
 class GoMcts(ModelPlayer):
-    """Searches every turn of a batch and plays the function Argmax of Algorithm 3."""
+    """Searches every turn of a batch and plays Algorithm 3's Argmax."""
 
     name = "go_mcts"
 
@@ -33,12 +33,12 @@ class GoMcts(ModelPlayer):
         self._subtrees = Subtrees()
 
     def forget(self, games: np.ndarray) -> None:
-        """Give back what was computed of ended deals."""
+        """Release the model's handles of ended deals."""
         super().forget(games)
         self._subtrees.forget(games)
 
     def choose(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: the root action of the highest mean value, the first one of equals."""
+        """``int64[M]``: the root action of the highest mean value, ties to the first."""
         forest = self.search(turns).forest
         found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
         return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
@@ -46,7 +46,7 @@ class GoMcts(ModelPlayer):
     def search(self, turns: Turns) -> Search:
         """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
         known = self._subtrees.known(turns) if self.config.keep_subtree else {}
-        if known:  # no simulation will ask about these roots, but all build on their handles
+        if known:  # simulations do not query these roots, but build on their handles
             self.histories.query(turns.take(np.array(list(known))))
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
@@ -59,7 +59,7 @@ class GoMcts(ModelPlayer):
         return search
 
     def _parallelism(self, searches: int) -> tuple[type[Search], int]:
-        """What has several simulations in flight, and how many in each search."""
+        """Class of the search, and most simulations in flight in each search."""
         if self.config.lanes > 1:
             return Search, self.config.lanes
         width = self.config.speculative or max(1, min(_MOST_SPECULATIVE, _ROWS // searches))

@@ -24,7 +24,7 @@ def _sample_rows(probabilities, rows, counters, tokens):
         chosen = 0
         for t in range(len(p)):
             if p[t] > 0.0:
-                chosen = t  # rounding may leave a crumb: then the last possible token takes it
+                chosen = t  # rounding may leave a remainder: the last possible token takes it
                 left -= p[t]
                 if left < 0.0:
                     break

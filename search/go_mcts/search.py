@@ -1,14 +1,13 @@
-"""Algorithm 3 of paper 001 for many decisions side by side; ``search.go_mcts.plain`` has it as it is printed.
+"""Algorithm 3 of paper 001 for many decisions side by side; ``search.go_mcts.plain`` follows the paper's text.
 
-Each decision has a tree of its own. The simulations of all of them move on together, as far as their trees know what
-follows (``_advance``), until each waits for the model; then one query serves all (``_ask``). The game's view says who
-is to move, what the search player may play and how a history ends; the model says everything else.
+Each decision has its own tree. All simulations advance together through the known part of their trees (``_advance``),
+until each needs the model; then one query serves all (``_ask``). The game's view gives the seat to move, the search
+player's legal actions and the outcome of a history; the model gives everything else.
 
-Nothing is asked for twice: the tree keeps the model's handle of every node and the next-token distributions, and a new
-decision's children learn theirs from the query that values them, so that the rollout behind it begins two tokens
-further.
+Nothing is queried twice: the tree keeps the model's handle and next-token distribution of every node. A new decision's
+children get theirs from the query that values them, so that the rollout behind it begins two tokens further.
 
-docs/search.md lists what Algorithm 3 leaves open and what is done there.
+docs/search.md lists what Algorithm 3 leaves open, and our choices.
 
 With ``lanes`` several simulations of a tree are in flight at once and avoid each other; ``search.go_mcts.speculative``
 lets them begin early without changing the tree.
@@ -32,19 +31,19 @@ from search.players.policy import admitted, legal_policy, possible_only
 
 @dataclass
 class SearchStatistics:
-    """What a batch of searches did."""
+    """Counts over a batch of searches."""
 
     simulations: int = 0
     illegal: int = 0
-    """Simulations that ended in a history that could not have happened."""
+    """Simulations that ended in an impossible history."""
     rolled_back: int = 0
-    """Speculative simulations that had to be made anew (``search.go_mcts.speculative``)."""
+    """Speculative simulations that were rolled back (``search.go_mcts.speculative``)."""
     batches: int = 0
     """Model queries, each for many simulations."""
 
 
 class Search:
-    """``B`` searches that advance together; ``run`` carries them through all their simulations."""
+    """``B`` searches that advance together."""
 
     def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, roots: Roots, width: int = 1) -> None:
         """``width``: most simulations of a search in flight at once."""
@@ -56,8 +55,7 @@ class Search:
         self._selection = SelectionRule(config.exploration, config.selection == "puct", config.virtual_loss)
 
     def run(self) -> None:
-        """Carry every search through all its simulations. The handles of the roots are the caller's afterwards, all
-        others are released."""
+        """Run all simulations of every search. Releases all handles but the roots', which belong to the caller."""
         try:
             self._run()
         except BaseException:  # interrupted in the middle
@@ -68,7 +66,7 @@ class Search:
 
     def _run(self) -> None:
         sims = self.sims
-        sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each, until the root is a decision
+        sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each search, until its root is a decision
         began = time.monotonic()
         while sims.active.any():
             waiting = self._advance()
@@ -78,10 +76,10 @@ class Search:
                     sims.left[:] = 0
                 sims.begin(np.flatnonzero(~sims.active))
 
-    # ---- between queries: as far as the trees know what follows
+    # ---- between queries: the known part of the trees
 
     def _advance(self) -> np.ndarray:
-        """Move every simulation on until it needs the model or its search has none left; those that need it."""
+        """Advance every simulation until it needs the model or its search has none left; returns rows that need it."""
         sims = self.sims
         while True:
             rows = self._moving()
@@ -111,7 +109,7 @@ class Search:
     def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
         """A token for each simulation in the tree: Select at the search player's decisions, else Sample."""
         sims, forest = self.sims, self.forest
-        selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees those before it
+        selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees the earlier ones
         chosen = select(sims.node[selecting], self._alone(selecting), self._selection, forest.nodes)
         at = sims.node[sampling]
         observed = forest.child_nodes(at, self._sample(sampling, forest.nodes.next_token, at))
@@ -120,8 +118,8 @@ class Search:
         sims.node[rows] = below
 
     def _expand(self, rows: np.ndarray) -> np.ndarray:
-        """Expand decisions whose children have values (``_predict_children``). Of several simulations at one decision
-        the first expands it; the others pass it. Returns the simulations that expanded one."""
+        """Expand decisions whose children have values (``_predict_children``). The first of several simulations at a
+        decision expands it; the others pass through. Returns the simulations that expanded one."""
         sims, expanded_by = self.sims, self.forest.nodes.expanded_by
         np.minimum.at(expanded_by, sims.node[rows], sims.number[rows])
         rows = rows[expanded_by[sims.node[rows]] == sims.number[rows]]
@@ -130,8 +128,8 @@ class Search:
         return rows
 
     def _roll(self, rows: np.ndarray) -> None:
-        """Rollout, as far as the tree has next-token distributions: at the expanded decision, and at its child where
-        the rollout's first token is one."""
+        """Rollout within the tree's next-token distributions: at the expanded decision, and at the child that the
+        rollout's first token leads to."""
         sims, nodes = self.sims, self.forest.nodes
         cut_short = sims.steps_left[rows] == 0
         ended, rows = rows[cut_short], rows[~cut_short]
@@ -144,22 +142,22 @@ class Search:
         self._backup(ended, nodes.value[sims.node[ended]], np.ones(len(ended), bool))
 
     def _roll_out(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """One token of Rollout each, from the distributions ``probabilities[which]``; returns them."""
+        """Append one token of Rollout each, from the distributions ``probabilities[which]``; returns the tokens."""
         tokens = self._sample(rows, probabilities, which)
         self.sims.append(rows, tokens)
         self.sims.steps_left[rows] -= self.sims.upcoming[rows] == Next.ACTION
         return tokens
 
     def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
-        """Of the simulations that wait at the same node only the first asks; the answer serves the others."""
+        """The first of the simulations that wait at each node: its query serves the others."""
         place = np.where(self.sims.leaf[rows] == NONE, self.sims.node[rows], -1 - rows)
         return rows[np.sort(np.unique(place, return_index=True)[1])]
 
-    # ---- with a query: what the model says at the end of every waiting history
+    # ---- with a query at the end of every waiting history
 
     def _ask(self, rows: np.ndarray) -> None:
-        """One query for every waiting simulation, as far as there is room: a new distribution, a new decision, the next
-        token of a rollout, or the value of a history that was cut short."""
+        """Query the model for waiting simulations, as many as have room: for a new distribution, a new decision, the
+        next token of a rollout, or the value of a history that was cut short."""
         sims, nodes, legal = self.sims, self.forest.nodes, self._candidates(rows)
         room = self._make_room(rows, legal.sum(1))
         rows, legal = rows[:room], legal[:room]
@@ -180,8 +178,8 @@ class Search:
         self._backup(rows[ended], answer.value[ended], np.ones(int(ended.sum()), bool))
 
     def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, next_token: np.ndarray) -> None:
-        """What Expand asks the model about new decisions: a child for every legal action whose probability exceeds the
-        threshold, with its value as one visit."""
+        """The queried part of Expand: add a child for every legal action whose probability exceeds the threshold, with
+        its value as one visit."""
         sims, decisions = self.sims, self.sims.node[rows]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
@@ -204,8 +202,8 @@ class Search:
         return legal
 
     def _make_room(self, rows: np.ndarray, candidates: np.ndarray) -> int:
-        """How many of the rows may ask now, each with so many candidates. Where too few KV slots are left, what was
-        computed beyond the root histories is given up and some have to wait: slower, and but for lanes the same."""
+        """Number of rows that can query now with their candidates. If too few KV slots are left, releases all handles
+        beyond the roots and has rows wait: slower, and without lanes the results are the same."""
         sims, nodes = self.sims, self.forest.nodes
         ends = sims.lengths[rows] + candidates
         needed = ends - sims.beginnings(rows, nodes)[1]
@@ -247,18 +245,18 @@ class Search:
         self._end(rows, legal)
 
     def _end(self, rows: np.ndarray, legal: np.ndarray) -> None:
-        """Simulations have been backed up; others begin in their place as long as there are any."""
+        """End simulations that have been backed up; others begin in their place while any are left."""
         self.statistics.simulations += len(rows)
         self.statistics.illegal += int((~legal).sum())
         self.sims.active[rows] = False
         self.sims.begin(rows)
 
-    # ---- what simulations in flight see of each other; ``search.go_mcts.speculative`` answers otherwise
+    # ---- what simulations in flight see of each other; ``search.go_mcts.speculative`` overrides it
 
     def _alone(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: rows whose Select sees no simulations in flight. With lanes they look elsewhere than others."""
+        """``bool[M]``: rows whose Select ignores simulations in flight; with lanes none does, so that they spread."""
         return np.zeros(len(rows), bool)
 
     def _join(self, decisions: np.ndarray) -> None:
-        """Make these expanded nodes decisions of the tree for all simulations."""
+        """Make these expanded nodes decisions for all simulations."""
         self.forest.nodes.expanded_by[decisions] = 0

@@ -1,8 +1,8 @@
 """Speculative simulations: they begin before their turn, and the trees come out as if they had not.
 
-They select as if those in flight before them had ended with the mean found so far, and are committed in order
-(docs/search.md): every selection is made again on the tree as it is; a simulation that would have gone elsewhere is
-rolled back with all behind it, which have counted on its choices, and they are made anew.
+A simulation selects as if earlier ones in flight had ended with the mean found so far. Simulations are committed in
+order (docs/search.md): each repeats its selections on the committed tree. If one differs, the simulation and all later
+ones, which relied on it, are rolled back and run anew.
 """
 
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ import numpy as np
 
 from games.compiling import kernel
 from search.go_mcts.search import Search
-from search.go_mcts.tree import NOBODY, NONE
+from search.go_mcts.tree import NONE, UNCLAIMED
 from search.go_mcts.uct import backup, best_child
 
 _COMMITTED, _AGAIN = 1, 2
 
 
 class _InFlight(NamedTuple):
-    """The part of the simulations that committing looks at; see ``Simulations``."""
+    """The fields of simulations needed for committing; see ``Simulations``."""
 
     active: np.ndarray
     done: np.ndarray
@@ -26,11 +26,11 @@ class _InFlight(NamedTuple):
     node: np.ndarray
     leaf: np.ndarray
     value: np.ndarray
-    """``float64[R]``: what those that are done have ended with."""
+    """``float64[R]``: result of a simulation that is done."""
     legal: np.ndarray
-    """``bool[R]``: whether they are legal."""
+    """``bool[R]``: whether its history is legal."""
     verdict: np.ndarray
-    """``int8[R]``: what becomes of them: ``_COMMITTED``, ``_AGAIN``, or 0 for neither."""
+    """``int8[R]``: ``_COMMITTED``, ``_AGAIN``, or 0 for neither."""
 
 
 class SpeculativeSearch(Search):
@@ -45,14 +45,14 @@ class SpeculativeSearch(Search):
         self._in_flight = _InFlight(sims.active, sims.done, sims.number, sims.node, sims.leaf, *ended)
 
     def _alone(self, rows: np.ndarray) -> np.ndarray:
-        """Those that are next to be committed see no others."""
+        """``bool[M]``: rows that are next to be committed; their Select ignores the others."""
         return self.sims.number[rows] == self._committed[self.sims.tree[rows]] + 1
 
     def _join(self, decisions: np.ndarray) -> None:
-        """They become part of the tree when the simulation that claimed them is committed."""
+        """Nothing yet: committing the simulation that claimed a node makes it a decision."""
 
     def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> None:
-        """Backup of those whose turn it is; simulations that were rolled back begin anew, as far as they may."""
+        """Backup of simulations whose turn it is; simulations that were rolled back begin anew, if allowed."""
         if len(rows) == 0:
             return
         sims, flight = self.sims, self._in_flight
@@ -70,8 +70,7 @@ class SpeculativeSearch(Search):
         self._end(committed, flight.legal[committed])
 
     def _adapt(self, right: np.ndarray, wrong: np.ndarray) -> None:
-        """How early simulations begin follows how far the guesses carry: one more for each that was right, half as many
-        after one that was wrong."""
+        """Adapt the allowed simulations in flight: one more for each right guess, half as many after a wrong one."""
         allowed = self.sims.allowed
         np.add.at(allowed, right, 1)
         np.minimum(allowed, self.sims.width, out=allowed)
@@ -80,7 +79,7 @@ class SpeculativeSearch(Search):
 
 @kernel
 def _commit(trees, width, committed, flight, selection, penalty, nodes):
-    """Back up the simulations of each tree that are next and done; mark those of a wrong guess ``_AGAIN``."""
+    """Back up the simulations of each tree that are next and done; mark wrong guesses ``_AGAIN``."""
     for tree in trees:
         rows = range(tree * width, (tree + 1) * width)
         while True:
@@ -91,7 +90,7 @@ def _commit(trees, width, committed, flight, selection, penalty, nodes):
             if head < 0:
                 break
             if not _guessed_right(head, flight, selection, nodes):
-                for row in rows:  # those behind it have counted on its choices
+                for row in rows:  # the later ones relied on its choices
                     if flight.active[row] and flight.verdict[row] == 0:
                         flight.verdict[row] = _AGAIN
                         _roll_back(row, flight, nodes)
@@ -107,7 +106,7 @@ def _commit(trees, width, committed, flight, selection, penalty, nodes):
 
 @kernel
 def _guessed_right(row, flight, selection, nodes):
-    """Whether the next simulation to be committed has gone so far where it goes on the tree that the others left."""
+    """Whether the path of the next simulation to be committed equals its path on the committed tree."""
     leaf = flight.leaf[row]
     if leaf != NONE and nodes.expanded_by[leaf] != flight.number[row]:
         return False
@@ -125,10 +124,10 @@ def _guessed_right(row, flight, selection, nodes):
 
 @kernel
 def _roll_back(row, flight, nodes):
-    """Take back what a simulation has left in the tree: it is pending nowhere, and has claimed no decision."""
+    """Undo a simulation's marks in the tree: pending counts and claims of decisions."""
     leaf, node = flight.leaf[row], flight.node[row]
     if leaf != NONE and nodes.expanded_by[leaf] == flight.number[row]:
-        nodes.expanded_by[leaf] = NOBODY
+        nodes.expanded_by[leaf] = UNCLAIMED
     while nodes.parent[node] != NONE:
         if nodes.visits[node] > 0:
             nodes.pending[node] -= 1

@@ -1,4 +1,4 @@
-"""What a search found out about one continuation of its root history, taken over by the next search of the seat."""
+"""Reuse of a search's subtree by the next search of the same seat."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from search.go_mcts.tree import NONE, TokenForest, find_child
 from search.players.player import Turns
 
 Subtree = tuple[TokenForest, int]
-"""A forest and a node of it: all that stands on the node."""
+"""A forest and a node of it: the subtree below the node."""
 
 
 class Subtrees:
@@ -23,7 +23,7 @@ class Subtrees:
         self._last = {place: last for place, last in self._last.items() if place[0] not in ended}
 
     def known(self, turns: Turns) -> dict[int, Subtree]:
-        """Row -> what the last search of the seat found out about what came since, where that is anything."""
+        """Row -> the subtree of the seat's last search at the present history, where it has one."""
         found = {}
         for row, place in enumerate(_places(turns)):
             if place in self._last:
@@ -35,10 +35,10 @@ class Subtrees:
         return found
 
     def hand_on(self, search: Search, turns: Turns, known: dict[int, Subtree]) -> None:
-        """Let the searches of these turns begin with what is ``known``, and be the last ones from now on."""
+        """Start the searches of these turns from their ``known`` subtrees, and record them as the last ones."""
         for row, (forest, node) in known.items():
             _graft(search.forest, row, forest, node)
-            if len(forest.below(node)) == 1:  # a single child at the root: the answer is known
+            if len(forest.below(node)) == 1:  # a single child at the root: no search needed
                 search.sims.left[row] = 0
         for row, place in enumerate(_places(turns)):
             self._last[place] = (search.forest, row)
@@ -49,11 +49,11 @@ def _places(turns: Turns) -> list[tuple[int, int]]:
 
 
 def _graft(forest: TokenForest, root: int, other: TokenForest, node: int) -> None:
-    """Grow on the bare root what stands on ``node`` of another forest, all but the handles. Nothing is pending there
-    once a search has ended."""
+    """Copy the subtree below ``node`` of another forest to a bare root, without handles. Nothing is pending in it after
+    a search."""
     pairs = [(root, node)]
     for mine, theirs in pairs:
-        below = other.below(theirs)[::-1]  # the last one made comes first
+        below = other.below(theirs)[::-1]  # the newest child comes first
         made = forest.child_nodes(np.full(len(below), mine), other.nodes.token[below])
         pairs += zip(made.tolist(), below, strict=True)
     grown, copied = np.array(pairs).T

@@ -1,8 +1,8 @@
 """Search trees over observation histories, many at a time, in flat arrays (paper 001, Algorithm 3).
 
 A tree is a trie of the tokens that followed its root history. A node whose next token is the search player's own
-action is a *decision* once a query has valued its children: the nodes below it are its children in Algorithm 3, and
-only they have visits. All trees of a forest share one pool of nodes; letters: ``M`` nodes asked about, ``V`` tokens.
+action is a *decision* once a query has valued its children. The nodes below decisions are the children of Algorithm 3;
+only they have visits. All trees of a forest share one pool of nodes. Letters: ``M`` nodes of a call, ``V`` tokens.
 """
 
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from games.compiling import kernel
 from learner.observation_model import EMPTY
 
 NONE = np.int64(-1)
-NOBODY = np.int64(2**62)
+UNCLAIMED = np.int64(2**62)
 """Above the number of any simulation."""
 
 
 class TokenNodes(NamedTuple):
-    """The nodes of a forest, one entry each. What Algorithm 3 calls ``Tree[h].children[a]`` is the node of h.a."""
+    """The nodes of a forest, one entry each. Algorithm 3's ``Tree[h].children[a]`` is the node of h.a."""
 
     token: np.ndarray
     """``int32``: the token that leads to it; -1 for roots."""
@@ -35,10 +35,10 @@ class TokenNodes(NamedTuple):
     next_token: np.ndarray
     """``float32[V]``: the next-token distribution, NaN before the query for it."""
     value: np.ndarray
-    """``float32``: V(h) of actions, and of decisions that were asked for it, else NaN."""
+    """``float32``: V(h) of actions and of queried decisions, else NaN."""
     expanded_by: np.ndarray
-    """``int64``: the number of the simulation that makes it a decision of the tree: 0 once it is one, ``NOBODY`` if no
-    simulation has asked to. The model's answer about it is kept from the first query on."""
+    """``int64``: number of the simulation that makes it a decision: 0 once it is one, ``UNCLAIMED`` if no simulation
+    does. The model's answer about it is kept from the first query on."""
     prior: np.ndarray
     """``float32``: of actions, the policy's probability over legal actions."""
     total: np.ndarray
@@ -50,7 +50,7 @@ class TokenNodes(NamedTuple):
 
 
 def _bare(vocabulary_size: int) -> TokenNodes:
-    """One node of which nothing is known."""
+    """One empty node."""
     nan = np.full((1, vocabulary_size), np.nan, np.float32)
     short, none, zero = np.full(1, -1, np.int32), np.full(1, NONE), np.zeros(1, np.int64)
     return TokenNodes(
@@ -62,7 +62,7 @@ def _bare(vocabulary_size: int) -> TokenNodes:
         handle=np.full(1, EMPTY, np.int64),
         next_token=nan,
         value=nan[:, 0],
-        expanded_by=np.full(1, NOBODY),
+        expanded_by=np.full(1, UNCLAIMED),
         prior=nan[:, 0],
         total=np.zeros(1, np.float64),
         visits=zero,
@@ -82,18 +82,18 @@ class TokenForest:
         self.nodes.length[: len(lengths)] = lengths
 
     def child_nodes(self, parents: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the node that each token leads to from its parent, made where there was none; new ones come
-        before their siblings."""
+        """``int64[M]``: the node that each token leads to from its parent, made if missing; new nodes come before their
+        siblings."""
         self._make_room(len(tokens))
         parents, tokens = np.ascontiguousarray(parents), np.ascontiguousarray(tokens, np.int32)
         children, self.num_nodes = _find_or_add(parents, tokens, self.num_nodes, self.nodes)
         return np.asarray(children)
 
     def add_decisions(self, nodes: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens; one visit
-        each, of which the caller writes the value."""
+        """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens, with one
+        visit each; the caller writes their values."""
         rows, tokens = np.nonzero(children)
-        made = self.child_nodes(nodes[rows][::-1], tokens[::-1])[::-1]  # the last one made comes first
+        made = self.child_nodes(nodes[rows][::-1], tokens[::-1])[::-1]  # the newest child comes first
         self.nodes.visits[made] = 1
         return made
 
@@ -103,7 +103,7 @@ class TokenForest:
         return nodes.token[below], nodes.total[below] / nodes.visits[below], nodes.visits[below]
 
     def below(self, node: int) -> list[int]:
-        """The nodes right below a node."""
+        """The children of a node."""
         found, child = [], int(self.nodes.first_child[node])
         while child != NONE:
             found.append(child)
@@ -111,8 +111,8 @@ class TokenForest:
         return found
 
     def decisions(self, root: int, history: tuple[int, ...]) -> dict[tuple[int, ...], dict[int, list[float]]]:
-        """The tree at and below a node, which has this history, as ``search.go_mcts.plain`` keeps it: history -> action
-        -> [sum of values, visits]. For tests and for looking at a search."""
+        """The tree at and below a node with this history, in the form of ``search.go_mcts.plain``: history -> action ->
+        [sum of values, visits]. For tests and for inspecting a search."""
         nodes, tree, found = self.nodes, {}, [(root, history)]
         for node, history in found:
             below = self.below(node)
@@ -122,7 +122,7 @@ class TokenForest:
         return tree
 
     def _make_room(self, count: int) -> None:
-        """Make room for so many more nodes, in arrays twice as long where they are too short."""
+        """Make room for ``count`` more nodes; doubles arrays that are too short."""
         needed = self.num_nodes + count
         if needed > len(self.nodes.token):
             more = max(2 * needed, 1024) - len(self.nodes.token)
@@ -150,7 +150,7 @@ def find_children(at, tokens, nodes):
 
 @kernel
 def last_with_handle(at, nodes):
-    """``int64[M]``: of each node and those before it the last one with a handle, the root if there is none."""
+    """``int64[M]``: the nearest node with a handle on the path from each node up; the root if there is none."""
     found = at.copy()
     for i in range(len(at)):
         while nodes.handle[found[i]] == EMPTY and nodes.parent[found[i]] != NONE:

@@ -1,4 +1,4 @@
-"""Select and Backup of Algorithm 3: choosing and crediting the actions of search trees, in compiled loops."""
+"""Select and Backup of Algorithm 3, in compiled loops."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ from search.go_mcts.tree import NONE
 
 
 class SelectionRule(NamedTuple):
-    """How Select scores an action.
+    """Score of an action in Select.
 
     UCT: mean + C sqrt(ln N / n); with ``puct`` mean + C prior sqrt(N) / (1 + n). A simulation in flight counts as a
-    visit that brings the mean found so far less ``virtual_loss``; with 0 only the exploration term notices it (WU-UCT,
-    Liu et al. 2020).
+    visit whose value is the mean so far less ``virtual_loss``; with 0 it only lowers the exploration term (WU-UCT, Liu
+    et al. 2020).
     """
 
     exploration: float
@@ -24,9 +24,8 @@ class SelectionRule(NamedTuple):
 
 @kernel
 def select(decisions, alone, selection, nodes):
-    """``int64[M]``: the child of each decision with the highest score; a simulation is pending behind it from now on.
-    Rows are served one after the other, so simulations at one decision see each other, unless ``alone``
-    (``bool[M]``)."""
+    """``int64[M]``: the child of each decision with the highest score, now pending. Rows are processed in order, so
+    simulations at one decision see each other, unless ``alone`` (``bool[M]``)."""
     chosen = np.empty(len(decisions), np.int64)
     for i in range(len(decisions)):
         chosen[i] = best_child(decisions[i], alone[i], selection, nodes)
@@ -36,8 +35,8 @@ def select(decisions, alone, selection, nodes):
 
 @kernel
 def best_child(decision, alone, selection, nodes):
-    """The child with the highest score, the first one of equals. ``alone``: as if no simulation were in flight, which
-    is Algorithm 3's Select."""
+    """The child with the highest score, ties to the first. ``alone``: as if no simulation were in flight, which is
+    Algorithm 3's Select."""
     total = 0
     child = nodes.first_child[decision]
     while child != NONE:
@@ -71,8 +70,8 @@ def backup_all(ends, values, legal, penalty, nodes):
 
 @kernel
 def backup(end, value, legal, penalty, nodes):
-    """Add a simulation's value and a visit to the actions it was pending behind, which lie on the way from the root to
-    the node ``end``; an illegal history costs ``penalty`` (mu) and brings no visit."""
+    """Add a simulation's value and a visit to the actions on the path from the root to the node ``end``, where it was
+    pending; an illegal history costs ``penalty`` (mu) and adds no visit."""
     while nodes.parent[end] != NONE:
         if nodes.visits[end] > 0:
             nodes.pending[end] -= 1

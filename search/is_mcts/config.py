@@ -14,8 +14,8 @@ class IsMctsConfig:
     exploration: float = 0.7
     """C of UCT; rewards lie between 0, the worst outcome of the game, and 1."""
     observers: str = "single"
-    """``single``: one tree of what the deciding seat sees (SO-ISMCTS); ``multiple``: one for every seat (MO-ISMCTS);
-    ``private``: the same, and the others' trees tell apart what they hold (as OpenSpiel's)."""
+    """``single``: one tree of the deciding seat's observations (SO-ISMCTS); ``multiple``: one for every seat
+    (MO-ISMCTS); ``private``: as multiple, the others' nodes also split by their hidden cards (as OpenSpiel's)."""
     seconds: float = 0.0
     """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
     on the machine."""

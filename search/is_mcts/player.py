@@ -17,7 +17,7 @@ def check_is_mcts(game: Game, config: IsMctsConfig) -> None:
 
 
 class IsMctsPlayer(ChoosingPlayer):
-    """Plays the action that most simulations began with; the lowest token of equals."""
+    """Plays the root action with most visits; ties go to the lowest token."""
 
     name = "is_mcts"
 

@@ -1,17 +1,17 @@
 """Information Set MCTS (Cowling, Powley and Whitehouse 2012), many searches side by side.
 
-Every simulation draws a world: a deal that agrees with what the seat has seen. The worlds of a search share trees,
-whose nodes are what a seat has seen since the search began:
+Every simulation draws a world: a deal consistent with the seat's history. The worlds of a search share trees, whose
+nodes are a seat's observations since the search began:
 
-- *single observer* (SO-ISMCTS): one tree, of the searching seat. What it cannot see of the others' actions they choose
-  at random, as all of these lead to the same node (SO-ISMCTS + POM).
-- *multiple observers* (MO-ISMCTS): a tree for every seat, in which that seat chooses. The trees of the others begin
-  with the search, so they do not know what the others hold.
-- *private*: as multiple, but nodes are whole histories, so that the others choose by their own cards as well. OpenSpiel
-  does so; in large games hardly a node of theirs is met twice.
+- *single observer* (SO-ISMCTS): one tree, of the searching seat. The others choose actions that it cannot see at
+  random, as all of these lead to the same node (SO-ISMCTS + POM).
+- *multiple observers* (MO-ISMCTS): a tree for every seat, in which that seat chooses. The others' trees begin with the
+  search, so their nodes do not depend on hidden cards.
+- *private*: as multiple, but nodes are whole histories, so that the others choose by their own cards too. OpenSpiel
+  does so; in large games their nodes are hardly ever visited twice.
 
 An action counts as available in every simulation that chose at its node while it was legal, and UCT takes the logarithm
-of that count. Letters: ``R`` searches, ``M`` of them under way, ``T`` trees of each, ``P`` seats, ``V`` tokens.
+of that count. Letters: ``R`` searches, ``M`` of them active, ``T`` trees of each, ``P`` seats, ``V`` tokens.
 """
 
 import time
@@ -35,13 +35,13 @@ from search.is_mcts.tree import (
 from search.uct.search import unit_utility
 
 _ROOM = 64
-"""Simulations that nodes are made room for at first."""
+"""Simulations that the initial arrays have room for."""
 _WORLD, _PLAYOUT = 2, 1 << 62
-"""Salts of the first simulation's world, which those of the others follow, and of a simulation's playout."""
+"""Salts of the first simulation's world, followed by the other simulations' salts, and of a simulation's playout."""
 
 
 class IsMcts:
-    """Searches of one batch of turns. A search depends on its view and seed alone, not on those beside it."""
+    """Searches of one batch of turns. A search depends on its own view and seed alone."""
 
     def __init__(self, game: Game, config: IsMctsConfig, views: np.ndarray, seeds: np.ndarray) -> None:
         """
@@ -68,7 +68,7 @@ class IsMcts:
         self._roots = np.zeros(num_rows, np.int64)
 
     def visits(self) -> np.ndarray:
-        """``int64[R, V]``: how many simulations began with each action."""
+        """``int64[R, V]``: visits of each root action."""
         started, config = time.perf_counter(), self._config
         done, rows = np.zeros(len(self._views), np.int64), np.arange(len(self._views))
         self._stand_at_roots(rows)
@@ -88,7 +88,7 @@ class IsMcts:
     # ---- one simulation
 
     def _draw(self, rows: np.ndarray, done: np.ndarray) -> None:
-        """Draw a new world for each of these searches and stand at its roots."""
+        """Draw a new world for each of these searches and return to its roots."""
         if not len(rows):
             return
         seeds = mix(self._seeds[rows], _WORLD + done[rows])
@@ -96,7 +96,7 @@ class IsMcts:
         self._stand_at_roots(rows)
 
     def _stand_at_roots(self, rows: np.ndarray) -> None:
-        """Begin a simulation of each of these searches in the world that has been drawn for it."""
+        """Begin a simulation of each of these searches in its world."""
         self._make_room(rows)
         walk = self._walk
         walk.depth[rows] = 0
@@ -108,7 +108,7 @@ class IsMcts:
         self._roots[rows] = walk.at[rows, self._seats[rows] * self._many]
 
     def _step(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: whether the simulation has left the trees or the deal is over, after one action more."""
+        """Play one action; ``bool[M]``: whether the simulation has left the trees or the deal is over."""
         self._make_room(rows)
         game, walk = self._game, self._walk
         nodes, states = self._nodes, self._states[rows]
@@ -128,7 +128,7 @@ class IsMcts:
         return np.asarray((untried & shown) | (game.to_move(states) < 0))
 
     def _finish(self, rows: np.ndarray, done: np.ndarray) -> None:
-        """Play these simulations out at random and back their rewards up."""
+        """Play these simulations out at random and back up their rewards."""
         if not len(rows):
             return
         states = self._states[rows]
@@ -136,7 +136,7 @@ class IsMcts:
         back_up(self._nodes, self._walk, rows, self._rewards[self._game.outcome(states)])
 
     def _make_room(self, rows: np.ndarray) -> None:
-        """Room for the nodes of one step."""
+        """Make room for the nodes of one step."""
         if self._walk.used[rows].max() + self._per_step > self._nodes.label.shape[1]:
             self._nodes = grown(self._nodes, 2 * self._nodes.label.shape[1])
 

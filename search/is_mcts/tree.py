@@ -1,7 +1,7 @@
 """The trees of IS-MCTS, many searches at a time, in flat arrays.
 
 A node is a seat's information set: the tokens that its history has gained since the search began. Letters: ``R``
-searches, ``T`` trees of each, ``N`` nodes of each in one pool, ``V`` tokens, ``M`` searches under way.
+searches, ``T`` trees of each, ``N`` nodes of each in one pool, ``V`` tokens, ``M`` active searches.
 """
 
 from typing import NamedTuple
@@ -17,8 +17,8 @@ NONE = np.int64(-1)
 class InfoSetNodes(NamedTuple):
     """The nodes of all searches, ``[R, N]`` each; the first ``T`` of a search are the roots of its trees.
 
-    What leads to a node is a *label*: a token of the history, or ``V`` plus a token for what another seat chose there.
-    The latter are leaves, for statistics alone: a history may show more, or other things, of such an action.
+    The edge to a node has a *label*: a token of the history, or ``V`` plus a token for another seat's action. Nodes of
+    the second kind are leaves that only hold statistics: the history may show such an action differently.
     """
 
     label: np.ndarray
@@ -57,18 +57,18 @@ def grown(nodes: InfoSetNodes, size: int) -> InfoSetNodes:
 
 
 class Walk(NamedTuple):
-    """Where the simulation under way of every search stands."""
+    """State of every search's current simulation."""
 
     at: np.ndarray
     """``int32[R, T]``: the node of each tree."""
     seen: np.ndarray
-    """``int32[R, T]``: tokens of each tree's history that have been walked."""
+    """``int32[R, T]``: tokens of each tree's history that have been followed."""
     path: np.ndarray
-    """``int32[R, D]``: actions chosen, as nodes."""
+    """``int32[R, D]``: chosen actions, as nodes."""
     movers: np.ndarray
-    """``int8[R, D]``: who chose them."""
+    """``int8[R, D]``: the seats that chose them."""
     depth: np.ndarray
-    """``int32[R]``: how many there are."""
+    """``int32[R]``: number of actions on the path."""
     used: np.ndarray
     """``int32[R]``: nodes of each search so far."""
 
@@ -84,7 +84,7 @@ def find(nodes, row, parent, label):
 
 @kernel
 def find_or_add(nodes, walk, row, parent, label):
-    """As ``find``, made where it is missing."""
+    """As ``find``, but makes the node if it is missing."""
     child = find(nodes, row, parent, label)
     if child == NONE:
         child = walk.used[row]
@@ -97,17 +97,17 @@ def find_or_add(nodes, walk, row, parent, label):
 
 @kernel
 def choose_all(nodes, walk, rows, trees, own, legal, exploration, counters, actions, untried):
-    """Select or Expand of one step in every search under way.
+    """Select or Expand of one step in every active search.
 
     Args:
         rows: ``int64[M]``, the searches.
         trees: ``int64[M]``, the tree that the seat to act chooses in.
-        own: ``bool[M]``, whether it is that seat's own tree.
+        own: ``bool[M]``, whether that seat owns the tree.
         legal: ``bool[M, V]``.
         exploration: C.
         counters: ``uint64[R]``, random counters, advanced.
         actions: ``int64[M]``, written: tokens.
-        untried: ``bool[M]``, written: whether no simulation has chosen the action there before.
+        untried: ``bool[M]``, written: whether the action is new there.
     """
     num_tokens = legal.shape[1]
     children = np.empty(num_tokens, np.int64)
@@ -132,8 +132,7 @@ def choose_all(nodes, walk, rows, trees, own, legal, exploration, counters, acti
 
 @kernel
 def _tried(nodes, row, parent, base, children):
-    """Write into ``children`` (``int64[V]``), by token, the nodes below ``parent`` that a simulation has chosen; else
-    ``NONE``."""
+    """Write into ``children`` (``int64[V]``), by token, the visited nodes below ``parent``, else ``NONE``."""
     children[:] = NONE
     child = nodes.first_child[row, parent]
     while child != NONE:
@@ -145,8 +144,8 @@ def _tried(nodes, row, parent, base, children):
 
 @kernel
 def _best(nodes, row, children, legal, exploration):
-    """The legal action of the highest ``mean + C sqrt(ln n' / n)``, n' the simulations in which it was available; the
-    first one of equals."""
+    """The legal action of the highest ``mean + C sqrt(ln n' / n)``, n' the simulations in which it was available; ties
+    to the first."""
     best, chosen = -np.inf, np.int64(-1)
     for token in range(len(legal)):
         if not legal[token]:
@@ -162,11 +161,11 @@ def _best(nodes, row, children, legal, exploration):
 
 @kernel
 def note_all(nodes, walk, rows, trees, own, seats, legal, actions, shown):
-    """Put the action of every search on its path and count what was available beside it. Where the tree's history does
-    not show the action, nothing is counted: the tree cannot tell it from others.
+    """Append every search's action to its path and count the available actions. Counts nothing where the tree's history
+    does not show the action.
 
     Args:
-        seats: ``int64[M]``, who acted.
+        seats: ``int64[M]``, the seats that acted.
         shown: ``bool[M]``, whether the history of the tree (``trees``) shows the action.
     """
     for m in range(len(rows)):
@@ -188,8 +187,8 @@ def note_all(nodes, walk, rows, trees, own, seats, legal, actions, shown):
 
 @kernel
 def shows(walk, rows, tree, wanted, tokens, lengths, actions, shown):
-    """Write ``shown[m]`` where ``wanted[m]`` is ``tree``: whether the tokens that a history has gained (``tokens[M,
-    L]``, ``lengths[M]``) hold the action."""
+    """Write ``shown[m]`` where ``wanted[m]`` is ``tree``: whether the new tokens of a history (``tokens[M, L]``,
+    ``lengths[M]``) hold the action."""
     for m in range(len(rows)):
         if wanted[m] != tree:
             continue
@@ -200,7 +199,7 @@ def shows(walk, rows, tree, wanted, tokens, lengths, actions, shown):
 
 @kernel
 def follow(nodes, walk, rows, tree, tokens, lengths):
-    """Walk one tree of every search along the tokens that its history has gained."""
+    """Advance one tree of every search along the new tokens of its history."""
     for m in range(len(rows)):
         row = rows[m]
         for place in range(walk.seen[row, tree], lengths[m]):

@@ -1,1 +1,1 @@
-"""What a Q-network thinks of every first action, over many deals (paper 002, Figures 9 and 10)."""
+"""A Q-network's values of every first action, over many deals (paper 002, Figures 9 and 10)."""

@@ -1,4 +1,4 @@
-"""What a Q-network thinks of every first action: ``python -m search.openings game=hearts_no_pass checkpoint=DIR``."""
+"""A Q-network's values of every first action: ``python -m search.openings game=hearts_no_pass checkpoint=DIR``."""
 
 from dataclasses import asdict, replace
 
@@ -16,7 +16,7 @@ from search.tournament.stored import check_out
 
 
 def main(config: OpeningsConfig) -> None:
-    """Ask, print the table, write it and its picture."""
+    """Measure, print the table, write it and its picture."""
     out = config.out.rstrip("/")
     path = out and f"{out}/openings.json"
     with blaming_input():

@@ -11,19 +11,19 @@ from learner.config import EngineConfig
 
 @dataclass
 class OpeningsConfig:
-    """One look at a Q-network's values of first decisions."""
+    """One measurement of a Q-network's values of first decisions."""
 
     game: GameConfig = MISSING
     checkpoint: str = MISSING
     """Checkpoint directory of the Q-network."""
     deals: int = 1000
-    """Freshly dealt deals; the network is asked at the first decision of each."""
+    """Number of deals; the network is queried at the first decision of each."""
     seed: int = 1
-    """Names the deals."""
+    """Seed of the deals."""
     out: str = ""
     """Directory of ``openings.json`` and ``openings.png``; empty to print only."""
     engine: EngineConfig = field(default_factory=EngineConfig)
-    """``device``, ``precision`` and ``max_batch`` count."""
+    """Only ``device``, ``precision`` and ``max_batch`` are used."""
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "deals")

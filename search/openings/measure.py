@@ -1,7 +1,7 @@
 """A Q-network's values of first decisions, gathered by action (paper 002, "Neural Network Output").
 
-The network reads the whole deal and judges the actions of the seat to act: in the paper's variant of Hearts seat 0,
-which leads any of its cards. The paper draws the points that the seat will make, so the values here are minus q.
+The network reads the whole deal and evaluates the actions of the seat to act: in the paper's variant of Hearts seat 0,
+which may lead any card. The paper draws the points that the seat will make, so the values here are minus q.
 
 Letters: ``D`` deals, ``V`` tokens of the vocabulary.
 """
@@ -17,7 +17,7 @@ from learner.state_model import StateModel
 from search.tournament.statistics import ends_of
 
 _BATCH = 4096
-"""Deals of one call: their numbers and answers take 3 MB in Hearts."""
+"""Deals of one call: its inputs and outputs take 3 MB in Hearts."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class OpeningValue:
     action: str
     """Its name in the vocabulary."""
     deals: int
-    """In how many deals it was legal; where any card of the hand may be led, in how many it was held."""
+    """Number of deals in which it was legal; where any card may be led, in which it was held."""
     mean: float
     """Points that the network expects the seat to make."""
     low: float | None
     high: float | None
-    """95 % t interval of ``mean`` over deals; None where they are too few for one."""
+    """95 % t interval of ``mean`` over deals; None for too few deals."""
     variance: float | None
-    """Of those points over deals, with the divisor n - 1; None for a single deal."""
+    """Variance of these points over deals, with the divisor n - 1; None for a single deal."""
 
 
 def first_values(game: Game, model: StateModel, deals: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The points that every first action is expected to cost in freshly dealt deals.
+    """Expected points of every first action in newly dealt deals.
 
     Returns:
-        ``float32[D, V]`` minus q, which means something where ``bool[D, V]``, legal actions, holds.
+        ``float32[D, V]`` minus q, valid where the second result, legal actions ``bool[D, V]``, is true.
     """
     points, legal = [], []
     for first in range(0, deals, _BATCH):
@@ -53,13 +53,14 @@ def first_values(game: Game, model: StateModel, deals: int, seed: int) -> tuple[
 
 
 def by_action(names: Sequence[str], points: np.ndarray, legal: np.ndarray) -> list[OpeningValue]:
-    """What ``first_values`` found, for every action that was ever legal.
+    """Statistics of ``first_values`` for every action that was ever legal.
 
     Args:
         names: of the tokens, ``V``.
 
     Returns:
-        the actions by suit and then in the vocabulary's order; all in that order if they are no cards (``suit_place``).
+        the actions by suit and then in the vocabulary's order; in that order alone if they are no cards
+        (``suit_place``).
     """
     found = [
         _value(names[token], points[legal[:, token], token]) for token in np.flatnonzero(legal.any(axis=0)).tolist()
@@ -73,8 +74,8 @@ def by_action(names: Sequence[str], points: np.ndarray, legal: np.ndarray) -> li
 
 
 def suit_place(names: Sequence[str]) -> int | None:
-    """At which of two characters the suit stands, the one of which there are fewer (``QS``: 1); None where the names
-    are not all of two characters."""
+    """Index of the suit in two-character names (``QS``: 1): the position with fewer different characters; None where
+    some name is not of two characters."""
     if any(len(name) != 2 for name in names):
         return None
     first, second = (len({name[place] for name in names}) for place in (0, 1))

@@ -1,4 +1,4 @@
-"""What first actions are worth: the record, the table, and the picture as a PNG file."""
+"""Values of first actions: the record, the table, and the picture as a PNG file."""
 
 import math
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from search.recorded import Recorded
 from search.tournament.pictures import png
 
 _COLOURS = ("#54a24b", "#f58518", "#e45756", "#4c78a8")
-"""Of the suits: in Hearts clubs, diamonds, hearts and spades."""
+"""Colours of the suits: in Hearts clubs, diamonds, hearts and spades."""
 
 
 @dataclass(frozen=True)
 class OpeningsResult(Recorded):
-    """Everything worth keeping."""
+    """The result and its settings."""
 
     WHAT = "openings"
 
@@ -27,7 +27,7 @@ class OpeningsResult(Recorded):
     deals: int
     seed: int
     actions: tuple[OpeningValue, ...]
-    """As ``by_action`` orders them."""
+    """In the order of ``by_action``."""
     settings: dict[str, Any]
     """Path and id of the checkpoint, engine settings."""
 
@@ -40,7 +40,7 @@ class OpeningsResult(Recorded):
 
 
 def title(result: OpeningsResult) -> str:
-    """Game and size."""
+    """Title: game and number of deals."""
     return f"first decisions in {result.game}: {result.deals} deals"
 
 
@@ -54,8 +54,8 @@ def render(result: OpeningsResult) -> RenderableType:
         ends = "-" if value.low is None or value.high is None else f"{value.low:z.2f}..{value.high:z.2f}"
         variance = "-" if value.variance is None else f"{value.variance:.2f}"
         table.add_row(Text(value.action), str(value.deals), f"{value.mean:z.2f}", ends, variance)
-    told = "points that the network, told all cards, expects the seat to make (minus q): mean and variance over deals"
-    return Group(table, Text(told))
+    note = "points that the network, seeing all cards, expects the seat to make (minus q): mean and variance over deals"
+    return Group(table, Text(note))
 
 
 def charts(result: OpeningsResult) -> bytes:

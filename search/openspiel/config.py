@@ -7,7 +7,7 @@ from cluster.validation import at_least, one_of
 
 @dataclass
 class OpenSpielConfig:
-    """A bot of OpenSpiel's."""
+    """An OpenSpiel bot."""
 
     bot: str = "is_mcts"
     """``is_mcts``: Information Set MCTS with random rollouts; ``xinxin``: the Hearts program, where pyspiel was built

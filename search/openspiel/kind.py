@@ -1,4 +1,4 @@
-"""The kind of player that bots of OpenSpiel are; OpenSpiel itself is imported when a player is made."""
+"""Player kind of OpenSpiel's bots; OpenSpiel is imported when a player is made."""
 
 from games.game import Game
 from search.openspiel.config import OpenSpielConfig

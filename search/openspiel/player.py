@@ -1,8 +1,8 @@
-"""Bots of OpenSpiel's as players: Information Set MCTS, and xinxin where pyspiel was built with it.
+"""OpenSpiel's bots as players: Information Set MCTS, and xinxin where pyspiel was built with it.
 
-A bot of OpenSpiel's is asked with a whole state. It gets one sampled by ``Game.determinize`` from what the seat has
-seen, so it learns nothing that is hidden from the seat. A bot is made anew for every decision and gets the whole
-history, so what it decides depends on the turn alone.
+An OpenSpiel bot needs a whole state. It gets a state that ``Game.determinize`` samples from the seat's view, so it
+learns nothing that is hidden from the seat. A bot is made anew for every decision and gets the whole history, so its
+decision depends on the turn alone.
 """
 
 from collections.abc import Iterator
@@ -20,24 +20,24 @@ from search.players.player import ChoosingPlayer, Turns
 
 
 class OpenSpielBot(ChoosingPlayer):
-    """Plays Hearts and OpenSpiel's games as a bot of OpenSpiel's does."""
+    """Plays Hearts and OpenSpiel's games by an OpenSpiel bot."""
 
     name = "openspiel"
 
     def __init__(self, game: Game, config: OpenSpielConfig) -> None:
-        """``ValueError`` for a game that OpenSpiel does not have, and for a bot that is missing or does not play it."""
+        """``ValueError`` for a game that OpenSpiel lacks, and for a bot that is missing or does not play it."""
         self.game, self._config = game, config
         self._counterpart = counterpart(game)
         if config.bot == "xinxin":
             self._xinxin()
 
     def start(self, game: Game, num_games: int) -> None:
-        """Nothing to remember; ``ValueError`` for another game than it was made for."""
+        """``ValueError`` for another game than it was made for."""
         if (game.name, game.options) != (self.game.name, self.game.options):
             raise ValueError(f"player {self.name!r} was made for {self.game.name}, not for this {game.name}")
 
     def choose(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: what the bot answers."""
+        """``int64[M]``: the bot's actions."""
         decide = self._play_xinxin if self._config.bot == "xinxin" else self._search
         views = np.split(self.game.views(turns.tokens, turns.lengths), len(turns.seeds))
         first = self._counterpart.first_action
@@ -49,7 +49,7 @@ class OpenSpielBot(ChoosingPlayer):
         return iter(self._counterpart.to_spiel(states))
 
     def _search(self, view: np.ndarray, seed: int) -> int:
-        """The action of OpenSpiel's IS-MCTS. Every simulation is of a world of ours: OpenSpiel's sampling
+        """The action of OpenSpiel's IS-MCTS. Every simulation uses a world sampled here: OpenSpiel's sampling
         (``resample_from_infostate``) is missing in some games, and in hearts keeps passed cards that the seat cannot
         know."""
         spiel, simulations = self._counterpart.spiel, self._config.simulations
@@ -94,8 +94,8 @@ class OpenSpielBot(ChoosingPlayer):
 
 
 class _RandomRollouts:
-    """A uniform prior, and the returns of one random playout. OpenSpiel's own evaluator for this search draws every
-    action of a playout in Python, which takes most of the time."""
+    """A uniform prior, and the returns of one random playout. OpenSpiel's own evaluator draws every action of a playout
+    in Python, which takes most of the time."""
 
     def __init__(self, num_seats: int, draws: np.random.RandomState) -> None:
         self._draws = draws

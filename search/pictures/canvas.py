@@ -1,4 +1,4 @@
-"""A rectangle of characters to draw on, each with a style of its own."""
+"""A rectangle of characters to draw on, each with its own style."""
 
 from itertools import groupby
 from operator import itemgetter
@@ -7,7 +7,7 @@ from rich.text import Text
 
 
 class Canvas:
-    """Blank at first; what lies outside is cut off."""
+    """Blank at first; clips what lies outside."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -24,7 +24,7 @@ class Canvas:
         self.put(x - len(text) // 2, y, text, style)
 
     def text(self) -> Text:
-        """What was drawn, line after line."""
+        """The drawing, line by line."""
         drawn = Text(no_wrap=True, end="")
         for y, line in enumerate(self._cells):
             for style, run in groupby(line, key=itemgetter(1)):
@@ -34,5 +34,5 @@ class Canvas:
 
 
 def shortened(text: str, width: int) -> str:
-    """The text, its end left out where it is too long."""
+    """The text, cut at ``width``."""
     return text if len(text) <= width else text[: width - 1] + "…"

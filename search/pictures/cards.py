@@ -1,4 +1,4 @@
-"""Card tables in characters: cards, names, and what lies in the middle."""
+"""Card tables in characters: cards, names, and the middle of the table."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Ch
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
 """The face of a card."""
 FADED_BLACK, FADED_RED = "#3c3c3c on #97958f", "#7c2424 on #97958f"
-"""A card that cannot be played now, or that lies on the table and has lost."""
+"""A card that cannot be played now, or that has lost its trick."""
 CARD_WIDTH, CARD_HEIGHT = 5, 3
 _SHOWN_AT, _LABEL_WIDTH, _STEP = 9, 12, 4
 """Line of the first row of cards shown; columns of its label; columns from card to card."""
@@ -20,7 +20,7 @@ _SHOWN_AT, _LABEL_WIDTH, _STEP = 9, 12, 4
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a seat is drawn: column and line of its name and of its card, and the line of its points."""
+    """Position of a seat: column and line of its name and of its card, and the line of its points."""
 
     name: tuple[int, int]
     points: int
@@ -28,17 +28,17 @@ class Spot:
 
 
 class CardLayout(Layout):
-    """What the pictures of card games share, the observer at the bottom.
+    """Base of card games' pictures, the observer at the bottom.
 
-    Seats are relative to the observer. A trick is the one on the table, None before the first.
+    Seats are relative to the observer. ``trick`` is the trick on the table, None before the first.
     """
 
     def face(self, card: int) -> Card:
-        """A card that lies open."""
+        """An open card."""
         raise NotImplementedError
 
     def hand(self, cards: Iterable[int], legal: Collection[int], group: Callable[[int], int]) -> tuple[Choice, ...]:
-        """The cards that the observer holds; neighbours of another ``group`` stand apart."""
+        """The observer's cards; cards of different ``group`` are drawn apart."""
         faces = ((card, self.face(card)) for card in cards)
         return tuple(Choice(card, face.name, card in legal, face.red, group(card)) for card, face in faces)
 
@@ -56,8 +56,8 @@ class CardLayout(Layout):
         Args:
             turn: seat to act, -1 where there is none.
             middle: lines of text in the middle.
-            rows: label and cards of what the observer has seen besides; rows without cards are left out.
-            points: that each seat has won so far; none where the game counts none.
+            rows: further cards that the observer has seen, with labels; rows without cards are left out.
+            points: of each seat so far; empty where the game counts none.
             roles: of each seat, where seats differ.
         """
         seats = range(len(self.names))
@@ -84,7 +84,7 @@ class CardLayout(Layout):
         return ("Last trick", f"{self.names[trick.leader]} led {cards}", f"{self.names[trick.winner]} took it")
 
     def _played(self, trick: Trick | None, seat: int) -> Card | None:
-        """What a seat has played to a trick, faded once it has lost."""
+        """The card of a seat in a trick, faded once it has lost."""
         turn = (seat - trick.leader) % trick.size if trick else 0
         if trick is None or turn >= len(trick.cards):
             return None
@@ -92,7 +92,7 @@ class CardLayout(Layout):
 
 
 def pause_at(trick: Trick | None, moved: bool) -> Pause:
-    """How long a scene stays: longest on a complete trick, and no time before a seat has ``moved``."""
+    """Duration of a scene: longest for a complete trick, none before a seat has ``moved``."""
     return Pause.TRICK if trick is not None and trick.complete else Pause.CARD if moved else Pause.NONE
 
 
@@ -101,7 +101,7 @@ def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int])
 
     Args:
         spots: of every place, in the order of the table.
-        middle: the column around which the lines in the middle are written, and the line of the first.
+        middle: centre column and first line of the text in the middle.
     """
     canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)
     for place, spot in zip(table.places, spots, strict=True):
@@ -117,7 +117,7 @@ def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int])
 
 
 def standing(place: Place) -> str:
-    """What is written below a place: its role and its points, as far as there are some."""
+    """The text below a place: its role and points, if any."""
     points = f"{place.points:g} point{'s' * (place.points != 1)}" if place.points else ""
     return ", ".join(filter(None, (place.role, points)))
 
@@ -143,7 +143,7 @@ def _draw_name(canvas: Canvas, place: Place, x: int, y: int) -> None:
 
 
 def _draw_row(canvas: Canvas, y: int, label: str, cards: Sequence[Card]) -> None:
-    """A label and the cards behind it; more than fit begin right behind a short label."""
+    """Draw a label and the cards behind it; a row that would not fit begins right behind the label."""
     wide = _LABEL_WIDTH + _STEP * len(cards) <= TABLE_WIDTH
     canvas.put(0, y, f"{label}:")
     for i, card in enumerate(cards):

@@ -1,4 +1,4 @@
-"""What there is to see at a moment of a hand, and what a game's layout is: functions of one seat's history alone.
+"""Scenes of a hand and layouts of games: functions of one seat's history alone.
 
 Letter: ``T`` tokens of a history.
 """
@@ -17,7 +17,7 @@ TABLE_WIDTH, TABLE_HEIGHT = 50, 16
 
 
 class Pause(IntEnum):
-    """How long a scene stays before the next one is shown."""
+    """Duration of a scene before the next one is shown."""
 
     NONE = 0
     CARD = 1
@@ -26,25 +26,25 @@ class Pause(IntEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that the seat holds or can do."""
+    """A card or action of the seat."""
 
     token: int
     name: str
-    """What is written on it."""
+    """Its text."""
     legal: bool
     """Whether it can be chosen now."""
     red: bool = False
     """Of cards: whether its suit is red."""
     group: int = 0
-    """Of cards: neighbours of another group stand a little apart."""
+    """Of cards: cards of different groups are drawn apart."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card that lies open."""
+    """An open card."""
 
     name: str
-    """What is written on it."""
+    """Its text."""
     red: bool
     faded: bool = False
     """Whether it has lost its trick."""
@@ -61,14 +61,14 @@ class Place:
     points: float
     """Won so far in this hand."""
     card: Card | None
-    """What it has played to the trick on the table."""
+    """Its card in the trick on the table."""
     role: str = ""
-    """What it is in this hand, where seats differ."""
+    """Its role in this hand, where seats differ."""
 
 
 @dataclass(frozen=True)
 class CardTable:
-    """A table with cards, for drawings other than in characters."""
+    """The contents of a card table, for other drawings than in characters."""
 
     places: tuple[Place, ...]
     """The observer first, then clockwise."""
@@ -89,50 +89,50 @@ class Scene:
     cards: bool
     """Whether the choices are cards held in a hand."""
     needed: int
-    """How many choices make up what the seat has to decide now; 0 where it has nothing to decide."""
+    """Number of choices that make up the seat's present decision; 0 without one."""
     prompt: str
     pause: Pause = Pause.NONE
     remarks: tuple[str, ...] = ()
     """Lines below the points, such as the trick before."""
     points: tuple[float, ...] = ()
-    """Points of each seat, the observer's first: at the end of the hand, and before it where a game counts them."""
+    """Points of each seat, the observer's first: at the end of the hand, and earlier where a game counts them."""
     card_table: CardTable | None = None
-    """The table once more, not drawn yet; None for games without cards."""
+    """The contents of ``table``; None for games without cards."""
     ordered: bool = True
-    """Whether the order of several choices is the seat's to decide; if not, they are done in the order of tokens."""
+    """Whether the seat decides the order of several choices; if not, they are played in the order of tokens."""
 
 
 class Layout:
-    """How a game is shown."""
+    """Pictures of a game."""
 
     names: tuple[str, ...]
     """Short names of the seats, the observer's first, then clockwise."""
     points_per_utility = 0.0
-    """Points that a utility of 1 stands for; 0 where that is not known."""
+    """Points that a utility of 1 stands for; 0 if unknown."""
 
     def __init__(self, game: Game, players: Sequence[str]) -> None:
-        """``players``: who sits where, the observer first, then clockwise."""
+        """``players``: names, the observer's first, then clockwise."""
         self.game, self.players = game, players
 
     def stops(self, tokens: np.ndarray) -> list[int]:
-        """Lengths of the beginnings of a history (``[T]``) that are scenes, in order; at least one."""
+        """Lengths of the prefixes of a history (``[T]``) that are scenes, in order; at least one."""
         raise NotImplementedError
 
     def scene(self, tokens: np.ndarray) -> Scene:
-        """The scene behind a history (``[T]``)."""
+        """The scene after a history (``[T]``)."""
         raise NotImplementedError
 
     def token(self, token: int) -> str:
-        """A token as people write it."""
+        """A token's name for people."""
         return self.game.vocabulary.name(token)
 
     def words(self, tokens: Iterable[int]) -> tuple[Choice, ...]:
-        """Legal actions to choose among by their names."""
+        """Legal actions as choices by name."""
         return tuple(Choice(token, self.token(token), True) for token in tokens)
 
     def state_of(self, tokens: np.ndarray) -> tuple[list[int], bool, tuple[float, ...]]:
         """Of a history (``[T]``): the legal actions, whether the observer is to act, and the points of each seat, its
-        own first, at the end of the hand; before it nothing."""
+        own first; no points before the end of the hand."""
         game, views = self.game, self.game.views(tokens[None], np.array([len(tokens)]))
         legal, label = np.flatnonzero(game.view_legal(views)[0]).tolist(), int(game.view_outcome(views)[0])
         points = tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()

@@ -8,19 +8,19 @@ from search.players.config import check_candidates
 
 @dataclass
 class PimcConfig:
-    """PIMC (paper 001, Algorithm 2; the defaults are section 6.1's of the player it is compared with in Hearts)."""
+    """PIMC (paper 001, Algorithm 2; the defaults are those of its baseline in Hearts, section 6.1)."""
 
     worlds: int = 50
-    """Sampled deals that agree with what the seat has seen, n of Algorithm 2."""
+    """Sampled deals consistent with the seat's history, n of Algorithm 2."""
     candidates: int = 0
-    """Deals that the worlds are drawn from in proportion to how likely a network finds the others' actions in them; 0
-    for worlds that are all equally likely, without a network."""
+    """Number of deals to draw the worlds from, in proportion to the likelihood of the others' actions under a network;
+    0 for equally likely worlds, without a network."""
     evaluator: str = "uct"
-    """What values the actions in a world, PerfectInfoVal of Algorithm 2: ``uct``, a search in which everybody sees all
-    cards; ``playouts``, a playout by the game's scripted player after each action; ``network``, one by a network's
-    policy, each seat seeing its own cards; ``value``, the same until the seat is to act again, and then the network's
-    V(h); ``solver``, which Skat has alone, whether each card wins against the best play of all, and scripted playouts
-    before the first card."""
+    """Evaluation of actions in a world, PerfectInfoVal of Algorithm 2. ``uct``: a search with all cards open;
+    ``playouts``: a playout by the game's scripted player after each action; ``network``: a playout by a network's
+    policy, each seat seeing its own cards; ``value``: the same until the seat is to act again, then the network's
+    V(h); ``solver``, in Skat only: whether each card wins under perfect play, scripted playouts before the first
+    card."""
     runs: int = 2000
     """Runs of UCT in every world."""
     exploration: float = 0.4
@@ -29,8 +29,8 @@ class PimcConfig:
     """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
     counts. 0 for no limit. Results then depend on the machine."""
     cheat: bool = False
-    """Whether all worlds are the true deal: no player, but the ceiling for one. The ``solver`` values it alike in every
-    world, so one is enough."""
+    """Whether all worlds are the true deal: an upper bound for real players. With ``solver`` all worlds get the same
+    values, so one is enough."""
     utility: str = ""
     """Name of the outcome utility v(o) that every seat maximises; empty for the game's default."""
 
@@ -45,5 +45,5 @@ class PimcConfig:
 
     @property
     def needs_model(self) -> bool:
-        """Whether these settings ask a network."""
+        """Whether these settings use a network."""
         return self.candidates > 0 or self.evaluator in ("network", "value")

@@ -1,4 +1,4 @@
-"""PIMC: sampled worlds, each judged as if everybody saw all cards (paper 001, Algorithm 2).
+"""PIMC: sampled worlds, each evaluated with all cards open (paper 001, Algorithm 2).
 
 Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``Z`` legal actions of all worlds, ``V`` tokens.
 """
@@ -25,8 +25,8 @@ from search.uct.search import uct, unit_utility
 Model = ObservationModel | None
 Evaluator = Callable[["Pimc", np.ndarray, np.ndarray, float], np.ndarray]
 """(player, worlds ``[B]``, seeds ``uint64[B]``, wall seconds or 0 for no limit) -> ``float64[B, V]``: PerfectInfoVal(s,
-a), the value of each action for the seat to act, -inf where it is illegal or not considered. A row depends on its world
-and its seed alone."""
+a), the value of each action for the seat to act, -inf where it is illegal or not considered. A row depends only on its
+world and seed."""
 
 _TREES, _PLAYOUTS = 128, 1024
 """Most deals searched, and most played out, side by side; more would only take memory."""
@@ -47,9 +47,9 @@ def played_out(
     at_once: int = _PLAYOUTS,
     judge: Model = None,
 ) -> np.ndarray:
-    """The utility of each action ``considered`` (``bool[B, V]``) when ``player`` plays on in every seat, ``at_once``
-    deals side by side; all actions of a world have the same random numbers. With a ``judge`` the others play on until
-    the seat that took the action is to act again, and its V(h) there takes the place of the rest."""
+    """The utility of each action ``considered`` (``bool[B, V]``) after a playout by ``player`` in every seat,
+    ``at_once`` deals side by side; all actions of a world have the same random numbers. With a ``judge`` a playout ends
+    when the acting seat is to act again, with the value V(h) there."""
     rows, actions = np.nonzero(considered)
     seats, utility = game.to_move(worlds)[rows], game.outcomes.utility(config.utility)
     states = game.after(worlds[rows], actions[:, None], np.ones(len(rows), np.int64))
@@ -67,7 +67,7 @@ def played_out(
 
 
 def _judged(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """``float32[N]``: V(h), equation 1, of what one seat per state has seen."""
+    """``float32[N]``: V(h), equation 1, of one seat's history per state."""
     tokens, lengths = game.histories(states, seats)
     nothing, asked = np.full(len(states), EMPTY), np.ones(len(states), bool)
     answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(states), int), lengths), values=asked)
@@ -92,8 +92,7 @@ EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "netw
 
 
 def check_pimc(game: Game, config: PimcConfig, support: Support) -> None:
-    """``ValueError`` for an evaluator that this game has not, or a game that cannot sample deals where the true one is
-    not looked at."""
+    """``ValueError`` for an evaluator that this game lacks, or a game that cannot sample deals, unless ``cheat``."""
     known = (*EVALUATORS, *support.evaluators)
     if config.evaluator not in known:
         raise ValueError(f"pimc:evaluator={config.evaluator}: for {game.name} it must be one of {', '.join(known)}")
@@ -102,12 +101,12 @@ def check_pimc(game: Game, config: PimcConfig, support: Support) -> None:
 
 
 class Pimc(WorldsPlayer):
-    """Plays the action whose values, summed over the worlds of a turn, are the highest, the first one of equals."""
+    """Plays the action with the highest sum of values over the worlds of a turn, ties to the first."""
 
     name = "pimc"
 
     def __init__(self, model: Model, config: PimcConfig, support: Support) -> None:
-        """``model`` where the settings ask one."""
+        """``model``: None where the settings use none."""
         assert model is not None or not config.needs_model
         super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, model)
         self.config, self.model, self._support = config, model, support
@@ -116,7 +115,7 @@ class Pimc(WorldsPlayer):
 
     @cached_property
     def scripted(self) -> Player:
-        """The game's scripted player, made when an evaluator asks for it."""
+        """The game's scripted player, made when first used."""
         return self._support.scripted(self.game)
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sit down and play: ``kibitz play hearts``, or look at a hand again: ``kibitz play replay=FILE.parquet row=N``."""
+"""Play against players: ``kibitz play hearts``, or replay a hand: ``kibitz play replay=FILE.parquet row=N``."""
 
 import itertools
 import os
@@ -28,11 +28,11 @@ from search.roster.engines import Engines
 from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players
 
 COLUMNS, LINES = 80, 24
-"""What the screen needs."""
+"""Smallest size of the screen."""
 
 
 def main(config: PlayConfig) -> None:
-    """Play hands, or show one, until the person leaves."""
+    """Play hands, or replay one, until the person leaves."""
     if config.replay:
         _replay(config)
     else:
@@ -71,7 +71,9 @@ def _play(config: PlayConfig) -> None:
 def _replay(config: PlayConfig) -> None:
     with blaming_input():
         info = shard_info(config.replay)
-        own = config.game.name if plugins.is_reference(config.game.name) else ""  # others the shard may name itself
+        own = (
+            config.game.name if plugins.is_reference(config.game.name) else ""
+        )  # the shard may name other games itself
         game = recorded_game(config.replay, info.game, info.options, own)
         sequences = read_shard(config.replay, game)
         if config.row >= len(sequences):
@@ -95,7 +97,7 @@ def _run(app: PlayApp) -> None:
 
 
 def _network(config: PlayConfig, game: Game) -> str:
-    """The checkpoint to use; empty where none was given, or none ships for the game."""
+    """The checkpoint to use; empty if none is given, or none ships for the game."""
     if config.checkpoint != SHIPPED:
         return config.checkpoint
     from learner.model.checkpoint import installed  # loads torch
@@ -104,7 +106,7 @@ def _network(config: PlayConfig, game: Game) -> str:
 
 
 def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
-    """Who sits at the other seats, clockwise from the person's left, each that needs a network with its own."""
+    """The players of the other seats, clockwise from the person's left, with their networks."""
     names = config.players * (game.num_players - 1) if len(config.players) == 1 else config.players
     check_seats(game, len(names), config.seat)
     entrants = resolve(names, game, config.search)
@@ -122,20 +124,20 @@ def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
 
 
 def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Player]:
-    """A player for every seat; equal ones are one player."""
+    """A player for every seat; equal entrants share one player."""
     different = {entrant.name: entrant for entrant in seated}
     made = dict(zip(different, seat_players([*different.values()], [*different], game, engines), strict=True))
     return [made[entrant.name] for entrant in seated]
 
 
 def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, seed: int) -> Hints | str:
-    """The network's expectations; where the network that ships cannot be asked, the reason."""
+    """The network's expectations, or why the network that ships cannot be used."""
     if not checkpoint:
         shipping = config.checkpoint == SHIPPED
         return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"
     try:
         if networks.of_checkpoint(checkpoint).input == "states":
-            return f"{checkpoint} reads whole deals, and would tell of hidden cards"
+            return f"{checkpoint} reads whole deals, and would reveal hidden cards"
         model = engines.get(checkpoint, config.search.go_mcts.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:
@@ -145,7 +147,7 @@ def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, se
 
 
 def new_shard(out: str, seed: int) -> str:
-    """Path of a shard that is not there yet; empty where none is wanted. ``UserError`` where it cannot be written."""
+    """Path of a new shard; empty if ``out`` is. ``UserError`` where it cannot be written."""
     if not out:
         return ""
     if not storage.is_remote(out):

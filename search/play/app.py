@@ -1,10 +1,10 @@
 """The table on the screen: plays the hands of a session, or steps through one history.
 
-What is shown is always the scene behind the first ``seen`` tokens of one seat's history. While a hand is played
-``seen`` runs after the history, a card at a time; when it is over, and in a replay, the arrow keys move it.
+The screen shows the scene after the first ``seen`` tokens of one seat's history. During a hand ``seen`` follows the
+history, a card at a time; when it is over, and in a replay, the arrow keys move it.
 
-Whatever may take long (other players, the network) runs on one thread of its own, one piece after the other, so that
-the screen stays alive and no two of them use an engine at once.
+Slow work (other players, the network) runs on one background thread, one job after the other, so that the screen stays
+responsive and no two jobs use an engine at once.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pace:
-    """How long what was played stays as it is before more is shown, in seconds."""
+    """Durations of scenes in seconds."""
 
     card: float = 0.4
     trick: float = 3.0
 
 
 class Phase(Enum):
-    """What the person can do."""
+    """State of the app, which decides what the person can do."""
 
     WATCHING = "watching"
-    """Others play, or what they have played is being shown."""
+    """Others play, or their actions are being shown."""
     CHOOSING = "choosing"
-    """Its turn."""
+    """The person's turn."""
     LOOKING = "looking"
     """The hand is over, or it is a replay."""
 
@@ -99,7 +99,7 @@ class PlayApp(App[None]):
         self.scene = layout.scene(self.tokens[: self.seen])
         self._hinting = False
         self._visits: dict[int, dict[int, Visits]] = {}
-        """What was searched in this hand: ``seen`` -> action -> visits."""
+        """Results of searches in this hand: ``seen`` -> action -> visits."""
         self._pace, self._hand_over = pace or Pace(), hand_over
         self._resting = self._leaving = False
         self._hurry = asyncio.Event()
@@ -123,7 +123,7 @@ class PlayApp(App[None]):
     # ---- the screen
 
     def show(self, note: str = "") -> None:
-        """Draw everything as it stands, with a ``note`` in the line of text until the next change."""
+        """Draw everything, with a ``note`` in the line of text until the next change."""
         self.scene = self.pictures.scene(self.tokens[: self.seen])
         view = self.query_one(TableView)
         view.show(self._title(), self.scene.table, self._hand(), note or self._prompt())
@@ -169,7 +169,7 @@ class PlayApp(App[None]):
 
     @work(exclusive=True, group="table")
     async def go_on(self) -> None:
-        """Show what has been played and let the others play, until it is the person's turn or the hand is over."""
+        """Show new actions and let the others play, until it is the person's turn or the hand is over."""
         session = self.session
         assert session is not None
         self.phase, self.selection = Phase.WATCHING, Selection()
@@ -189,7 +189,7 @@ class PlayApp(App[None]):
         self.show()
 
     async def _catch_up(self, rest_at_end: bool) -> None:
-        """Show what has been played and not been seen, a scene at a time."""
+        """Show new actions, a scene at a time."""
         stops = [stop for stop in self.pictures.stops(self.tokens) if stop > self.seen]
         for stop in stops:
             self.seen = stop
@@ -198,7 +198,7 @@ class PlayApp(App[None]):
                 await self._rest(self.scene.pause)
 
     async def _rest(self, pause: Pause) -> None:
-        """Leave the scene for a while; a key ends it where a trick lies."""
+        """Hold the scene for a while; on a complete trick a key ends the pause."""
         if pause is Pause.CARD:
             await asyncio.sleep(self._pace.card)
         elif pause is Pause.TRICK and self._pace.trick > 0:
@@ -210,14 +210,14 @@ class PlayApp(App[None]):
             self._resting = False
 
     def _think(self, job: Callable[[], T]) -> "asyncio.Future[T]":
-        """Run a job on the thread of those that take long."""
+        """Run a job on the background thread."""
         return asyncio.get_running_loop().run_in_executor(self._thinker, job)
 
     # ---- what the network expects
 
     @work(exclusive=True, group="expect")
     async def _expect(self) -> None:
-        """Fill the panel with what the network expects behind what is shown and chosen."""
+        """Fill the panel with the network's expectations after the shown history and the chosen actions."""
         view, hints, seen, chosen = self.query_one(TableView), self.hints, self.seen, list(self.selection.chosen)
         if isinstance(hints, str):
             view.show_panel(draw_note(f"No hints: {hints}"))
@@ -231,7 +231,7 @@ class PlayApp(App[None]):
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:
-        """Search the decision that is shown, for the panel."""
+        """Search the shown decision, for the panel."""
         hints, hand, seen = self.hints, self._visits, self.seen
         if isinstance(hints, str):
             return
@@ -242,7 +242,7 @@ class PlayApp(App[None]):
     # ---- keys and clicks
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What can be done now, for the line of keys."""
+        """Whether an action is possible now, for the line of keys."""
         if action in ("confirm", "clear", "take_back", "choose_at_cursor"):
             return self.phase is Phase.CHOOSING
         if action == "next_hand":
@@ -250,15 +250,15 @@ class PlayApp(App[None]):
         return True
 
     def on_key(self) -> None:
-        """Any key takes a trick away."""
+        """End the pause on a complete trick."""
         self._hurry.set()
 
     def on_click(self) -> None:
-        """So does any click."""
+        """End the pause on a complete trick."""
         self._hurry.set()
 
     def on_hand_view_clicked(self, message: HandView.Clicked) -> None:
-        """A click chooses a card, or puts it back."""
+        """Choose the clicked card, or put it back."""
         self._toggle(message.token)
 
     def action_choose(self, place: int) -> None:
@@ -267,7 +267,7 @@ class PlayApp(App[None]):
             self._toggle(self.selection.legal[place])
 
     def action_choose_at_cursor(self) -> None:
-        """Choose what the cursor is at, or put it back."""
+        """Choose the item at the cursor, or put it back."""
         self._toggle(self.selection.at_cursor)
 
     def _toggle(self, token: int | None) -> None:
@@ -276,17 +276,17 @@ class PlayApp(App[None]):
             self.show(f"{self.selection.needed} are chosen; u takes the last one back, Esc all of them" if full else "")
 
     def action_clear(self) -> None:
-        """Put everything back that is chosen."""
+        """Put all chosen items back."""
         self.selection.chosen.clear()
         self.show()
 
     def action_take_back(self) -> None:
-        """Put the last one back that is chosen."""
+        """Put the last chosen item back."""
         del self.selection.chosen[-1:]
         self.show()
 
     def action_move(self, step: int) -> None:
-        """Move the cursor over what can be chosen; in a hand that is over, step through it."""
+        """Move the cursor over the choices; step through a finished hand."""
         if self.phase is Phase.CHOOSING:
             self.selection.move(step)
         elif self.phase is Phase.LOOKING:
@@ -295,7 +295,7 @@ class PlayApp(App[None]):
         self.show()
 
     def action_confirm(self) -> None:
-        """Do what is chosen."""
+        """Play the chosen actions."""
         assert self.session is not None
         if self.selection.missing:
             self.show(f"Choose {self.selection.missing} more: by key, with the arrows and space, or with the mouse")
@@ -307,17 +307,17 @@ class PlayApp(App[None]):
         self.go_on()
 
     def _decided(self) -> list[int]:
-        """The tokens that are chosen, in the order in which they are done."""
+        """The chosen tokens, in the order of play."""
         chosen = self.selection.chosen
         return list(chosen) if self.scene.ordered else sorted(chosen)
 
     def action_hint(self) -> None:
-        """Show what the network expects, or the points again."""
+        """Toggle the panel between the network's expectations and the points."""
         self._hinting = not self._hinting
         self.show()
 
     def action_search(self) -> None:
-        """Search the decision that is shown with GO-MCTS."""
+        """Search the shown decision with GO-MCTS."""
         if self.phase is Phase.WATCHING:
             return
         self._hinting = True
@@ -336,7 +336,7 @@ class PlayApp(App[None]):
         self.go_on()
 
     def action_leave(self) -> None:
-        """Leave; in the middle of a hand when asked twice."""
+        """Leave; in the middle of a hand only at the second request."""
         if self.phase is Phase.LOOKING or self._leaving:
             self.exit()
         else:

@@ -10,33 +10,33 @@ from learner.config import EngineConfig
 from search.config import SearchConfig
 
 SHIPPED = "kibitz"
-"""The network that ships for the game, used where none is given; hints go without one where it cannot be used."""
+"""The network that ships for the game, the default; without it there are no hints."""
 
 
 @dataclass
 class PlayConfig:
-    """One sitting at the table, or one hand that is looked at again."""
+    """A session at the table, or the replay of one hand."""
 
     game: GameConfig = MISSING
     players: list[str] = field(default_factory=lambda: ["argmax_val"])
     """The others, clockwise from your left, or one player for all their seats; written as in a tournament."""
     checkpoint: str = SHIPPED
-    """Network of all players that name none, and of the hints; ``kibitz`` is the one that ships for the game, if there
-    is one; empty for none."""
+    """Network of all players that name none, and of the hints; ``kibitz`` is the network that ships for the game, if
+    any; empty for none."""
     seat: int = 0
-    """Your seat, from 0. It decides when you pass; the picture has you at the bottom anyway."""
+    """Your seat, from 0: it decides when you pass; the picture always has you at the bottom."""
     seed: int | None = None
-    """Names the deals and everything random in them; null draws one, which is told at the end."""
+    """Seed of the deals and all random numbers; null draws one and prints it at the end."""
     out: str = ""
-    """Directory, path or URI, for a shard of the hands that were played to their end; empty to keep none."""
+    """Directory, path or URI, for a shard of the finished hands; empty to keep none."""
     replay: str = ""
-    """A shard; instead of playing, step through one of its rows, which names the game itself."""
+    """A shard: step through one of its rows instead of playing. The shard names the game."""
     row: int = 0
     """Row of that shard."""
     card_seconds: float = 0.4
-    """How long a card lies before the next one is shown."""
+    """Seconds before the next card is shown."""
     trick_seconds: float = 3.0
-    """How long a complete trick lies; any key takes it away at once."""
+    """Seconds that a complete trick stays; any key ends them."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
 

@@ -1,4 +1,4 @@
-"""The hand at the bottom of the screen: what can be chosen, what is chosen, and where a click goes."""
+"""The hand at the bottom of the screen: choices, chosen items, and the target of a click."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ HAND_WIDTH, HAND_HEIGHT = 80, 5
 
 @dataclass(frozen=True)
 class Box:
-    """Where a choice is drawn."""
+    """Rectangle of a choice on the screen."""
 
     left: int
     top: int
@@ -29,7 +29,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Hand:
-    """What is drawn, and where."""
+    """The drawing of the choices, and their positions."""
 
     text: Text
     boxes: tuple[Box, ...]
@@ -44,8 +44,8 @@ class Hand:
 def draw_hand(
     choices: Sequence[Choice], cards: bool, chosen: Sequence[int], cursor: int | None, keys: str = KEYS
 ) -> Hand:
-    """Draw the choices: legal ones with their ``keys``, those ``chosen`` (tokens, in order) standing out, the one under
-    the ``cursor`` (a token) marked."""
+    """Draw the choices: legal ones with their ``keys``, the ``chosen`` ones (tokens, in order) raised, the one at the
+    ``cursor`` (a token) marked."""
     canvas = Canvas(HAND_WIDTH, HAND_HEIGHT)
     legal = legal_tokens(choices)
     named = dict(zip(legal, keys, strict=False))
@@ -57,7 +57,7 @@ def draw_hand(
 def _draw_cards(
     canvas: Canvas, choices: Sequence[Choice], keys: dict[int, str], chosen: list[int], cursor: int | None
 ) -> list[Box]:
-    """Cards side by side, suits apart; chosen ones are raised, their place in the order below them."""
+    """Draw cards side by side, suits apart; chosen ones are raised, with their number in the order below them."""
     gaps = [int(left.group != right.group) for left, right in pairwise(choices)]
     x = (canvas.width - CARD_WIDTH * len(choices) - sum(gaps)) // 2
     boxes = []
@@ -77,7 +77,7 @@ def _draw_cards(
 def _draw_words(
     canvas: Canvas, choices: Sequence[Choice], keys: dict[int, str], chosen: list[int], cursor: int | None
 ) -> list[Box]:
-    """Words one after the other; where they do not fit, the lines around the cursor."""
+    """Draw words one after the other; if they do not fit, the lines around the cursor."""
     places, x, y = [], 1, 0
     for choice in choices:
         label = shortened(f" {keys.get(choice.token, '·')} {choice.name} ", canvas.width - 2)

@@ -1,4 +1,4 @@
-"""What a network expects behind a history, for a person to look at.
+"""A network's expectations after a history, for people.
 
 Letters: ``T`` tokens of a history.
 """
@@ -31,29 +31,29 @@ class ActionHint:
 
 @dataclass(frozen=True)
 class Visits:
-    """What GO-MCTS found out about an action at its root."""
+    """GO-MCTS's statistics of a root action."""
 
     visits: int
     value: float
-    """Mean of what was backed up, in units of the utility."""
+    """Mean of the backed-up values, in units of the utility."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the network says of a history."""
+    """The network's output for a history."""
 
     value: float
     """V(h), in units of the utility."""
     next_tokens: tuple[tuple[int, float], ...]
     """The most probable next tokens with p(token | h), most probable first."""
     actions: tuple[ActionHint, ...]
-    """The seat's legal actions, most probable first; empty where it is not its turn."""
+    """The seat's legal actions, most probable first; empty on another seat's turn."""
     illegal: float
-    """Probability of next tokens that are not legal; 0 where it is not its turn."""
+    """Probability of illegal next tokens; 0 on another seat's turn."""
 
 
 class Hints:
-    """Asks a network about histories; nothing is remembered from one to the next."""
+    """Queries a network about histories; keeps nothing between queries."""
 
     def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, seed: int) -> None:
         """``config``: of the searches; ``seed``: of their random numbers."""
@@ -61,7 +61,7 @@ class Hints:
         self._player = GoMcts(model, config)
 
     def expect(self, tokens: np.ndarray) -> Expectation | None:
-        """What the network says of a history (``[T]``); None where nothing follows."""
+        """The network's output for a history (``[T]``); None at its end."""
         views = self._game.views(tokens[None], np.array([len(tokens)]))
         if len(tokens) == 0 or self._game.next(views)[0] == Next.END:
             return None
@@ -86,7 +86,7 @@ class Hints:
         )
 
     def search(self, tokens: np.ndarray) -> dict[int, Visits]:
-        """Action -> what a search from a history (``[T]``) says of it; nothing where the seat has no choice."""
+        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice."""
         length = np.array([len(tokens)], np.int32)
         legal = self._game.view_legal(self._game.views(tokens[None], length))
         if legal.sum() < 2:

@@ -1,4 +1,4 @@
-"""How games are laid out: with pictures where there are some (``search.players.support``), any other in words."""
+"""Layouts of games: pictures where the game has some (``search.players.support``), else words."""
 
 import textwrap
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from search.roster.kinds import support_of
 
 
 def layout_of(game: Game, players: Sequence[str], own: str = "") -> Layout:
-    """How ``game`` is shown; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at its
-    own."""
+    """The layout of ``game``; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at the
+    observer's."""
     named = support_of(game).layout
     return (resolve_name(named) if named else PlainLayout)(game, (own, *players))
 
 
 class PlainLayout(Layout):
-    """Any game: the history in words, and a list of what can be done."""
+    """Any game: the history in words, and a list of legal actions."""
 
     def __init__(self, game: Game, players: Sequence[str]) -> None:
         """See ``Layout``."""

@@ -1,4 +1,4 @@
-"""The panel beside the table: points, or what the network expects."""
+"""The panel beside the table: points, or the network's expectations."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ def draw_scores(
     """Points of every seat, the observer's first.
 
     Args:
-        points: in the hand on the table, empty where the game does not tell them before its end.
+        points: in the current hand, empty where the game counts none before its end.
         finished: ``float32[H, P]``: points of the finished hands; None without a total.
         remarks: at most four lines for the bottom.
     """
@@ -47,14 +47,14 @@ def draw_expectation(
     points_per_utility: float,
     behind: str = "",
 ) -> Text:
-    """What the network expects.
+    """The network's expectations.
 
     Args:
-        expected: None where nothing follows.
-        visits: what a search found out, by action; may be empty.
-        name: what tokens are called.
+        expected: None at the end of the history.
+        visits: statistics of a search, by action; may be empty.
+        name: token -> its name.
         points_per_utility: 0 if unknown.
-        behind: names of the chosen actions, after which the network was asked.
+        behind: names of the chosen actions, appended to the history before the query.
     """
     canvas = Canvas(PANEL_WIDTH, TABLE_HEIGHT)
     canvas.put(1, 0, f"Expected after {behind}" if behind else "What the network expects", "bold")

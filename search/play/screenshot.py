@@ -1,6 +1,6 @@
 """The pictures of the docs: ``python -m search.play.screenshot docs/images/play.svg GAME [CHECKPOINT]``.
 
-A hand from a fixed seed against the game's scripted players, up to a decision; with a network, what it expects and a
+A hand from a fixed seed against the game's scripted players, up to a decision; with a network, its expectations and a
 search of the decision.
 """
 
@@ -25,11 +25,11 @@ from search.roster.engines import Engines
 from search.roster.registry import make_players
 
 MOMENTS = {"hearts": (63, "hearts broken"), "skat": (2, "of 10")}
-"""Game -> seed of the hand, and how the title ends at a decision worth looking at."""
+"""Game -> seed of the hand, and end of the title at the decision to show."""
 
 
 def screenshot(game_name: str = "hearts", checkpoint: str = "") -> str:
-    """The screen as SVG that refers to nothing outside; without a checkpoint the panel shows the points."""
+    """The screen as self-contained SVG; without a checkpoint the panel shows the points."""
     game, (seed, title) = make_game(game_name), MOMENTS[game_name]
     player, others = kinds.baseline(game) or "random", game.num_players - 1
     players = make_players([player], game, SearchConfig()) * others
@@ -41,7 +41,7 @@ def screenshot(game_name: str = "hearts", checkpoint: str = "") -> str:
 
 
 async def _played(app: PlayApp, ending: str, keys: list[str], title: str) -> str:
-    """Play the first of what can be played up to a decision worth looking at, and press some keys."""
+    """Play first legal actions up to the decision to show, and press some keys."""
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
         while app.phase is not Phase.LOOKING and not _worth_a_picture(app, ending):

@@ -1,15 +1,15 @@
-"""What a person has chosen and not yet confirmed."""
+"""The person's choices that are not yet confirmed."""
 
 from collections.abc import Sequence
 
 from search.pictures.scene import Choice
 
 KEYS = "1234567890abc"
-"""The key of each legal choice, in order; further ones are reached with the arrows."""
+"""The key of each legal choice, in order; the arrows reach further ones."""
 
 
 def legal_tokens(choices: Sequence[Choice]) -> list[int]:
-    """What can be chosen, in the order of the keys."""
+    """The legal choices, in the order of the keys."""
     return [choice.token for choice in choices if choice.legal]
 
 
@@ -17,7 +17,7 @@ class Selection:
     """Some of the legal choices of a moment, in the order in which they were chosen, and a cursor over all of them."""
 
     def __init__(self, choices: Sequence[Choice] = (), needed: int = 0) -> None:
-        """``needed``: how many make up what is to be decided."""
+        """``needed``: number of choices in the decision."""
         self.legal = legal_tokens(choices)
         self.needed = needed
         self.chosen: list[int] = []
@@ -26,7 +26,7 @@ class Selection:
 
     @property
     def missing(self) -> int:
-        """How many are still to be chosen."""
+        """Number of choices still to make."""
         return self.needed - len(self.chosen)
 
     @property
@@ -39,8 +39,8 @@ class Selection:
         self._cursor = clipped(self._cursor + step, len(self.legal))
 
     def toggle(self, token: int) -> bool:
-        """Choose a legal token, or put it back if it is chosen. Where only one is needed another takes its place; where
-        several are, False if they are all there."""
+        """Choose a legal token, or put it back if it is chosen. If one is needed, it replaces the chosen one; if
+        several are, returns False once all are chosen."""
         if token in self.chosen:
             self.chosen.remove(token)
         elif self.needed == 1:

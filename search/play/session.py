@@ -1,7 +1,7 @@
-"""Hands of one game with a person at one seat: what is dealt, who decides, what it comes to. No screen.
+"""Hands of one game with a person at one seat: deals, turns and points, without a screen.
 
-Players are asked as at a table (``search.players.table``). Of the true states nothing leaves this module but whose turn
-it is, and histories: the person's own as it grows, everybody's when a hand is over and is to be kept.
+Players are called as at a table (``search.players.table``). The true states stay in this module. It reveals only whose
+turn it is, and histories: the person's as it grows, those of all seats when a finished hand is saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from search.players.player import Player
 from search.players.table import answers, turns_at
 
 HUMAN = "human"
-"""What shards call the person."""
+"""The person's name in shards."""
 
 
 def check_seats(game: Game, others: int, seat: int) -> None:
-    """``ValueError`` for a number of players that leaves more seats than the person's or less, or no such seat."""
+    """``ValueError`` for a number of players that does not leave exactly one seat, or a seat that does not exist."""
     if not 0 <= seat < game.num_players:
         raise ValueError(f"seat={seat}: {game.name} has seats 0 to {game.num_players - 1}")
     if others != game.num_players - 1:
@@ -33,9 +33,9 @@ class Session:
     def __init__(self, game: Game, others: Sequence[Player], seat: int, seed: int) -> None:
         """
         Args:
-            others: who sits at the other seats, clockwise from the person's left; one player may sit at several.
+            others: players of the other seats, clockwise from the person's left; a player may hold several seats.
             seat: the person's, from 0.
-            seed: names the deals and everything random in them.
+            seed: of the deals and all random numbers.
 
         Raises:
             ValueError: see ``check_seats``.
@@ -54,7 +54,7 @@ class Session:
 
     @property
     def history(self) -> np.ndarray:
-        """``[T]``: the tokens of the person's seat in the current hand; ``eos`` is the last of a finished one."""
+        """``[T]``: the tokens of the person's seat in the current hand, ``eos`` included once it has ended."""
         tokens, lengths = self.game.histories(self._state, np.array([self.seat]))
         return tokens[0, : lengths[0]].copy()
 
@@ -84,15 +84,16 @@ class Session:
         self._look()
 
     def act(self, token: int) -> None:
-        """The person's own action. ``ValueError`` where it is not its turn or the action is not legal."""
+        """Play the person's action. ``ValueError`` on another seat's turn, or for an illegal action."""
         if not self.my_turn:
             raise ValueError("it is not your turn")
         self._play(token)
 
     def let_play(self) -> None:
-        """One decision of whoever else is to act; takes as long as that player thinks. ``ValueError`` if nobody is."""
+        """Play one decision of another seat; takes as long as its player thinks. ``ValueError`` on the person's turn or
+        after the end."""
         if self.over or self.my_turn:
-            raise ValueError("nobody else is to act")
+            raise ValueError("no other seat is to act")
         seats, place = np.array([self._turn]), np.zeros(1, np.int64)
         seeds = np.array([self._deal_seed], np.uint64)
         turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
@@ -119,6 +120,6 @@ class Session:
     # ---- what is kept
 
     def save(self, path: str, provenance: Mapping[str, str]) -> None:
-        """Write all finished hands as one shard, every seat's sequence of each, replacing the one written before. At
-        least one hand must have been finished."""
+        """Write all finished hands, at least one, as a shard with every seat's sequence; replaces the file written
+        before."""
         write_shard(path, Sequences.concat(self._finished), self.game, {"run_seed": str(self.seed), **provenance})

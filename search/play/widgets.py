@@ -16,14 +16,14 @@ class HandView(Static):
     """The choices; a click on a legal one is a message."""
 
     class Clicked(Message):
-        """Somebody clicked on a legal choice."""
+        """A click on a legal choice."""
 
         def __init__(self, token: int) -> None:
             super().__init__()
             self.token = token
 
     hand = Hand(Text(), ())
-    """What is shown."""
+    """The hand on the screen."""
 
     def show(self, hand: Hand) -> None:
         """Show these choices."""
@@ -31,7 +31,7 @@ class HandView(Static):
         self.update(hand.text)
 
     def on_click(self, event: Click) -> None:
-        """Tell which choice was clicked."""
+        """Post a message with the clicked choice."""
         token = self.hand.at(event.x, event.y)
         if token is not None:
             self.post_message(self.Clicked(token))

@@ -14,7 +14,7 @@ from search.players.policy import admitted, legal_policy
 
 
 class ArgmaxVal(ModelPlayer):
-    """Plays the legal action of the highest value V(h.a) among those the policy finds likely enough."""
+    """Plays the legal action of the highest value V(h.a) among those above a probability threshold."""
 
     name = "argmax_val"
 

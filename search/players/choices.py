@@ -1,4 +1,4 @@
-"""Where seats of played deals had a choice.
+"""The decisions with a choice in played deals.
 
 Letters: ``B`` histories, ``L`` token positions.
 """

@@ -1,4 +1,4 @@
-"""Settings of the players that ask a network and search nothing, and checks that searching players share."""
+"""Settings of the players that use a network without search, and checks shared by searching players."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,10 @@ class ArgmaxValConfig:
     """ArgmaxVal* (paper 001, equations 2 and 3)."""
 
     threshold: float = 0.05
-    """Lambda: the least probability, normalised over the legal actions, of an action that may be chosen."""
+    """Lambda: least probability, normalised over the legal actions, of an action that may be chosen."""
     policy_weight: float = 0.0
-    """What is added to the value for each unit of log p_legal, in units of the utility; 0 is the paper's rule, more
-    follows the policy where values hardly differ: beyond the paper."""
+    """Weight of log p_legal added to the value, in units of the utility; 0 is the paper's rule. Beyond the paper:
+    follows the policy where values hardly differ."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 

@@ -1,4 +1,4 @@
-"""A player that sometimes plays a random action, so that games show what rare actions lead to."""
+"""A player that sometimes plays a random action, so that games show the outcomes of rare actions."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _WHETHER, _WHAT = 1, 2
 
 
 class Exploring:
-    """Plays as another player does, but each action is with a small probability uniform over the legal ones."""
+    """Plays as another player, but with a small probability a uniformly drawn legal action."""
 
     def __init__(self, player: Player, probability: float) -> None:
         """``probability``: 0 to 1."""

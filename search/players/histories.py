@@ -1,4 +1,4 @@
-"""What an observation model has computed of the histories that a player meets at a table.
+"""The model's handles of the histories that a player meets at a table.
 
 A history is (place at the table, seat); it only grows while its deal lasts.
 
@@ -26,7 +26,7 @@ class Histories:
         self._held = np.zeros((num_games, game.num_players), np.int64)
         """Tokens behind each handle."""
         self._action = np.full((num_games, game.num_players), EMPTY, np.int64)
-        """The chosen action that is the last of them; ``EMPTY`` if it was not chosen here."""
+        """The chosen action, if it is the last of these tokens, else ``EMPTY``."""
 
     def forget(self, games: np.ndarray) -> None:
         """The deals at these places have ended."""
@@ -35,31 +35,31 @@ class Histories:
         self._held[games] = 0
 
     def beginnings(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
-        """``int64[M]`` handles of what the turns' histories begin with, and ``int64[M]`` how many tokens that is."""
+        """``int64[M]`` handles of the computed prefixes of the turns' histories, and ``int64[M]`` their lengths."""
         at = turns.game, turns.seat
         held, action = self._held[at], self._action[at]
         last = turns.tokens[np.arange(len(held)), np.maximum(held, 1) - 1]
-        # Somebody asks again about what was already asked, or another action was played than the one chosen here.
+        # A turn is queried twice, or another action was played than the one chosen here.
         other = (held > turns.lengths) | ((action != EMPTY) & (last != action))
         if other.any():
             self._replace(turns.take(np.flatnonzero(other)), np.full(np.count_nonzero(other), EMPTY), 0)
         return self._handle[at], self._held[at]
 
     def query(self, turns: Turns, candidates: np.ndarray | None = None) -> Answer:
-        """Ask about the turns' histories; see ``ObservationModel.query``. The handles of the answer stay here."""
+        """Query the turns' histories; see ``ObservationModel.query``. Keeps the handles of the answer."""
         handles, held = self.beginnings(turns)
         answer = self.model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates)
         self.store(turns, answer.handles)
         return answer
 
     def store(self, turns: Turns, handles: np.ndarray) -> None:
-        """Hold the handles of the turns' whole histories, ``int64[M]``; ``EMPTY`` where there is nothing new."""
+        """Keep handles of the turns' whole histories, ``int64[M]``; ``EMPTY`` changes nothing."""
         new = np.flatnonzero(handles != EMPTY)
         self._replace(turns.take(new), handles[new], turns.lengths[new])
 
     def keep(self, turns: Turns, actions: np.ndarray, candidates: np.ndarray, answer: Answer) -> None:
-        """Append to each history the action (``[M]``) that was chosen among the ``candidates`` of its last query, from
-        what that query computed; the other candidates are released."""
+        """Append the chosen action (``[M]``) to each history, with the handle that its last query computed for this
+        candidate; releases the other candidates."""
         rows, tokens = np.nonzero(candidates)
         chosen = tokens == actions[rows]
         self._replace(turns, answer.action_handles[chosen], turns.lengths + 1)
@@ -73,8 +73,8 @@ class Histories:
 
 
 def tokens_since(tokens: np.ndarray, held: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens ``held[m] .. lengths[m] - 1`` of each row of ``tokens`` (``[M, L]``), row after row (``[T]``), and how
-    many each row has (``int64[M]``): what ``ObservationModel.query`` takes."""
+    """The tokens ``held[m] .. lengths[m] - 1`` of each row of ``tokens`` (``[M, L]``), concatenated (``[T]``), and
+    their counts (``int64[M]``): arguments of ``ObservationModel.query``."""
     place = np.arange(tokens.shape[1])
     new = (place >= held[:, None]) & (place < lengths[:, None])
     return tokens[new], (lengths - held).astype(np.int64)

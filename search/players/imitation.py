@@ -14,7 +14,7 @@ from search.players.policy import legal_policy
 
 
 class Imitation(ModelPlayer):
-    """Plays as those played whose games the model was trained on."""
+    """Imitates the players of the games that the model was trained on."""
 
     name = "imitation"
 

@@ -1,4 +1,4 @@
-"""What is declared of a kind of player, once: self-play, tournaments and the docs read this record.
+"""The record of a kind of player, read by self-play, tournaments and the docs.
 
 Every player's module ends with the record of its kind; ``search.roster.kinds`` lists them. A package of your own offers
 one as an entry point of the group ``kibitz.players`` (``games.plugins``).
@@ -17,15 +17,14 @@ from search.players.player import Player
 
 @dataclass(frozen=True)
 class PlayerKind:
-    """What everybody needs to know of a kind of player."""
+    """Declaration of a kind of player."""
 
     name: str
-    """What it is called on the command line."""
+    """Its name on the command line."""
     factory: Callable[..., Player]
-    """(game, model, settings, *more models) -> a player. ``model`` has the input ``model_input``, or is None where no
-    network is asked; ``settings`` is an instance of the dataclass below, None without one; there are more models
-    where ``further`` names some. A setting called ``utility`` names the utility of the outcomes that the values of an
-    ``ObservationModel`` are made of."""
+    """(game, model, settings, *more models) -> a player. ``model`` has the input ``model_input``, None without a
+    network; ``settings`` is an instance of the dataclass below, None without one; ``further`` names more models. A
+    setting called ``utility`` names the outcome utility of an ``ObservationModel``'s values."""
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
@@ -33,20 +32,19 @@ class PlayerKind:
     settings: type | None = None
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool | None = False
-    """Whether it asks a network; None where its settings decide, by a property ``needs_model``."""
+    """Whether it uses a network; None where its settings decide, by a property ``needs_model``."""
     model_input: ModelInput = "histories"
-    """What its network reads."""
+    """Input of its network."""
     further: Callable[[Any], tuple[str, ...]] = lambda settings: ()
-    """Settings -> checkpoints of the networks that it asks beside its own; these read histories."""
+    """Settings -> checkpoints of further networks that it uses; their input is histories."""
     check: Callable[..., None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     decision_bytes: Callable[[Game, Any], int] = lambda game, settings: 0
-    """(game, settings): memory that one decision may take; 0 for next to nothing."""
+    """(game, settings): most bytes that one decision takes; 0 for next to nothing."""
     baseline: bool = False
-    """Whether it is the scripted player of its games, which plays deals out where no other player is named."""
+    """Whether it is the scripted player of its games, the default player of playouts."""
     asks_support: bool = False
-    """Whether ``factory`` and ``check`` take what there is for the game too, as the keyword ``support``
-    (``search.players.support.Support``)."""
+    """Whether ``factory`` and ``check`` take the keyword ``support`` (``search.players.support.Support``)."""
 
     def plays(self, game: Game) -> bool:
         """Whether it plays this game."""
@@ -54,8 +52,8 @@ class PlayerKind:
 
 
 def player_class(path: str) -> Callable[..., Player]:
-    """The factory of players that need no network: the class ``module:class`` is imported when a player is made, and
-    takes the settings where the kind has some."""
+    """The factory of players without a network: imports the class ``module:class`` when a player is made, and passes
+    the settings, if the kind has any."""
 
     def make(game: Game, model: None, settings: Any) -> Player:
         player: Player = resolve_name(path)(*([] if settings is None else [settings]))

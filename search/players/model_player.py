@@ -1,4 +1,4 @@
-"""What players have in common that ask a model about the histories they meet."""
+"""Base of players that query a model about histories."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from search.players.player import ChoosingPlayer
 
 
 class ModelPlayer(ChoosingPlayer):
-    """A player that asks a network, and keeps what was computed of histories until their deals have ended."""
+    """A player that queries a network, and keeps handles of histories until their deals have ended."""
 
     def __init__(self, model: ObservationModel) -> None:
         self.histories = Histories(model)
@@ -20,5 +20,5 @@ class ModelPlayer(ChoosingPlayer):
         self.histories.start(game, num_games)
 
     def forget(self, games: np.ndarray) -> None:
-        """Give back what was computed of ended deals."""
+        """Release the model's handles of ended deals."""
         self.histories.forget(games)

@@ -1,4 +1,4 @@
-"""What a player is: something that acts on batches of turns; and the base of most players.
+"""The protocol of players, which act on batches of turns; and the base of most players.
 
 Letters: ``M`` turns of a batch, ``L`` token positions, ``V`` tokens of the vocabulary.
 """
@@ -13,7 +13,7 @@ from games.game import Game
 
 @dataclass(frozen=True)
 class Turns:
-    """A batch of decisions, at most one per game. It holds what the acting seats have seen and nothing else."""
+    """A batch of decisions, at most one per game. It holds only what the acting seats have seen."""
 
     game: np.ndarray
     """``int64[M]``: place at the table, the same during a whole deal; until ``forget``, (game, seat) names a history
@@ -27,10 +27,10 @@ class Turns:
     legal: np.ndarray
     """``bool[M, V]``: legal actions; at least one in every row."""
     seeds: np.ndarray
-    """``uint64[M]``: the random number of this decision: a keyed hash of deal, seat and length of the history, from
-    which none of them can be computed."""
+    """``uint64[M]``: the random number of this decision: a keyed hash of deal, seat and length of the history, which
+    reveals none of them."""
     hidden: np.ndarray | None = None
-    """The true states ``[M]``, handed only to players that declare ``sees_hidden``."""
+    """The true states ``[M]``, only for players that declare ``sees_hidden``."""
 
     def take(self, rows: np.ndarray) -> "Turns":
         """Some of the turns."""
@@ -39,7 +39,7 @@ class Turns:
 
 
 class Player(Protocol):
-    """Decides turns. What it decides in a row depends on that row alone, never on its neighbours."""
+    """Decides turns. The decision of a row depends on that row alone."""
 
     name: str
     sees_hidden: bool
@@ -49,15 +49,15 @@ class Player(Protocol):
         """A new table with ``num_games`` places begins: forget every earlier history."""
 
     def forget(self, games: np.ndarray) -> None:
-        """The deals at these places (``int64[...]``) have ended; others may take their places."""
+        """The deals at these places (``int64[...]``) have ended; new deals may take the places."""
 
     def act(self, turns: Turns) -> np.ndarray:
-        """``[M]``: one legal token per turn. A history goes on from what (game, seat) had at earlier calls; before
-        a call for other deals comes one of ``forget`` or ``start``."""
+        """``[M]``: one legal token per turn. Histories of a (game, seat) only grow between calls; ``forget`` or
+        ``start`` comes before other deals."""
 
 
 class ChoosingPlayer:
-    """Decides by ``choose`` the turns that leave a choice; a forced move costs nothing. Keeps nothing of a deal."""
+    """Calls ``choose`` for turns with a choice; plays forced moves itself. Keeps no state of a deal."""
 
     name: str
     sees_hidden = False
@@ -82,5 +82,5 @@ class ChoosingPlayer:
         return actions
 
     def choose(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: one legal token for each of these turns, which have several."""
+        """``int64[M]``: one legal token for each of these turns, all with a choice."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Playing deals out: what may follow a position.
+"""Playing positions out to the end.
 
 Letter: ``B`` playouts side by side.
 """
@@ -14,13 +14,13 @@ from search.players.table import answers
 def play_out(
     game: Game, player: Player | None, states: np.ndarray, seeds: np.ndarray, until: np.ndarray | None = None
 ) -> None:
-    """Play every row to its end in place, or until a seat of the row's own is to act.
+    """Play every row to its end in place, or until the row's seat in ``until`` is to act.
 
     Args:
         player: in every seat; None for uniformly random actions.
-        states: ``[B]``; rows that are over stay as they are.
-        seeds: ``uint64[B]``, from which every random number of a row follows; they must not depend on hidden cards.
-        until: ``int[B]``, the seats that stop it; None for none, as it must be without a player.
+        states: ``[B]``; finished rows do not change.
+        seeds: ``uint64[B]``, one for the random numbers of each row; they must not depend on hidden cards.
+        until: ``int[B]``, the seat at whose turn a row stops; None for no stop, required without a player.
     """
     if player is None:
         assert until is None

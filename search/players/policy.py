@@ -24,7 +24,7 @@ def admitted(policy: np.ndarray, above: np.ndarray) -> np.ndarray:
 def possible_only(next_token: np.ndarray, possible: np.ndarray) -> np.ndarray:
     """``float32[M, V]``: p(token | h) of the tokens that are ``possible`` (``bool[M, V]``), not normalised.
 
-    Where the model gives them no mass they are equally likely; rows in which nothing is possible stay as they are.
+    Where the model gives them no mass they are equally likely; rows without possible tokens do not change.
     """
     masked = np.where(possible, next_token, np.float32(0.0))
     lost = masked.sum(1) <= 0

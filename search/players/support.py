@@ -1,4 +1,4 @@
-"""What there is for one game beyond its rules: scripted players, pictures, evaluators of PIMC.
+"""Additions to a game beyond its rules: scripted players, pictures, evaluators of PIMC.
 
 A game of this repository has its record in ``search/scripted/<game>/support.py``. A package of your own offers one as
 an entry point of the group ``kibitz.support``, under the name of its game (``games.plugins``).
@@ -17,12 +17,12 @@ from search.players.random_player import RandomPlayer
 
 @dataclass(frozen=True)
 class Support:
-    """The record of one game. Texts are ``module:attribute``, imported when they are asked for."""
+    """The record of one game. Texts are ``module:attribute``, imported when needed."""
 
     kinds: tuple[PlayerKind, ...] = ()
     """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player."""
     layout: str = ""
-    """Its ``search.pictures.scene.Layout``, made of the game and of who sits where; empty for words."""
+    """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
 
@@ -39,5 +39,5 @@ class Support:
         return kind.factory(game, None, kind.settings() if kind.settings else None)
 
     def evaluator(self, name: str) -> Any:
-        """The evaluator of PIMC that the game calls ``name``."""
+        """The game's evaluator of PIMC called ``name``."""
         return resolve_name(self.evaluators[name])

@@ -1,7 +1,7 @@
 """A table: many deals played side by side, with any mix of players.
 
 Letters: ``G`` deals, ``P`` seats, ``M`` turns of one player at one moment. Generation of self-play games
-and tournaments are both tables. A game comes out the same whatever else is played at its table.
+and tournaments are both tables. A game does not depend on the other games at its table.
 """
 
 import time
@@ -18,7 +18,7 @@ from search.players.player import Player, Turns
 
 @dataclass(frozen=True)
 class TableResult:
-    """How the deals of a table ended."""
+    """Results of the deals of a table."""
 
     states: np.ndarray
     """Final states ``[G]``; ``game.histories`` gives what each seat saw."""
@@ -29,7 +29,7 @@ class TableResult:
     decisions: np.ndarray
     """``int64[len(players)]``: turns each player decided."""
     seconds: np.ndarray
-    """``float64[len(players)]``: wall time each player took for them, without that of compiling kernels."""
+    """``float64[len(players)]``: wall time of each player's turns, without compiling kernels."""
     fill: float
     """Mean share of the table's places that were taken, over its steps."""
 
@@ -48,16 +48,16 @@ def play_table(
 
     Args:
         players: all that play; a player may hold any number of seats in any number of games.
-        seating: ``int[G, P]``, which player (index into ``players``) has which seat.
+        seating: ``int[G, P]``, the player (index into ``players``) of each seat.
         seeds: ``uint64[G]``, the seeds of the deals.
         table_size: deals played side by side; as one ends, the next takes its place. 0 for all at once.
-        on_progress: called as soon as a player has decided its turns or deals have ended, with the number of deals that
-            have ended and of turns decided since the last call.
-        secret: 64 bits that no player knows. Together with deal, seat and length of the history they give the random
-            number of a decision, from which no player can learn the seed of the deal.
+        on_progress: called when a player has decided its turns or deals have ended, with the numbers of deals ended and
+            turns decided since the last call.
+        secret: 64 bits unknown to players. A decision's random number is a hash of it, the deal, the seat and the
+            history's length, so that players cannot infer the seed of the deal.
 
     Raises:
-        ValueError: wrong shapes or indices, or a player answered with something that is not a legal action.
+        ValueError: wrong shapes or indices, or a player's answer is no legal action.
     """
     seating, seeds = _checked(game, players, seating, seeds)
     size = min(table_size or len(seeds), len(seeds))
@@ -118,7 +118,7 @@ def _decide(
     seconds: np.ndarray,
     on_progress: Callable[[int, int], None],
 ) -> np.ndarray:
-    """``int64[M]``: the action of every turn, which is player ``acting[m]``'s; counts ``decisions`` and ``seconds``."""
+    """``int64[M]``: the action of player ``acting[m]`` at every turn; adds to ``decisions`` and ``seconds``."""
     actions = np.empty(len(acting), np.int64)
     for index in np.unique(acting):
         mine = np.flatnonzero(acting == index)
@@ -131,12 +131,12 @@ def _decide(
 
 
 def _clock() -> float:
-    """Seconds; it stands still while kernels compile, which happens once on a machine and is no player's time."""
+    """Seconds, without the time of compiling kernels, which happens once on a machine."""
     return time.monotonic() - compiling.seconds
 
 
 def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """``int64[M]``: what one player answers to its turns (positions ``mine``), checked."""
+    """``int64[M]``: one player's actions at its turns (positions ``mine``), checked."""
     asked = replace(turns.take(mine), hidden=states[mine] if player.sees_hidden else None)
     actions = np.asarray(player.act(asked))
     if actions.shape != mine.shape or actions.dtype.kind not in "iu":

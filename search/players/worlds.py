@@ -1,10 +1,10 @@
-"""Deals that agree with what a seat has seen, weighted by what a network makes of how the others have acted.
+"""Deals consistent with a seat's history, weighted by the likelihood of the others' actions under a network.
 
-``Game.determinize`` gives every deal that agrees the same chance. Here deals are drawn in proportion to how likely the
-others' actions are in them, by a network's policy given what they saw: importance sampling with resampling.
+``Game.determinize`` samples consistent deals uniformly. Here deals are drawn in proportion to the likelihood of the
+others' actions under a network's policy, given their histories: importance sampling with resampling.
 
-An action counts if the seat has seen it, that is, if it is the same in all candidates. What others did unseen, such as
-the cards they passed to each other in Hearts, is sampled with the deal, uniformly; it would make almost all weights 0.
+Only actions that the seat has seen count; these are the same in all candidates. Unseen actions, such as the cards that
+others passed to each other in Hearts, are sampled uniformly with the deal; they would make almost all weights 0.
 
 Letters: ``M`` views, ``C`` candidates of each, ``W`` worlds of each, ``B`` histories.
 """
@@ -20,22 +20,22 @@ from search.players.choices import choice_places
 from search.players.policy import legal_policy
 
 _ODD = 0.1
-"""Share of actions that seats take at random: no deal is ruled out because a network finds one action unlikely."""
+"""Assumed share of random actions: one action that is unlikely under the network does not rule out a deal."""
 FLOOR = 25
-"""The least effective sample size that weights may have; of few candidates, half of them."""
+"""Least effective sample size of the weights; of few candidates, half of them."""
 _ROWS = 256
-"""Most histories asked about side by side; more would only leave the processor's caches."""
+"""Most histories queried side by side; more would only leave the processor's caches."""
 _DEAL, _PICK = 1, 2
 """Salts of a view's seed."""
 
 
 class Worlds(NamedTuple):
-    """Deals for each view, equally likely from now on."""
+    """Deals for each view, equally weighted after resampling."""
 
     states: np.ndarray
     """``[M, W]``"""
     exponent: np.ndarray
-    """``float64[M]``: beta, the power of the likelihoods that the weights are; 1 unless they would collapse."""
+    """``float64[M]``: beta; weights are likelihoods to this power, 1 unless they would collapse."""
     effective: np.ndarray
     """``float64[M]``: effective sample size of the weights, 1 to C."""
 
@@ -58,8 +58,8 @@ def weighted_worlds(
 
 
 def resample(weights: np.ndarray, worlds: int, seeds: np.ndarray) -> np.ndarray:
-    """``int64[M, W]``: candidates by systematic resampling (Kitagawa 1996). One of weight w comes ``worlds * w`` times,
-    rounded up or down, and that often on average.
+    """``int64[M, W]``: candidates by systematic resampling (Kitagawa 1996). A candidate of weight w is drawn
+    ``worlds * w`` times, rounded up or down, exactly so often on average.
 
     Args:
         weights: ``float64[M, C]``, rows sum to 1.
@@ -72,10 +72,10 @@ def resample(weights: np.ndarray, worlds: int, seeds: np.ndarray) -> np.ndarray:
 
 
 def tempered(logs: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weights ``float64[M, C]``, and the exponents ``float64[M]`` that they come by.
+    """Weights ``float64[M, C]``, and their exponents ``float64[M]``.
 
-    Weights are likelihoods, given as logarithms ``float64[M, C]``, to the power of the largest exponent up to 1 at
-    which their effective size is ``floor`` at least, found to 1e-6 by bisection.
+    Weights are likelihoods (logarithms ``float64[M, C]``) to the largest power up to 1 at which their effective size is
+    at least ``floor``, found to 1e-6 by bisection.
     """
     low = np.where(effective_size(_normalised(logs)) >= floor, 1.0, 0.0)
     high = np.ones(len(logs))
@@ -92,14 +92,13 @@ def _normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def effective_size(weights: np.ndarray) -> np.ndarray:
-    """``float64[M]``: how many equally weighted samples say as much (Kish 1965); of weights ``[M, C]`` that sum to
-    1."""
+    """``float64[M]``: effective sample size (Kish 1965) of weights ``[M, C]`` that sum to 1."""
     return np.asarray(1 / np.square(weights).sum(axis=1))
 
 
 def log_likelihoods(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """``float64[M, C]``: ln p of what all seats but the observer's (``int[M, C]``) did that is the same in all
-    candidates (``[M, C]``) of a row."""
+    """``float64[M, C]``: ln p of the actions of all seats but the observer's (``int[M, C]``), as far as they are the
+    same in all candidates (``[M, C]``) of a row."""
     behind = np.arange(1, game.num_players)
     others = (seats.astype(np.int64)[:, :, None] + behind) % game.num_players
     tokens, lengths = game.histories(np.repeat(states.reshape(-1), len(behind)), others.reshape(-1))
@@ -118,7 +117,7 @@ def _history_logs(
     game: Game, model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray, seen: np.ndarray
 ) -> np.ndarray:
     """``float64[B]``: ln p of a seat's own actions at the places ``seen`` of its history, by the model's policy over
-    legal ones."""
+    legal actions."""
     logs, handles = np.zeros(len(tokens)), np.full(len(tokens), EMPTY)
     known, asks = np.zeros(len(tokens), np.int64), choice_places(game, tokens, lengths) & seen
     while len(rows := np.flatnonzero(asks.any(axis=1))):  # all first choices, then all second ones: few queries

@@ -1,4 +1,4 @@
-"""What players have in common that judge deals in which everybody sees all cards: sampled ones, or the true one.
+"""Base of players that evaluate deals with all cards open: sampled deals, or the true one.
 
 Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of them, ``V`` tokens.
 """
@@ -17,16 +17,16 @@ _DEAL, _SEARCH = 1, 2
 _CANDIDATES = 16_384
 """Most candidates weighed side by side; more would only take memory."""
 _LEAST_SECONDS = 1e-9
-"""What is left of a time limit that drawing the worlds has used up: each is judged by one run."""
+"""Rest of a time limit that drawing the worlds has used up: each world gets one run."""
 
 
 def deal_seeds(seeds: np.ndarray) -> np.ndarray:
-    """``uint64``: what deals are sampled from."""
+    """``uint64``: seeds of the sampled deals."""
     return mix(seeds, _DEAL)
 
 
 class WorldsPlayer(ChoosingPlayer):
-    """Plays the action whose values over the worlds of a turn add up to the most, the first one of equals."""
+    """Plays the action with the highest sum of values over the worlds of a turn, ties to the first."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class WorldsPlayer(ChoosingPlayer):
         Args:
             worlds: of every decision.
             cheat: whether all of them are the true deal.
-            seconds: wall time for each decision, in which its worlds are drawn and weighed too; 0 for no limit.
-            side_by_side: most worlds judged at once, if one decision has not more; more would only take memory.
-            candidates: deals that the worlds of a decision are drawn from by their weights
-                (``search.players.worlds``); 0 for worlds that are all equally likely.
-            beliefs: what weighs them, where there are candidates.
+            seconds: wall time for each decision, including drawing and weighing its worlds; 0 for no limit.
+            side_by_side: most worlds evaluated at once, but at least a whole decision's; more would only take memory.
+            candidates: number of deals to draw the worlds of a decision from by weight (``search.players.worlds``); 0
+                for equally likely worlds.
+            beliefs: the network that weighs candidates.
         """
         assert beliefs is not None or candidates == 0
         self.sees_hidden = cheat
@@ -59,7 +59,7 @@ class WorldsPlayer(ChoosingPlayer):
         return np.concatenate([self.values(turns.take(part)).argmax(axis=1) for part in parts])
 
     def values(self, turns: Turns) -> np.ndarray:
-        """``float64[M, V]``: what actions are worth over all worlds, -inf where they are illegal."""
+        """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""
         began, seconds = time.monotonic(), self._seconds * len(turns.seeds)
         seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
         if self.sees_hidden:
@@ -73,8 +73,8 @@ class WorldsPlayer(ChoosingPlayer):
         return self.combined(values.reshape(len(turns.seeds), self._num_worlds, -1))
 
     def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
-        """``[B]``: deals that agree with what the seats have seen, one for each seed (``uint64[B]``); with candidates,
-        drawn from these by how likely the others' actions are in them."""
+        """``[B]``: deals consistent with the seats' histories, one for each seed (``uint64[B]``); with candidates,
+        drawn from these by the likelihood of the others' actions."""
         views = self.game.views(turns.tokens, turns.lengths)
         if self._num_candidates:
             assert self._beliefs is not None

@@ -1,6 +1,6 @@
 """Rate players by a round robin: ``python -m search.rating game=hearts players=[hearts_rules,random] out=DIR``.
 
-Every pair of players meets in a tournament on the same deals, kept in a file of its own.
+Every pair of players plays a tournament on the same deals, with its own file.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from search.tournament.workers import tournament_workers
 
 
 def main(config: RatingConfig) -> None:
-    """Play the pairs that are missing, print the table, write it and its pictures."""
+    """Play the missing pairs, print the table, write it and its pictures."""
     ratings = rate(play_round_robin(config), config.anchor)
     wide_console().print(render(ratings))
     out = config.out.rstrip("/")
@@ -35,17 +35,17 @@ def main(config: RatingConfig) -> None:
 
 
 def pairs(players: Sequence[str]) -> list[tuple[str, str]]:
-    """Every pair of players once, in an order that does not depend on theirs."""
+    """Every pair of players once, in an order independent of theirs."""
     return list(combinations(sorted(players), 2))
 
 
 def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
-    """The results of ``pairs(config.players)``. Those without a file in ``config.out`` are played from one queue, and
-    have it as soon as their last deal has been played.
+    """The results of ``pairs(config.players)``. Pairs without a file in ``config.out`` are played from one queue; each
+    file is written after its last deal.
 
     Raises:
         UserError: bad input, or a file that holds another tournament; before anything is played.
-        Exception: what the first pair raised that has failed, which it names; all others have been played.
+        Exception: the error of the first failed pair, with its name; all other pairs have been played.
     """
     tournaments = {
         (path := _path(config.out, a, b)): checked(replace(config, players=[a, b], anchor="", leads_of="", out=path))
@@ -60,7 +60,7 @@ def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
 
 
 def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[str, TournamentResult]:
-    """File -> result of tournaments that have not been played yet."""
+    """Play tournaments; file -> result."""
     paths, results, failed = list(tournaments), dict[str, TournamentResult](), list[Exception]()
     total = sum(one.deals.count for one in tournaments.values())
     done = sum(one.deals_played for one in tournaments.values())

@@ -26,17 +26,17 @@ _MAX_STEPS = 100
 
 
 def strengths(scores: np.ndarray) -> np.ndarray:
-    """``float64[N]``: the strengths of mean 0 under which what happened, the virtual deal included, is most likely.
+    """``float64[N]``: the maximum-likelihood strengths, of mean 0, given the scores and the virtual deal.
 
     Args:
-        scores: ``float[D, N, N]``, what each player made of each deal against each other one: 1 a win, 0.5 a draw, 0 a
-            loss; 0.5 on the diagonal.
+        scores: ``float[D, N, N]``, score of each player against each other on each deal: 1 a win, 0.5 a draw, 0 a loss;
+            0.5 on the diagonal.
     """
     return _fit(_with_virtual(scores).mean(axis=0)[None])[0]
 
 
 def bootstrap(scores: np.ndarray, replicates: int, seed: int) -> np.ndarray:
-    """``float64[R, N]``: what ``strengths`` gives, each time with other random weights of the deals."""
+    """``float64[R, N]``: ``strengths`` under random weights of the deals, new ones for each replicate."""
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(scores) + 1), size=replicates)
     return _fit(np.tensordot(weights, _with_virtual(scores), axes=1))
 
@@ -46,14 +46,14 @@ def _with_virtual(scores: np.ndarray) -> np.ndarray:
 
 
 def _fit(mean: np.ndarray) -> np.ndarray:
-    """``float64[R, N]``: the strengths that maximise the likelihood, by Newton's method, from what each player makes of
-    each other one in the mean, ``float64[R, N, N]``. Every pair has as many comparisons, so their number cancels."""
+    """``float64[R, N]``: the strengths that maximise the likelihood, by Newton's method, from mean scores of pairs,
+    ``float64[R, N, N]``. Every pair has as many comparisons, so their number cancels."""
     found = np.zeros(mean.shape[:2])
     for _ in range(_MAX_STEPS):
         expected = 1 / (1 + np.exp(found[:, None, :] - found[:, :, None]))
         gradient, variance = (mean - expected).sum(axis=2), expected * (1 - expected)
         information = variance.sum(axis=2)[:, :, None] * np.eye(mean.shape[1]) - variance
-        # It is singular along equal strengths, where the gradient has nothing; any constant there keeps the mean at 0.
+        # Singular along equal strengths, where the gradient is 0; any constant there keeps the mean at 0.
         step = np.linalg.solve(information + 1, gradient[:, :, None])[:, :, 0]
         found += step
         if np.abs(step).max() < _TOLERANCE:

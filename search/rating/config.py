@@ -11,15 +11,15 @@ from search.tournament.config import TournamentConfig
 
 @dataclass
 class RatingConfig(TournamentConfig):
-    """A round robin: what a tournament has, for every pair of players."""
+    """A round robin: a tournament for every pair of players."""
 
     players: list[str] = MISSING
-    """Whom to rate, two or more, e.g. ``[random,hearts_rules,argmax_val@DIR]``. Those who have met in ``out`` do not
-    play again."""
+    """Players to rate, two or more, e.g. ``[random,hearts_rules,argmax_val@DIR]``. Pairs with a result in ``out`` do
+    not play again."""
     anchor: str = ""
-    """The one of ``players`` whose rating is 0; empty for a mean of 0."""
+    """The player whose rating is 0; empty for a mean of 0."""
     leads_of: str = ""
-    """The one of ``players`` whose lead over each other one is drawn in ``leads.png``; empty for the best."""
+    """The player whose leads over the others are drawn in ``leads.png``; empty for the best."""
     out: str = MISSING
     """Directory of the results: a JSON file for each pair, and the table over all of them."""
 

@@ -1,6 +1,6 @@
-"""What a round robin found out: ratings, points ahead of the field, and every pair.
+"""Result of a round robin: ratings, points ahead of the field, and every pair.
 
-A comparison is a deal that two players have played in every seating. Whose mean points over them are better has won it;
+A comparison is a deal that two players have played in every seating. The player with the better mean points wins it;
 equal means are a draw. Letters: ``D`` deals, ``N`` players, ``R`` replicates of the bootstrap.
 """
 
@@ -18,9 +18,9 @@ from search.tournament.seatings import ALL
 from search.tournament.statistics import ends_of
 
 _REPLICATES = 1000
-"""Of the bootstrap: standard errors are then known to 2 or 3 % of themselves."""
+"""Replicates of the bootstrap: they give standard errors to within 2 or 3 %."""
 _DECIMALS = 6
-"""Strengths that differ by less are equal but for rounding."""
+"""Strengths that differ by less are equal up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class RatedPlayer:
     score: float
     """Share of comparisons won, a draw as half of one."""
     ahead: float
-    """Points a hand and seat ahead of the opponents, each of whom weighs alike."""
+    """Points a hand and seat ahead of the opponents, equally weighted."""
     low: float | None
     high: float | None
-    """95 % t interval of ``ahead`` over deals; None where they are too few for one."""
+    """95 % t interval of ``ahead`` over deals; None for too few deals."""
     seconds_per_turn: float
     """Mean wall time of a turn over all pairs, in batches as large as the tables allowed."""
     sees_hidden: bool
@@ -60,7 +60,7 @@ class RatedPair:
     high: float | None
     """95 % t interval of ``ahead`` over deals."""
     superiority: float
-    """Likelihood that a is stronger than b, by the ratings: by all comparisons, not theirs alone."""
+    """Likelihood that a is stronger than b by the ratings, that is, by the comparisons of all pairs."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Ratings(Recorded):
     deals: int
     seed: int
     anchor: str
-    """The player whose rating is 0; empty where the mean of all is."""
+    """The player whose rating is 0; empty for a mean of 0."""
     players: tuple[RatedPlayer, ...]
     """Best first."""
     pairs: tuple[RatedPair, ...]
@@ -83,8 +83,8 @@ class Ratings(Recorded):
     """One of ``search.tournament.seatings.SEATINGS``."""
 
     def between(self, attribute: str) -> np.ndarray:
-        """``float64[N, N]``: ``ahead`` or ``superiority`` of each player over each other one, as seen from the row; not
-        a number on the diagonal."""
+        """``float64[N, N]``: ``ahead`` or ``superiority`` of each row's player over each column's; NaN on the
+        diagonal."""
         place = {rated.player: row for row, rated in enumerate(self.players)}
         values = np.full((len(place), len(place)), np.nan)
         for pair in self.pairs:
@@ -93,8 +93,8 @@ class Ratings(Recorded):
         return values
 
     def leads(self, player: str) -> list[Lead]:
-        """How far a player is ahead of each other one, in the order of ``players``: ``ahead``, ``low`` and ``high`` of
-        the pair, as seen from this player."""
+        """Leads of a player over each other one, in the order of ``players``: ``ahead``, ``low`` and ``high`` of the
+        pair, from this player's side."""
         found = {}
         for pair in self.pairs:
             if pair.a == player:
@@ -136,7 +136,7 @@ def rate(results: Sequence[TournamentResult], anchor: str = "") -> Ratings:
 
 def _ahead(results: Sequence[TournamentResult], names: Sequence[str]) -> np.ndarray:
     """``float64[D, N, N]``: points a hand that each player is ahead of each other one on each deal; 0 on the diagonal.
-    Rounded, so that what is equal on paper is a draw."""
+    Rounded, so that equal means are a draw despite rounding errors."""
     ahead = np.zeros((results[0].deals, len(names), len(names)))
     for result in results:
         a, b = (names.index(player) for player in result.players)

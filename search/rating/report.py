@@ -1,4 +1,4 @@
-"""Ratings for people to look at: a table, and pictures as PNG files."""
+"""Ratings as a table, and pictures as PNG files."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,7 +11,7 @@ from search.tournament.seatings import PAIRS
 
 
 def render(ratings: Ratings) -> RenderableType:
-    """The table as rich prints it, and below it how likely each player is stronger than each other one."""
+    """The table as rich prints it, and below it the likelihood that each player is stronger than each other one."""
     table = Table(title=title(ratings))
     table.add_column("")
     table.add_column("player", overflow="fold")
@@ -43,12 +43,12 @@ def _superiority(ratings: Ratings) -> Table:
 
 
 def label(rated: RatedPlayer) -> str:
-    """What a player is called, with a mark if it looks at cards that it should not see."""
+    """A player's name, with a mark if it sees hidden cards."""
     return f"{rated.player} (sees hidden cards)" if rated.sees_hidden else rated.player
 
 
 def title(ratings: Ratings, with_zero: bool = True) -> str:
-    """Game, size, and where 0 is."""
+    """Title: game, size, and the zero point."""
     zero = f"; {ratings.anchor or 'the mean'} is 0" if with_zero else ""
     each = ", North/South against East/West" if ratings.seating == PAIRS else ""
     return f"{ratings.game}: {len(ratings.players)} players, {ratings.deals} deals a pair{each}{zero}"
@@ -64,10 +64,10 @@ def heat_map(ratings: Ratings) -> bytes:
 
 
 def leads(ratings: Ratings, player: str = "") -> bytes:
-    """How far one player is ahead of each other one, best player first (paper 002, Figure 3).
+    """Leads of one player over each other one, best player first (paper 002, Figure 3).
 
     Args:
-        player: whose leads; empty for the best.
+        player: the leading player; empty for the best.
     """
     rated = next(one for one in ratings.players if player in ("", one.player))
     found = ratings.leads(rated.player)

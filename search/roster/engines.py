@@ -1,4 +1,4 @@
-"""The networks of a process: one query engine for each, which its players share, and what their caches may take."""
+"""The networks of a process, one query engine each, shared by players; and the memory of their caches."""
 
 import gc
 from collections.abc import Collection, Iterator
@@ -17,9 +17,9 @@ _MIB = 2**20
 
 
 class Engines:
-    """Engines by (checkpoint, utility), loaded when first asked for and kept until dropped.
+    """Engines by (checkpoint, utility), loaded at first use and kept until dropped.
 
-    Players that ask the same engine do not disturb each other: each gives back what it holds, and no more.
+    Players of the same engine do not interfere: each releases only its own handles.
     """
 
     def __init__(self, game: Game, config: EngineConfig) -> None:
@@ -28,13 +28,13 @@ class Engines:
         self._ids: dict[str, str] = {}
 
     def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
-        """The engine over a checkpoint (directory, path or URI) whose values are of a utility by name; empty for the
-        game's default. ``UserError`` naming what is missing or does not fit."""
+        """The engine of a checkpoint (directory, path or URI), with values of the named utility; empty for the game's
+        default. ``UserError`` for a missing or unsuitable network."""
         model: ObservationModel = self._engine(checkpoint, "histories", utility or self._game.outcomes.default_utility)
         return model
 
     def state_model(self, checkpoint: str) -> StateModel:
-        """The engine over the checkpoint of a network that reads true states; ``UserError`` as ``get``."""
+        """The engine of a network that reads true states; ``UserError`` as ``get``."""
         model: StateModel = self._engine(checkpoint, "states", "")
         return model
 
@@ -56,8 +56,8 @@ class Engines:
 
     @contextmanager
     def serving(self, checkpoints: Collection[str]) -> Iterator[None]:
-        """Work that asks these networks: the engines of all others are dropped before it, and all of them after an
-        exception, because nobody knows what players still hold there."""
+        """Context for work with these networks: drops the engines of all others before it, and all engines after an
+        exception, because players may have left handles in them."""
         self._keep(checkpoints)
         try:
             yield
@@ -73,14 +73,13 @@ class Engines:
 
 
 def check_cache(kind: NetworkKind, arch: Any, engine: EngineConfig, num_histories: int, key: str) -> list[str]:
-    """What the keys and values of ``num_histories`` full-length histories take, for people to read; nothing where a
-    network keeps none.
+    """Notes on the memory of keys and values of ``num_histories`` full-length histories; empty for a network without.
 
-    One budget for each network: at a table every seat of every game has one history, whoever plays it, so all players
-    of a network together never hold more than the table's places times its seats.
+    Each network has one budget: every seat of every game at a table has one history, so all players of a network
+    together hold at most the table's places times its seats.
 
     Raises:
-        ValueError: more than ``engine.cache_mb``; ``key`` names the setting that asks for so many, with its value.
+        ValueError: more than ``engine.cache_mb``; ``key`` is the setting with its value.
     """
     history_bytes = kind.history_bytes(arch, engine)
     if not history_bytes:

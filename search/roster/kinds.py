@@ -1,4 +1,4 @@
-"""The kinds of players there are: self-play, tournaments and the docs read their records.
+"""All kinds of players: self-play, tournaments and the docs read their records.
 
 A package of your own offers a kind as an entry point of the group ``kibitz.players`` (``games.plugins``); without one,
 ``module:attribute`` stands wherever a kind's name may.
@@ -26,7 +26,7 @@ from search.scripted.hearts import support as hearts
 from search.scripted.skat import support as skat
 
 SUPPORT = {"hearts": hearts.SUPPORT, "skat": skat.SUPPORT, "crew": crew.SUPPORT}
-"""Name of a game of this repository -> what there is for it."""
+"""Name of a game of this repository -> its support."""
 
 BUILT_IN: tuple[PlayerKind, ...] = (
     random_player.KIND,
@@ -46,7 +46,7 @@ BUILT_IN: tuple[PlayerKind, ...] = (
 
 
 def find(name: str, game: Game | None = None) -> PlayerKind:
-    """The kind called ``name``, a plug-in's entry point or ``module:attribute``; an error lists those that play
+    """The kind called ``name``, a plug-in's entry point or ``module:attribute``; an error lists the kinds that play
     ``game``.
 
     Raises:
@@ -79,10 +79,10 @@ def every() -> list[PlayerKind]:
 
 
 def support_of(game: Game) -> Support:
-    """What there is for a game beyond its rules; the scripted players that packages offer alone among its kinds.
+    """The support of a game, including scripted players that packages offer separately.
 
     Raises:
-        ValueError: a package offers something for it that cannot be used; one line.
+        ValueError: a package's support for it cannot be used; one line.
     """
     found = SUPPORT.get(game.name)
     if found is None:
@@ -92,7 +92,7 @@ def support_of(game: Game) -> Support:
 
 
 def offered_support(name: str) -> Support:
-    """What a package offers for the game called ``name``; ``ValueError``, one line, where it cannot be used."""
+    """A package's support for the game called ``name``; ``ValueError``, one line, where it cannot be used."""
     found = plugins.load(plugins.SUPPORT, name)
     if not isinstance(found, Support):
         what = f"{plugins.SUPPORT} {name!r} is a {type(found).__name__}"
@@ -101,7 +101,7 @@ def offered_support(name: str) -> Support:
 
 
 def _of_supports() -> Iterator[PlayerKind]:
-    """Kinds that packages offer with games of their own; a package that cannot be imported is left out."""
+    """Kinds that packages offer with their own games; a package that cannot be imported is left out."""
     for name in plugins.offered(plugins.SUPPORT):
         with suppress(ValueError):
             yield from offered_support(name).kinds if name not in SUPPORT else ()
@@ -114,7 +114,7 @@ def baseline(game: Game) -> str | None:
 
 
 def playout_player(name: str, game: Game) -> str:
-    """Who plays deals out: ``name``; if it is empty, the game's scripted player, and ``random`` where it has none."""
+    """The player of playouts: ``name``, or if empty the game's scripted player, ``random`` without one."""
     return name or baseline(game) or "random"
 
 

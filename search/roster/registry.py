@@ -1,4 +1,4 @@
-"""From how players are written (``search.roster.spec``) to players: each name is resolved once, to an ``Entrant``."""
+"""From players' names (``search.roster.spec``) to players: each name is resolved once, to an ``Entrant``."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,40 +22,40 @@ from search.roster.spec import PlayerSpec, labels, parse
 
 @dataclass(frozen=True)
 class Entrant:
-    """A player that was asked for by name, and all that its name stands for."""
+    """A player's name, resolved."""
 
     name: str
-    """As it was written."""
+    """As written."""
     kind: PlayerKind
     settings: Any
-    """Its kind's, as configured, with its own in their place; None if its kind has none."""
+    """The configured settings of its kind, overridden by its own; None for a kind without."""
     checkpoint: str = ""
-    """Directory, path or URI, of its network; empty if it asks none, or was not given one yet."""
+    """Directory, path or URI, of its network; empty if it uses none, or has not been given one yet."""
     explore: float = 0.0
     """Probability that an action is uniform over the legal ones."""
 
     @property
     def needs_model(self) -> bool:
-        """Whether it asks a network."""
+        """Whether it uses a network."""
         return self.settings.needs_model if self.kind.needs_model is None else self.kind.needs_model
 
     @property
     def lacks_model(self) -> bool:
-        """Whether it asks a network and has none."""
+        """Whether it uses a network and has none."""
         return self.needs_model and not self.checkpoint
 
     @property
     def further(self) -> tuple[str, ...]:
-        """Checkpoints of the networks that it asks beside its own; their input is histories."""
+        """Checkpoints of further networks that it uses; their input is histories."""
         return self.kind.further(self.settings)
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Checkpoints of all networks that it asks."""
+        """Checkpoints of all its networks."""
         return (*([self.checkpoint] if self.checkpoint else []), *self.further)
 
     def with_network(self, checkpoint: str) -> "Entrant":
-        """The same with this network, if it lacks one."""
+        """A copy with this network, if it lacks one."""
         return replace(self, checkpoint=checkpoint) if self.lacks_model else self
 
 
@@ -65,7 +65,7 @@ def resolve(
     search: SearchConfig | None = None,
     given: Collection[ModelInput] = ("histories", "states"),
 ) -> list[Entrant]:
-    """What names of players stand for, checked before any work.
+    """Resolve players' names, with checks before any work.
 
     Args:
         search: settings of the kinds; the defaults if None.
@@ -96,7 +96,7 @@ def resolve(
 
 
 def with_networks(entrants: Iterable[Entrant], checkpoint: str) -> list[Entrant]:
-    """The same, each that lacks a network with ``checkpoint``; ``ValueError`` where that is empty."""
+    """Copies in which all that lack a network have ``checkpoint``; ``ValueError`` where that is empty."""
     found = [entrant.with_network(checkpoint) for entrant in entrants]
     for entrant in found:
         if entrant.lacks_model:
@@ -120,8 +120,8 @@ def make_players(
 
     Args:
         checkpoint: directory of the network of all players that name none; may be empty if none needs one.
-        engine: where and how the networks run; the default settings if None.
-        engines: where engines are kept for later players; new ones with the settings ``engine`` if None.
+        engine: settings of the networks' engines; the defaults if None.
+        engines: engines to share and keep; new ones with the settings ``engine`` if None.
 
     Raises:
         ValueError: a name that does not exist or does not play this game, a checkpoint that is missing or does not fit.
@@ -137,14 +137,14 @@ def seat_players(
     engines: Engines,
     watch: Callable[[ObservationModel], ObservationModel] = lambda model: model,
 ) -> list[Player]:
-    """One player per entrant, called by ``names``.
+    """One player per entrant, named by ``names``.
 
     Args:
-        entrants: none of which lacks a network.
-        watch: what stands between a player and an engine whose input is histories.
+        entrants: with all their networks.
+        watch: wraps the engines whose input is histories.
 
     Raises:
-        UserError: this machine has not the memory for one of them.
+        UserError: this machine has too little memory for a player.
     """
     check_decisions(entrants, game)
     players: list[Player] = []
@@ -166,20 +166,20 @@ def seat_players(
 
 
 def networks_of(entrants: Iterable[Entrant]) -> list[str]:
-    """Checkpoints of all networks that these players ask."""
+    """Checkpoints of all networks of these players."""
     return [path for entrant in entrants for path in entrant.networks]
 
 
 def check_decisions(entrants: Iterable[Entrant], game: Game) -> None:
-    """``UserError`` for a player of whom one decision takes more memory than this machine has."""
+    """``UserError`` for a player whose decisions take more memory than this machine has."""
     for entrant in entrants:
         needed = entrant.kind.decision_bytes(game, entrant.settings)
         fits_memory(f"player {entrant.name!r}: one decision", needed, "ask for fewer worlds, candidates or runs")
 
 
 def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[NetworkKind, Any]]:
-    """Load every network that these players have or their settings name, to see that it is there, fits, and has the
-    input that its player's has (``ValueError``); of what kind and architecture each is."""
+    """Load every network of these players or their settings; returns kind and architecture of each. ``ValueError`` for
+    a missing or unsuitable network, or one with another input than its player needs."""
     asked: set[tuple[str, ModelInput]] = set()
     for entrant in entrants:
         asked |= {(entrant.checkpoint, entrant.kind.model_input)} if entrant.checkpoint else set()
@@ -197,15 +197,15 @@ def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:
 
 
 def checkpoint_paths(entrants: Sequence[Entrant], names: Sequence[str] = ()) -> dict[str, str]:
-    """Player's name, as it was written or as ``names`` has it -> its network, for those that have one. A network that
-    settings name stands under its path."""
+    """Player's name, as written or as in ``names`` -> its network, for players with one. Networks from settings have
+    their path as the key."""
     named = zip(names or [entrant.name for entrant in entrants], entrants, strict=True)
     paths = {name: entrant.checkpoint for name, entrant in named if entrant.checkpoint}
     return paths | {path: path for entrant in entrants for path in entrant.further}
 
 
 def check_recorded(file: str, player: str) -> None:
-    """``ValueError`` for a player that ``file`` may not name: as with games (``games.registry.recorded_game``) its kind
+    """``ValueError`` for a player that ``file`` may not name: as for games (``games.registry.recorded_game``), its kind
     must be one of Kibitz's or of an installed package."""
     allowed = list(dict.fromkeys([*(kind.name for kind in kinds.every()), *plugins.offered(plugins.PLAYERS)]))
     if parse(player).kind not in allowed:
@@ -228,7 +228,7 @@ def _support(kind: PlayerKind, game: Game) -> dict[str, Support]:
 
 
 def _shared_utilities(entrants: Iterable[Entrant]) -> dict[str, str]:
-    """Checkpoint -> the utility that a player asks it for; players of the same network without such a setting take it
-    too, so that they share its engine."""
+    """Checkpoint -> the utility in its player's settings; players of the same network without that setting use it too,
+    so that they share the engine."""
     own = [(entrant.checkpoint, getattr(entrant.settings, "utility", None)) for entrant in entrants]
     return {path: utility for path, utility in own if utility is not None}

@@ -1,12 +1,12 @@
-"""How players are written: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
+"""Syntax of players' names: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
 
 ``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
 can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
 none. ``openspiel:BOT`` is short for ``openspiel:bot=BOT``. Any player may ``explore``: ``hearts_rules:explore=0.05``
 plays a random legal action one time in twenty.
 
-A value may hold ``:``, as in ``beliefs=s3://bucket/network``: what has no ``=`` goes on with the value before it. It
-may hold no ``@``, and no ``=`` behind a ``:``; such a value is given in the configuration.
+A value may contain ``:``, as in ``beliefs=s3://bucket/network``: a piece without ``=`` continues the value before it.
+Values with ``@``, or with ``=`` behind a ``:``, must be given in the configuration.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _Config = TypeVar("_Config")
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """A player as it was written, taken apart."""
+    """A player's name, parsed."""
 
     name: str
     """As given."""
@@ -27,7 +27,7 @@ class PlayerSpec:
     settings: tuple[tuple[str, str], ...] = ()
     """Keys and values that differ from the configuration."""
     checkpoint: str = ""
-    """Directory, path or URI, of the network it brings itself."""
+    """Directory, path or URI, of its own network."""
     explore: float = 0.0
     """Probability that an action is uniform over the legal ones (``search.players.exploring``)."""
 
@@ -60,7 +60,7 @@ class PlayerSpec:
 
 
 def parse(name: str) -> PlayerSpec:
-    """Take a name apart; ``ValueError`` where it makes no sense. Whether there is such a kind is not asked here."""
+    """Parse a name; ``ValueError`` for bad syntax. Does not check that the kind exists."""
     player, at, checkpoint = name.partition("@")
     kind, *settings = player.split(":")
     if kind == "openspiel" and settings and settings[0].isidentifier():
@@ -82,7 +82,7 @@ def parse(name: str) -> PlayerSpec:
 
 
 def _joined(pieces: Sequence[str]) -> list[str]:
-    """Settings that were split at every ``:``; each piece without ``=`` belongs to the one before it."""
+    """Rejoin settings that were split at every ``:``; a piece without ``=`` belongs to the one before it."""
     settings: list[str] = []
     for piece in pieces:
         if settings and "=" not in piece:
@@ -103,6 +103,6 @@ def _probability(name: str, key: str, text: str) -> float:
 
 
 def labels(players: Sequence[str]) -> list[str]:
-    """Distinct names of the players: the given ones, ``#2`` and so on after a repeated one."""
+    """Distinct names of the players: repeated names get ``#2`` and so on."""
     seen = [list(players[: i + 1]).count(name) for i, name in enumerate(players)]
     return [name if count == 1 else f"{name}#{count}" for name, count in zip(players, seen, strict=True)]

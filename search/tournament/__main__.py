@@ -30,7 +30,7 @@ class Tournaments:
         self._evaluate: Evaluate | None = None
 
     def one(self, config: TournamentConfig) -> float:
-        """Play one tournament and print its table; returns how far A is ahead."""
+        """Play one tournament and print its table; returns A's lead."""
         (result,) = self.play([Point(config)])
         if isinstance(result, Exception):
             raise result
@@ -42,12 +42,12 @@ class Tournaments:
         return result.advantage
 
     def sweep(self, points: Sequence[Point[TournamentConfig]]) -> list[float | Exception]:
-        """Play all points of a sweep from one queue, those that are not in their files yet."""
+        """Play the missing points of a sweep from one queue."""
         results = self.play(points)
         return [result if isinstance(result, Exception) else result.advantage for result in results]
 
     def play(self, points: Sequence[Point[TournamentConfig]]) -> list[TournamentResult | Exception]:
-        """The result of every point, or what is wrong with it; each is in its file as soon as it is known."""
+        """The result of every point, or its error; each result is written as soon as it is known."""
         results: list[TournamentResult | Exception | None] = []
         missing: dict[int, Tournament] = {}
         for index, point in enumerate(points):
@@ -78,7 +78,7 @@ class Tournaments:
 
 
 def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) -> TournamentResult | Exception:
-    """The result of a point, in its file from now on, or what is wrong with it."""
+    """Write a point's result; returns it, or the error."""
     if isinstance(result, Exception):
         return _failed(point, result)
     if point.config.out:
@@ -89,7 +89,7 @@ def _kept(point: Point[TournamentConfig], result: TournamentResult | Exception) 
 
 
 def _failed(point: Point[TournamentConfig], error: Exception) -> Exception:
-    """What is wrong with a point, which it names in a sweep."""
+    """A point's error, with the point's name in a sweep."""
     return about(_name(point), error) if point.overrides else error
 
 

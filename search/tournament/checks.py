@@ -20,10 +20,10 @@ from search.tournament.stored import check_out
 
 
 def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProxyType({})) -> Tournament:
-    """The tournament of a configuration; ``UserError`` for whatever would fail later.
+    """The tournament of a configuration; ``UserError`` for settings that would fail later.
 
     Args:
-        overrides: what a sweep varies, key -> value as written; for the record.
+        overrides: swept key -> value as written; for the record.
     """
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
@@ -36,7 +36,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     if config.cluster.place != "process":
         check_devices(config.cluster, evaluator=engine)
         engine = on_lent_device(engine, config.cluster.evaluator_gpus)
-    elif engine.device == "cuda":  # asked for, so it must be there even if no player has a network
+    elif engine.device == "cuda":  # it must exist even if no player has a network
         from learner.model.network import device_of
 
         with blaming_input():
@@ -69,7 +69,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
 
 
 def _check_keep(config: TournamentConfig, matches: int, overrides: Mapping[str, str]) -> None:
-    """``UserError`` where histories of so many matches a deal cannot be kept under the name given."""
+    """``UserError`` where histories of so many matches a deal cannot be kept in the given file."""
     keep, most = config.keep, 2**31 // matches - config.deals
     if keep and overrides:
         raise UserError(f"keep={keep}: one shard holds one tournament; leave out --multirun")

@@ -12,7 +12,7 @@ from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
 
 _MOST_TASKS = 10**6
-"""Tasks of more, of ``deals_per_task`` or tables full of deals, do not fit a machine's memory."""
+"""Most tasks of a tournament; more do not fit a machine's memory."""
 
 
 @dataclass
@@ -21,28 +21,28 @@ class TournamentConfig:
 
     game: GameConfig = MISSING
     players: list[str] = MISSING
-    """Entrants, A first, e.g. ``[argmax_val,random]``; ``argmax_val@DIR`` brings a checkpoint of its own."""
+    """Entrants, A first, e.g. ``[argmax_val,random]``; ``argmax_val@DIR`` has its own checkpoint."""
     checkpoint: str = ""
     """Checkpoint directory of all players that name none."""
     deals: int = 100
     """Deals; each is played in every seating."""
     first: int = 0
-    """Number of the first deal: ``first=17 deals=1`` plays the deal again that was number 17 of a larger tournament."""
+    """Number of the first deal: ``first=17 deals=1`` replays deal 17 of a larger tournament."""
     seating: str = ALL
-    """Seatings of a deal: ``all`` in which both play, 14 of two players at four seats (paper 001); ``pairs``, North and
-    South against East and West and the other way round, 2 (paper 002)."""
+    """Seatings of a deal: ``all`` in which both play, 14 for two players at four seats (paper 001); ``pairs``, North
+    and South against East and West and vice versa, 2 (paper 002)."""
     seed: int = 1
-    """Names the deals and everything random in them."""
+    """Seed of the deals and all random numbers."""
     out: str = ""
-    """JSON file of the result; empty to print only. What it holds already is not played again. With ``--multirun`` the
-    directory of the results, which must be given."""
+    """JSON file of the result; empty to print only. An existing result is not played again. With ``--multirun`` the
+    directory of the results, required."""
     keep: str = ""
-    """Parquet shard for what every seat saw in every match, for ``kibitz show`` and ``kibitz play replay=``; empty to
-    keep nothing. Matches are then played whatever ``out`` holds."""
+    """Parquet shard for every seat's history of every match, for ``kibitz show`` and ``kibitz play replay=``; empty to
+    keep none. All matches are then played, even if ``out`` has their result."""
     table_size: int = 256
     """Matches played side by side; memory for keys and values grows with it."""
     deals_per_task: int = 0
-    """Most deals that an evaluator takes at a time; 0 for as many as fill its table."""
+    """Most deals of an evaluator's task; 0 for as many as fill its table."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)

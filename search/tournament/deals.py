@@ -1,4 +1,4 @@
-"""Which deals a tournament plays: the one record that goes from its configuration to the table."""
+"""The deals of a tournament: the record passed from its configuration to the table."""
 
 from dataclasses import dataclass, replace
 
@@ -11,10 +11,10 @@ from search.tournament.seatings import ALL, seatings
 
 @dataclass(frozen=True)
 class Deals:
-    """Consecutive deals of the tournament that a seed names, each played in every seating."""
+    """Consecutive deals of a tournament, each played in every seating."""
 
     seed: int
-    """The tournament's: what a deal is depends on it and on the deal's number alone."""
+    """The tournament's. A deal depends only on it and the deal's number."""
     count: int
     first: int = 0
     """Number of the first deal."""
@@ -31,13 +31,13 @@ class Deals:
         return range(self.first, self.first + self.count)
 
     def part(self, first: int, count: int) -> "Deals":
-        """Some of them."""
+        """A part of these deals."""
         return replace(self, first=first, count=count)
 
     def seeds(self) -> np.ndarray:
-        """``uint64[count]``: what each is dealt from."""
+        """``uint64[count]``: the seed of each deal."""
         return derive_many(derive(self.seed, "tournament"), self.count, self.first)
 
     def seatings(self, game: Game, num_players: int) -> np.ndarray:
-        """``int[S, P]``: which of the entrants has which seat, in every seating of a deal."""
+        """``int[S, P]``: the entrant of each seat, in every seating of a deal."""
         return seatings(num_players, game.num_players, game.cooperative, self.seating)

@@ -1,4 +1,4 @@
-"""Part of a tournament as a unit of work: what an evaluator actor does, without Ray."""
+"""Part of a tournament as a unit of work: the work of an evaluator actor, without Ray."""
 
 import gc
 import traceback
@@ -22,7 +22,7 @@ from search.tournament.matches import Matches, play_deals
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """Everything of a tournament but its players and deals."""
+    """Settings of a tournament besides players and deals."""
 
     game: GameConfig
     search: SearchConfig
@@ -42,20 +42,20 @@ class DealsTask:
     """Directory, path or URI, of the network of entrants that name none; empty if no entrant needs one."""
     deals: Deals
     match: int = 0
-    """Number of its tournament among several, which may have the same players."""
+    """Number of its tournament among several."""
     keep: bool = False
-    """Whether histories are kept."""
+    """Whether to keep histories."""
 
     def __str__(self) -> str:
         return f"deals {self.deals.numbers[0]} to {self.deals.numbers[-1]} of {' against '.join(self.players)}"
 
 
 class Evaluator:
-    """Plays tasks; the engines of their networks stay from one to the next."""
+    """Plays tasks; keeps the engines of networks between tasks."""
 
     def __init__(self) -> None:
         self._playing: tuple[GameConfig, EngineConfig] | None = None
-        """What ``_game`` and ``_engines`` were made for."""
+        """Settings of ``_game`` and ``_engines``."""
         self._deals = self._decisions = 0
         self._on_progress: OnProgress = lambda so_far: None
 
@@ -79,7 +79,7 @@ class Evaluator:
     def evaluate(
         self, tasks: Iterable[DealsTask], on_progress: OnProgress
     ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
-        """Play tasks one after the other, in this process; one that fails comes with what it raised."""
+        """Play tasks one after the other, in this process; yields a failed task with its exception."""
         self._on_progress = on_progress
         for task in tasks:
             try:
@@ -91,8 +91,8 @@ class Evaluator:
             yield task, played
 
     def progress(self) -> dict[str, float]:
-        """Deals that have ended and decisions taken so far in the task under way, and 1 while kernels compile; asked
-        from another thread."""
+        """Finished deals and decisions so far in the current task, and 1 while kernels compile; called from another
+        thread."""
         return {"deals": self._deals, "decisions": self._decisions, "compiling": compiling.under_way}
 
     def _note(self, deals: int, decisions: int) -> None:

@@ -1,8 +1,8 @@
 """Playing the matches of a tournament.
 
 Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants. A *match* is one deal in one seating.
-What a match ends with depends on the tournament's seed, the number of its deal and its seating alone, so that the deals
-can be shared out among any number of workers and put together again with ``merge``.
+Its result depends only on the tournament's seed, the deal's number and the seating, so that any number of workers can
+share the deals, and ``merge`` joins the parts.
 """
 
 from collections import Counter
@@ -32,24 +32,24 @@ class Matches:
     seconds: np.ndarray
     """``float64[E]``: wall time each entrant took for them."""
     fill: float = 1.0
-    """Mean share of the table's places at which a match was going on."""
+    """Mean share of the table's places in use."""
     sees_hidden: tuple[bool, ...] = ()
-    """Whether each entrant looks at cards that a real player cannot see; empty where nobody does."""
+    """Whether each entrant looks at cards that a real player cannot see; empty where none does."""
     variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
     histories: Sequences | None = None
-    """What every seat saw in every match, numbered by matches where shards number deals; None where not asked for."""
+    """Every seat's history of every match, numbered by match as shards number deals; None if not kept."""
 
 
 def to_arrays(matches: Matches) -> dict[str, np.ndarray]:
-    """What a file keeps of them; the tournament knows the rest of ``deals``, and ``histories`` are not kept."""
+    """The arrays for a file, without ``histories``; the tournament knows the rest of ``deals``."""
     fields = ("points", "decisions", "seconds", "fill", "sees_hidden", "variant")
     arrays = {name: np.asarray(getattr(matches, name)) for name in fields}
     return arrays | {"first": np.asarray(matches.deals.first), "sees_hidden": arrays["sees_hidden"].astype(np.bool_)}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], deals: Deals) -> Matches:
-    """The matches that ``to_arrays`` was given, of a tournament of ``deals``."""
+    """The inverse of ``to_arrays``, for a tournament of ``deals``."""
     fields: dict[str, Any] = {**arrays, "fill": float(arrays["fill"])}
     fields["sees_hidden"] = tuple(arrays["sees_hidden"].tolist())
     return Matches(deals.part(int(fields.pop("first")), len(arrays["points"])), **fields)
@@ -68,9 +68,10 @@ def play_deals(
     Args:
         players: the entrants.
         table_size: matches played side by side; bounds the memory.
-        on_progress: called whenever a player has decided its turns or matches have ended, with the number of deals'
-            worth of matches that have ended since the last call, and of decisions taken.
-        keep: whether the histories are kept.
+        on_progress: called when a player has decided its turns or matches have ended, with the ended matches, counted
+        in
+            deals, and the decisions since the last call.
+        keep: whether to keep the histories.
     """
     seats = deals.seatings(game, len(players))
     ended = 0
@@ -95,7 +96,7 @@ def play_deals(
 def merge(parts: Sequence[Matches], deals: Deals) -> Matches:
     """The parts of a tournament of ``deals`` as one.
 
-    ``ValueError`` naming the deals that are missing, there more than once, or not of this tournament.
+    ``ValueError`` naming deals that are missing, repeated, or not of this tournament.
     """
     promised = deals.numbers
     times = Counter(deal for part in parts for deal in part.deals.numbers)

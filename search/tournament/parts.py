@@ -1,5 +1,5 @@
-"""Tournaments as parts that any number of workers share: one queue of parts for several tournaments, and each put
-together again when its last part has been played. Finished parts may be kept in files (``search.kept``)."""
+"""Tournaments in parts for any number of workers: one queue for several tournaments, each merged after its last part.
+Finished parts may be kept in files (``search.kept``)."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from search.tournament.matches import Matches, from_arrays, merge, to_arrays
 from search.tournament.result import TournamentResult, summarize
 
 Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches | Exception]]]
-"""Plays parts of tournaments, each with its matches or why it has failed, in whatever order they are finished."""
+"""Plays parts of tournaments; yields each with its matches or exception, in order of completion."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Tournament:
 
     @cached_property
     def played(self) -> list[Matches]:
-        """The parts that were in files already, no deal twice."""
+        """The parts read from files, no deal twice."""
         parts, deals = list[Matches](), set[int]()
         for name in sorted(self.kept.found):
             part = from_arrays(self.kept.found[name], self.deals)
@@ -63,8 +63,7 @@ class Tournament:
         return sum(len(part.points) for part in self.played)
 
     def tasks(self, match: int) -> list[DealsTask]:
-        """Its parts that are still to be played, of nearly the same size; they do not depend on who plays them or on
-        how many do."""
+        """The parts still to play, of nearly equal size, independent of the workers and their number."""
         played = {deal for part in self.played for deal in part.deals.numbers}
         return [
             DealsTask(self.settings, self.players, self.checkpoint, self.deals.part(*run), match, bool(self.keep))
@@ -73,27 +72,27 @@ class Tournament:
         ]
 
     def keep_part(self, part: Matches) -> None:
-        """Write a part to its file, if they are kept."""
+        """Write a part to its file, if parts are kept."""
         self.kept.keep(f"{part.deals.first:08d}-{len(part.points)}", to_arrays(part))
 
     def matches_at_once(self) -> int:
-        """Most matches that are under way at one table."""
+        """Most matches in progress at one table."""
         deals = max(end - first for first, end in self._cuts())
         return min(self.settings.table_size, deals * self._seatings())
 
     def _cuts(self) -> list[tuple[int, int]]:
-        """First deal of every part, and the one behind its last."""
+        """First deal of every part, and the deal after its last."""
         most = self.deals_per_task or -(-self.settings.table_size // self._seatings())
         first, count = self.deals.first, self.deals.count
         parts = -(-count // most)
         return list(pairwise(first + count * part // parts for part in range(parts + 1)))
 
     def _seatings(self) -> int:
-        """How many matches every deal makes."""
+        """Number of matches per deal."""
         return len(self.deals.seatings(self.game(), len(self.players)))
 
     def result(self, parts: Sequence[Matches]) -> TournamentResult:
-        """What its parts come to together; writes the shard of their histories, where one is asked for."""
+        """The result of all parts together; writes the shard of histories if ``keep`` names one."""
         game, matches = self.game(), merge(parts, self.deals)
         if matches.histories is not None:
             networks = self.record.get("checkpoints", {}).items()
@@ -108,17 +107,16 @@ def play_tournaments(
     evaluate: Evaluate,
     show: Callable[[float, Mapping[str, float]], None] = lambda deals, figures: None,
 ) -> Iterator[tuple[int, TournamentResult | Exception]]:
-    """Play all of these from one queue of parts, so that no worker waits while a tournament has deals left.
+    """Play tournaments from one queue of parts, so that no worker waits while a tournament has deals left.
 
-    A tournament fails with its first part that fails; its other parts are not played. The other tournaments go on.
+    A tournament fails with its first failed part; its other parts are not played. The other tournaments go on.
 
     Args:
-        show: called now and then with the deals played so far, those that were in files too, and figures about the
-            others: ``decisions``, ``decisions/s`` and ``fill``, the share of the tables' places at which a match was
-            going on.
+        show: called at intervals with the deals played so far, including those from files, and figures about the
+            others: ``decisions``, ``decisions/s`` and ``fill``, the share of the tables' places in use.
 
     Yields:
-        Number of a tournament and its result as soon as its last part has been played, or why it has failed.
+        Number of a tournament, and its result after its last part, or its exception.
     """
     queues = [tournament.tasks(match) for match, tournament in enumerate(tournaments)]
     failed, left = set[int](), [len(queue) for queue in queues]
@@ -151,7 +149,7 @@ def play_tournaments(
 
 
 def _runs(deals: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """First number and length of every run of consecutive ones among ascending numbers."""
+    """First number and length of every run of consecutive numbers."""
     for _, run in groupby(enumerate(deals), key=lambda place: place[1] - place[0]):
         numbers = [deal for _, deal in run]
         yield numbers[0], len(numbers)

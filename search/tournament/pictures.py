@@ -21,14 +21,14 @@ def draw_heat_map(
     title: str,
     around_zero: bool = False,
 ) -> bytes:
-    """A PNG of points a hand ahead (``float[rows, columns]``), each with its number; what is not a number stays blank.
+    """A PNG of points a hand ahead (``float[rows, columns]``), each with its number; NaN stays blank.
 
     Args:
-        rows: what the rows are called, from the top.
-        columns: what the columns are called.
-        axes: what the rows have in common, and what the columns have.
+        rows: names of the rows, from the top.
+        columns: names of the columns.
+        axes: labels of the two axes, rows first.
         around_zero: two colours that meet in white at 0, for leads of both signs; else one scale from the least to the
-            largest, on which near values differ more.
+            largest value.
     """
     from matplotlib.figure import Figure
 
@@ -59,7 +59,7 @@ def draw_leads(names: Sequence[str], leads: Sequence[Lead], title: str) -> bytes
     """A PNG of leads as horizontal bars, each with its 95 % interval and its numbers.
 
     Args:
-        names: what the bars are called, from the top.
+        names: of the bars, from the top.
         leads: one for each name.
     """
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def draw_leads(names: Sequence[str], leads: Sequence[Lead], title: str) -> bytes
 
 
 def _inches(names: Sequence[str]) -> float:
-    """What names of more than ten characters take from the picture beside them."""
+    """Extra width for names of more than ten characters."""
     return 0.085 * max(0, max(map(len, names)) - 10)
 
 

@@ -36,7 +36,7 @@ def _variants_table(result: TournamentResult) -> Table:
 
 def variant_rows(result: TournamentResult) -> list[list[str]]:
     """The kinds of deals: names of the columns, then a row for each kind with its deals, the points of each entrant
-    and, of two entrants, the difference, each with its interval; nothing where the game has no kinds."""
+    and, for two entrants, the difference, each with its interval; empty for a game without kinds."""
     if not result.variants:
         return []
     letters, two = _letters(result), len(result.players) == 2
@@ -68,7 +68,7 @@ def sections(result: TournamentResult) -> list[list[list[str]]]:
 
 
 def marked(result: TournamentResult, player: str, letter: str = "") -> str:
-    """What an entrant is called, with a mark if it looks at cards that it should not see."""
+    """An entrant's name, with a mark if it sees hidden cards."""
     return f"{player}{letter}{' (sees hidden cards)' if player in result.sees_hidden else ''}"
 
 
@@ -83,12 +83,12 @@ def _pair(result: TournamentResult, k: int) -> list[list[str]]:
 
 
 def signed(value: float) -> str:
-    """With its sign and two decimals; what rounds to zero is ``+0.00``, never ``-0.00``."""
+    """A number with sign and two decimals; zero is ``+0.00``, never ``-0.00``."""
     return f"{value:+z.2f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """``low..high``, or ``-`` where there is none."""
+    """``low..high``, or ``-`` without an interval."""
     return "-" if low is None or high is None else f"{signed(low)}..{signed(high)}"
 
 
@@ -97,7 +97,7 @@ def _letters(result: TournamentResult) -> str:
 
 
 def title(result: TournamentResult) -> str:
-    """Game, size and what the points mean."""
+    """Title: game, size and meaning of the points."""
     better = "fewer points are better" if result.lower_is_better else "more points are better"
     matches = f"{result.matches} matches" + (" of pairs" if result.seating == PAIRS else "")
     return f"{result.game}: {result.deals} deals, {matches}; {better}"
@@ -114,11 +114,11 @@ def _probability(p: float) -> str:
 
 
 def times(result: TournamentResult) -> str:
-    """How long each entrant takes for a turn."""
+    """Time of each entrant per turn."""
     times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
     return "time per turn: " + ", ".join(times)
 
 
 def wide_console() -> Console:
-    """Where tables with many columns are printed: as wide as the terminal, and 120 columns in a file."""
+    """Console for tables with many columns: as wide as the terminal, 120 columns in a file."""
     return Console(width=None if Console().is_terminal else _PLAIN_WIDTH)

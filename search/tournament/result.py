@@ -1,14 +1,14 @@
-"""What a tournament found out: the paper's tables, with intervals and tests over deals.
+"""Result of a tournament: the paper's tables, with intervals and tests over deals.
 
 Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants.
 
 An entrant's points in a match are the mean over its seats; a column's figures are means over its matches, as in Tables
-2 and 3 of paper 001, whose "All" weighs every match alike. Tests and intervals take the deal as the unit: matches of
-one deal are not independent. In a cooperative game an entrant plays one match of each deal, all seats of it; where its
-points are 1 or 0 their mean is the rate of success.
+2 and 3 of paper 001, whose "All" weighs all matches equally. Tests and intervals take the deal as the unit, since
+matches of one deal are not independent. In a cooperative game an entrant plays one match of each deal, in all seats; if
+its points are 1 or 0, their mean is the success rate.
 
 In a tournament of pairs (paper 002, Figure 1) an entrant holds two seats of a match, so the points of the pairs differ
-by twice ``Comparison.delta``; the paper's total point differential is that, summed over all matches.
+by twice ``Comparison.delta``; the paper's total point differential is the sum of this over all matches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from search.tournament.seatings import ALL, PAIRS
 from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
 
 Lead = tuple[float, float | None, float | None]
-"""Points a hand ahead, and the ends of the 95 % interval, None where there is none."""
+"""Points a hand ahead, and the ends of the 95 % interval, None without one."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Comparison:
     """Mean of a's points minus b's."""
     low: float | None
     high: float | None
-    """95 % t interval of ``delta`` over deals; None where they are too few for one."""
+    """95 % t interval of ``delta`` over deals; None for too few deals."""
     p_value: float
     """Two-sided Wilcoxon signed-rank test over deals."""
     advantage: float
-    """How much better a is than b: ``delta``, or its negative where fewer points are better."""
+    """Lead of a over b: ``delta``, or its negative where fewer points are better."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table: all matches, or those with the same number of seats for each entrant."""
+    """One column of the table: all matches, or all with the same number of seats for each entrant."""
 
     name: str
     """``All``, or for two entrants e.g. ``3A/1B``."""
@@ -68,12 +68,12 @@ class Variant:
     """Entrant -> ends of the 95 % interval of its points over deals: of a rate where all points are 1 or 0, else as for
     differences."""
     column: Column
-    """All matches of these deals, called as the kind."""
+    """All matches of these deals, with the kind's name."""
 
 
 @dataclass(frozen=True)
 class TournamentResult(Recorded):
-    """Everything worth keeping of a tournament."""
+    """The result of a tournament with its settings."""
 
     FORMAT = 2
     WHAT = "a tournament"
@@ -83,7 +83,7 @@ class TournamentResult(Recorded):
     players: tuple[str, ...]
     """Entrants, A first."""
     sees_hidden: tuple[str, ...]
-    """Those who look at cards that a real player cannot see."""
+    """Entrants that look at cards that a real player cannot see."""
     seed: int
     deals: int
     matches: int
@@ -96,20 +96,20 @@ class TournamentResult(Recorded):
     seconds_per_turn: dict[str, float]
     """Entrant -> mean wall time of a turn, in batches as large as the tables allowed."""
     settings: dict[str, Any]
-    """Whatever the caller wants to have on record: search settings, checkpoints."""
+    """The caller's record: search settings, checkpoints."""
     variants: tuple[Variant, ...] = ()
-    """The kinds of deals that were played, in the game's order; empty where it has none."""
+    """The kinds of deals that were played, in the game's order; empty for a game without."""
     by_deal: dict[str, list[float]] = field(default_factory=dict)
-    """Entrant -> mean points per hand and seat on every deal, over all seatings: what tournaments on the same deals
-    are compared by. Empty in records of before it was kept."""
+    """Entrant -> mean points per hand and seat on every deal, over all seatings, for comparing tournaments on the same
+    deals. Empty in older records."""
     seating: str = ALL
-    """One of ``search.tournament.seatings.SEATINGS``; records of before there were several have all."""
+    """One of ``search.tournament.seatings.SEATINGS``; ``all`` in older records."""
     first: int = 0
-    """Number of the first deal; on record where it is not 0."""
+    """Number of the first deal; in the record only if not 0."""
 
     @property
     def advantage(self) -> float:
-        """How much better A is than the others, over all matches, points per hand and seat."""
+        """Lead of A over the others, over all matches, in points per hand and seat."""
         pairs = [pair for pair in self.columns[0].comparisons if pair.a == self.players[0]]
         return sum(pair.advantage for pair in pairs) / len(pairs)
 
@@ -121,8 +121,8 @@ class TournamentResult(Recorded):
 
     @property
     def pair_differential(self) -> float | None:
-        """Figure 1's "total point differential" of paper 002 over all matches, points of A's pair minus those of B's;
-        None but for ``seating=pairs``. It is ``2 * matches`` times the delta of column All."""
+        """Paper 002's "total point differential" (Figure 1) over all matches, A's pair minus B's: ``2 * matches`` times
+        the delta of column All. None except for ``seating=pairs``."""
         return 2 * self.matches * self.columns[0].comparisons[0].delta if self.seating == PAIRS else None
 
     @property
@@ -137,7 +137,7 @@ class TournamentResult(Recorded):
 
 
 def identity(game: str, options: Mapping[str, Any], players: Sequence[str], deals: Deals) -> dict[str, Any]:
-    """What a tournament depends on besides settings, by its key in a configuration."""
+    """The values that a tournament depends on besides settings, by key of the configuration."""
     first = {"first": deals.first} if deals.first else {}
     named = {"game": game, "game.options": dict(options), "players": list(players)}
     return {**named, "deals": deals.count, "seed": deals.seed, "seating": deals.seating, **first}
@@ -181,9 +181,8 @@ def summarize(
 
 
 def lead(result: TournamentResult, column: int = -1) -> Lead:
-    """Points a hand that the first entrant is ahead, and the ends of the 95 % interval, None where there is none: with
-    one seat against the others (of pairs with two, in a cooperative game with all), or in another column of the
-    result."""
+    """Lead of the first entrant in points a hand, with its interval: with one seat against the others (two in pairs,
+    all in a cooperative game), or in another column of the result."""
     pair = result.columns[column].comparisons[0]
     if pair.low is None or pair.high is None or not result.lower_is_better:
         return pair.advantage, pair.low, pair.high
@@ -198,7 +197,7 @@ def lower_is_better(game: Game) -> bool:
 
 
 def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """``float64[D, S, E]``: mean points of every entrant's seats in every match; not a number where it has none."""
+    """``float64[D, S, E]``: mean points of every entrant's seats in every match; NaN where it has none."""
     share = (seats[:, :, None] == np.arange(seats.max() + 1)).astype(np.float64)
     held = share.sum(axis=1, keepdims=True)
     means = np.einsum("dsp,spe->dse", points.astype(np.float64), share / np.maximum(held, 1))
@@ -239,7 +238,7 @@ def _column(name: str, players: Sequence[str], means: np.ndarray, lower_better: 
     """One column from the means of its matches, ``float64[D, S', E]``."""
     by_deal = _by_deal(means)
     pairs = list(combinations(range(len(players)), 2))
-    # Rounded, so that what is equal on paper ties in the test; + 0 makes -0 a plain 0.
+    # Rounded, so that equal means tie in the test despite rounding errors; + 0 makes -0 a plain 0.
     differences = np.round(np.stack([by_deal[:, i] - by_deal[:, j] for i, j in pairs], axis=1), 9) + 0.0
     ends = mean_interval(differences)
     comparisons = []

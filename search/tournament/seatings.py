@@ -1,4 +1,4 @@
-"""Who sits where in the matches of a tournament.
+"""Seatings of the matches of a tournament.
 
 Letters: ``S`` seatings of every deal, ``P`` seats.
 """
@@ -9,18 +9,18 @@ import numpy as np
 
 ALL, PAIRS = "all", "pairs"
 SEATINGS = (ALL, PAIRS)
-"""Which seatings a deal is played in."""
+"""Names of the sets of seatings."""
 
 
 def seatings(num_entrants: int, num_seats: int, cooperative: bool = False, seating: str = ALL) -> np.ndarray:
-    """``int64[S, P]``: which entrant has which seat, in every seating of a deal.
+    """``int64[S, P]``: the entrant of each seat, in every seating of a deal.
 
     ``all`` (paper 001). Two entrants: all ``2**P - 2`` seatings in which both play (14 at four seats, 6 at three). As
-    many entrants as seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of any number of
-    them, two at least, has all seats of one seating.
+    many entrants as seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of two or more
+    entrants has all seats of one seating.
 
-    ``pairs`` (paper 002, "Evaluation System", Figure 1). Two entrants at four seats, each on two that face each other:
-    A as North and South (seats 0 and 2) against B as East and West (1 and 3), then the other way round.
+    ``pairs`` (paper 002, "Evaluation System", Figure 1). Two entrants at four seats, each on two opposite ones: A as
+    North and South (seats 0 and 2) against B as East and West (1 and 3), then vice versa.
 
     ``ValueError`` for any other number, or another ``seating``.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 MIN_DEALS = 5
-"""Fewer deals than this say too little about their own spread for an interval."""
+"""Fewest deals for an interval; fewer estimate their spread too poorly."""
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
@@ -16,14 +16,14 @@ def wilcoxon_p(differences: np.ndarray) -> float:
 
     Deals without a difference are dropped, as in Wilcoxon's own procedure; 1 where nothing is left.
     """
-    from scipy import stats  # half a second, which every command and actor would pay
+    from scipy import stats  # takes half a second, so not at start-up
 
     left = differences[differences != 0]
     return float(stats.wilcoxon(left).pvalue) if len(left) else 1.0
 
 
 def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval of the rate of ones, for any number of deals; it has a width where all of them are alike too.
+    """Wilson's interval of the rate of ones, for any number of deals; it has a width even if all values are equal.
 
     Args:
         values: ``float[D, C]``, each 0 or 1.
@@ -42,8 +42,8 @@ def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
 def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
     """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
 
-    How often it covers the true mean is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10
-    deals of Hearts; a studentised one is infinite where most deals tie.
+    Its coverage is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10 deals of Hearts; a
+    studentised one is infinite where most deals tie.
 
     Args:
         values: ``float[D, C]``.

@@ -1,4 +1,4 @@
-"""Results of tournaments in files: what has been played is not played again."""
+"""Results of tournaments in files, so that nothing is played twice."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from search.tournament.result import TournamentResult, identity
 
 
 def check_out(out: str, key: str = "out") -> None:
-    """``UserError`` where no file can be written under this name, given as ``key``; nothing where there is none."""
+    """``UserError`` where no file can be written under this name, given as ``key``; an empty name is fine."""
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
         raise UserError(f"{key}={out}: is a directory; name the file to write")
     if out:
@@ -21,18 +21,18 @@ def check_out(out: str, key: str = "out") -> None:
 
 
 def stored_result(path: str, tournament: Tournament) -> TournamentResult | None:
-    """The result that ``path`` holds if it is this tournament's; None where there is no such file, or histories are
-    asked for, which lie in no such file. See ``Recorded.stored``."""
+    """The result in ``path`` if it is this tournament's; None for a missing file, or if histories are to be kept, which
+    such files lack. See ``Recorded.stored``."""
     result = TournamentResult.stored(path, settings_of(tournament))
     return None if tournament.keep else result
 
 
 def with_parts(tournament: Tournament, path: str) -> Tournament:
-    """The tournament with those of its parts that were played for the result ``path`` before, unless histories are
-    asked for, which no part holds; those that will be are kept too, until the result is written.
+    """The tournament with its parts stored for the result ``path``, where new parts will be kept too until the result
+    is written; without parts if histories are to be kept, which parts lack.
 
     Raises:
-        UserError: parts of another tournament lie there, which names what differs, or a damaged one.
+        UserError: a part is damaged or of another tournament, naming the difference.
     """
     begun = replace(tournament, kept=Kept(parts_of(path), settings_of(tournament), "a tournament"))
     if tournament.keep:
@@ -43,6 +43,6 @@ def with_parts(tournament: Tournament, path: str) -> Tournament:
 
 
 def settings_of(tournament: Tournament) -> dict[str, Any]:
-    """Everything that its result depends on."""
+    """The settings that its result depends on."""
     game = tournament.game()
     return {**tournament.record, **identity(game.name, game.options, labels(tournament.players), tournament.deals)}

@@ -1,7 +1,7 @@
-"""What a sweep of tournaments found out: one table over all points, and a picture where one or two keys were swept.
+"""Results of a sweep of tournaments: one table over all points, and a picture if one or two keys were swept.
 
-All points play the same deals unless the sweep varies them, so the differences between points are paired by deal, and
-their intervals are far narrower than those of the points themselves.
+All points play the same deals unless the sweep varies them, so differences between points are paired by deal, with far
+narrower intervals than the points' own.
 """
 
 import sys
@@ -34,8 +34,8 @@ class SweptPoint:
 
 
 def report_sweep(directory: str, tried: Sequence[str] = ()) -> None:
-    """Print one table over all the points whose results lie in ``directory``, those of earlier commands too, and draw
-    them: over one key as bars, over two as a heat map."""
+    """Print one table over all points with results in ``directory``, also of earlier commands, and draw them: over one
+    key as bars, over two as a heat map."""
     points = read_points(directory)
     if not points:
         return
@@ -49,7 +49,7 @@ def report_sweep(directory: str, tried: Sequence[str] = ()) -> None:
 
 
 def read_points(directory: str) -> list[SweptPoint]:
-    """The points in a directory, ordered by their values; files that hold no result are named and left out."""
+    """The points in a directory, ordered by their values; reports and skips files without a result."""
     names = [name for name in storage.list_names(directory) if name.endswith(".json")]
     points = []
     for name in names:
@@ -62,13 +62,13 @@ def read_points(directory: str) -> list[SweptPoint]:
 
 
 def keys(points: Sequence[SweptPoint]) -> list[str]:
-    """Everything that was swept, in the order of the first point that has it."""
+    """All swept keys, in order of first appearance."""
     return list(dict.fromkeys(key for point in points for key in point.values))
 
 
 def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
-    """How far a result is behind the best one on the same deals: mean and 95 % interval of the differences by deal, in
-    points per hand and seat; None where they did not play the same deals."""
+    """Gap of a result to the best one on the same deals: mean and 95 % interval of the differences by deal, in points
+    per hand and seat; None for different deals."""
     played = ("game", "game_options", "seed", "first", "deals", "seating")
     same = all(getattr(best, name) == getattr(other, name) for name in played)
     if not same or not best.by_deal or not other.by_deal:
@@ -78,7 +78,7 @@ def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
 
 
 def render_sweep(points: Sequence[SweptPoint]) -> Table:
-    """One row for each point: swept values, how far A is ahead, its time a turn, and the gap to the best point."""
+    """One row for each point: swept values, A's lead, its time a turn, and the gap to the best point."""
     best = max((point.result for point in points), key=lambda result: result.advantage)
     table = Table(title=_title(points))
     for key in _short(keys(points)):
@@ -101,7 +101,7 @@ def render_sweep(points: Sequence[SweptPoint]) -> Table:
 
 
 def leads(points: Sequence[SweptPoint]) -> bytes:
-    """A PNG of the advantage of every value of the one key that was swept, with its interval (paper 002, Figure 4)."""
+    """A PNG of the advantage at every value of the swept key, with its interval (paper 002, Figure 4)."""
     (key,) = keys(points)
     names = [f"{_short([key])[0]}={_written(point.values.get(key, ''))}" for point in points]
     if key == "players" and _opponent(points):
@@ -110,7 +110,7 @@ def leads(points: Sequence[SweptPoint]) -> bytes:
 
 
 def heat_map(points: Sequence[SweptPoint]) -> bytes:
-    """A PNG of the advantage over the two keys that were swept; points that are missing stay blank."""
+    """A PNG of the advantage over the two swept keys; missing points stay blank."""
     across, down = reversed(keys(points))
     columns, rows = (sorted({point.values.get(key, "") for point in points}, key=_order) for key in (across, down))
     ahead = np.full((len(rows), len(columns)), np.nan)
@@ -127,7 +127,7 @@ def heat_map(points: Sequence[SweptPoint]) -> bytes:
 
 
 def _title(points: Sequence[SweptPoint]) -> str:
-    """Who plays whom, as far as all points agree."""
+    """The players, as far as all points agree."""
     deals = {point.result.deals for point in points}
     players, opponent = {point.result.players for point in points}, _opponent(points)
     who = f"each against {opponent}" if opponent else "A against B"
@@ -137,19 +137,19 @@ def _title(points: Sequence[SweptPoint]) -> str:
 
 
 def _opponent(points: Sequence[SweptPoint]) -> str:
-    """Whom everybody plays against, with a mark if it sees hidden cards; empty where not all points agree."""
+    """The common opponent, with a mark if it sees hidden cards; empty where points differ in it."""
     others = {marked(point.result, point.result.players[1]) for point in points}
     two = all(len(point.result.players) == 2 for point in points)
     return others.pop() if two and len(others) == 1 else ""
 
 
 def _lead(result: TournamentResult) -> Lead:
-    """How far A is ahead over all seatings; with an interval of two players only."""
+    """A's lead over all seatings; with an interval for two players only."""
     return lead(result, column=0) if len(result.players) == 2 else (result.advantage, None, None)
 
 
 def _without_shared(players: Sequence[str]) -> list[str]:
-    """Names of players without the directories that lead to the networks of all of them."""
+    """Names of players without the common parent directory of their networks."""
     networks = [name.partition("@")[2] for name in players if "@" in name]
     alike = commonprefix(networks) if len(networks) > 1 else ""  # noqa: RUF071 (cut at its last / right below)
     shared = alike.rpartition("/")[0]
@@ -157,7 +157,7 @@ def _without_shared(players: Sequence[str]) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Keys by their last part, where that tells them apart."""
+    """Keys by their last part, if these are distinct."""
     last = [name.rpartition(".")[2] for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

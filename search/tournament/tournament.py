@@ -21,14 +21,14 @@ def run_tournament(
     on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
     seating: str = ALL,
 ) -> TournamentResult:
-    """Play ``deals`` deals in every seating of the players (distinct names) and sum them up.
+    """Play ``deals`` deals in every seating of the players (distinct names) and summarize them.
 
-    Workers that share the deals call ``play_deals`` on parts of them, and ``summarize`` what ``merge`` gives.
+    Several workers would call ``play_deals`` on parts instead, then ``merge`` and ``summarize``.
 
     Args:
         table_size: matches played side by side.
-        settings: put into the result as they are.
-        on_progress: called with the deals that have ended and the decisions taken since the last call.
+        settings: put into the result unchanged.
+        on_progress: called with the deals ended and decisions taken since the last call.
         seating: one of ``search.tournament.seatings.SEATINGS``.
     """
     names = [player.name for player in players]

@@ -1,4 +1,4 @@
-"""Who plays the parts of tournaments: evaluator actors on a Ray cluster, or this process."""
+"""Workers that play parts of tournaments: evaluator actors on a Ray cluster, or this process."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ EVALUATE = "evaluators"
 
 @contextmanager
 def tournament_workers(cluster: ClusterConfig) -> Iterator[Evaluate]:
-    """Whoever ``cluster`` asks for, kept until the end of the ``with`` block.
+    """The workers that ``cluster`` configures, for the ``with`` block.
 
     Raises:
         UserError: no cluster answers, or its machines have no room for the actors.
@@ -45,5 +45,5 @@ def evaluators(cluster: ClusterConfig) -> "Stage":
 def play_parts(
     stages: "Stages", tasks: Iterable[DealsTask], on_progress: OnProgress
 ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
-    """Have evaluators play parts of tournaments, in whatever order they are finished; see ``Evaluate``."""
+    """Have evaluators play parts of tournaments; yields in order of completion; see ``Evaluate``."""
     return stages.run(EVALUATE, tasks, lambda actor, task: actor.play.remote(task), on_progress, keep_going=True)

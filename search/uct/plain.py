@@ -1,7 +1,7 @@
-"""UCT as the textbook has it: one world, one run at a time, a tree of objects.
+"""Textbook UCT: one world, one run at a time, a tree of objects.
 
-This is the definition. ``search.uct.search`` must grow the same trees from the same seeds, which the tests check, and
-the benchmarks measure how much faster it does.
+This is the definition. ``search.uct.search`` must grow the same trees from the same seeds, which the tests check; the
+benchmarks measure its speed-up.
 """
 
 import math
@@ -16,17 +16,17 @@ from games.rng import below, next_state, output
 
 @dataclass
 class PlainNode:
-    """What an action leads to."""
+    """The position after an action."""
 
     mover: int
     """Seat to act, -1 at the end of the deal."""
     untried: list[int]
     """Legal actions that no run has tried, in order of tokens."""
     children: "dict[int, PlainNode]" = field(default_factory=dict)
-    """By action, in the order in which they were tried."""
+    """By action, in order of trial."""
     visits: int = 0
     total: float = 0.0
-    """Sum of the values that the runs through it had for the seat that acts before it."""
+    """Sum of its runs' values for the seat that acted to reach it."""
 
 
 class PlainUct:
@@ -38,7 +38,7 @@ class PlainUct:
         self.root = self._node(state)
 
     def search(self, runs: int) -> PlainNode:
-        """Make so many more runs; the root."""
+        """Make ``runs`` more runs; returns the root."""
         with np.errstate(over="ignore"):
             for _ in range(runs):
                 self._run()
@@ -65,15 +65,15 @@ class PlainUct:
             node.visits += 1
 
     def _untried(self, node: PlainNode, world: np.ndarray) -> int:
-        """Which of the untried actions to try: any, at random."""
+        """A random untried action."""
         return node.untried[below(self._draw(), len(node.untried))]
 
     def _play_out(self, world: np.ndarray) -> None:
-        """Play the rest of the deal: any actions, at random."""
+        """Play the rest of the deal at random."""
         self._game.playout(world, np.array([self._draw()], np.uint64))
 
     def _best_child(self, node: PlainNode) -> tuple[int, PlainNode]:
-        """The highest mean + C sqrt(ln N / n), of equals the one tried last."""
+        """The child of the highest mean + C sqrt(ln N / n), ties to the last tried."""
 
         def score(item: tuple[int, PlainNode]) -> float:
             child = item[1]

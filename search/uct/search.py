@@ -1,7 +1,7 @@
-"""UCT in known worlds: what each action is worth if everybody sees all cards.
+"""UCT in known worlds: values of actions with all cards open.
 
-All worlds advance together, a run of each at a time. A run goes down its tree, plays the actions on the way in its
-world, plays the rest at random and counts the result for every seat. Letters: ``B`` worlds, ``K`` outcome labels.
+All worlds advance together, one run of each at a time. A run goes down its tree, plays these actions in its world,
+plays the rest at random and backs up the result for every seat. Letters: ``B`` worlds, ``K`` outcome labels.
 """
 
 import time
@@ -26,12 +26,12 @@ def uct(
     """A tree for every world, grown by runs with max^n backups and random playouts.
 
     Args:
-        states: ``[B]``, none of them over; they stay as they are.
-        seeds: ``uint64[B]``, from which everything random in a world's runs follows.
+        states: ``[B]``, none of them over; not changed.
+        seeds: ``uint64[B]``, one for each world's random numbers.
         utility: ``float64[K]``, the value of every outcome label, see ``unit_utility``.
         runs: of every world.
         exploration: C, in the units of ``utility``.
-        seconds: no further runs begin after so much wall time; 0 for no limit. Every world gets equally many.
+        seconds: wall time after which no further run begins; 0 for no limit. All worlds get equally many.
     """
     forest = WorldForest(seeds, game.vocabulary.size)
 
@@ -57,8 +57,8 @@ def grow(
     """Grow a forest by runs with max^n backups; the arguments are those of ``uct``.
 
     Args:
-        begin: begins a rollout: (leaves ``int32[B]``, their states ``[B]``, ``uint64[B]`` seeds) expands the leaves and
-            returns what plays these states on, in place, until all are over.
+        begin: (leaves ``int32[B]``, their states ``[B]``, ``uint64[B]`` seeds) expands the leaves and returns the
+            rollout: a function that plays these states to the end, in place.
     """
     began = time.monotonic()
     depth = min(runs, game.num_players * game.max_length)
@@ -75,6 +75,6 @@ def grow(
 
 def unit_utility(game: Game, name: str = "") -> np.ndarray:
     """``float64[K]``: a utility of the game, the default one for an empty name, scaled to 0 for the worst outcome label
-    and 1 for the best, so that C is the same share of it in every game."""
+    and 1 for the best, so that C means the same in every game."""
     utility = game.outcomes.utility(name).astype(np.float64)
     return (utility - utility.min()) / max(np.ptp(utility), np.finfo(np.float64).tiny)

@@ -1,8 +1,8 @@
 """UCT trees over known worlds, many at a time, in flat arrays (Kocsis and Szepesvári 2006; for several players
 Sturtevant, "An analysis of UCT in multi-player games", 2008).
 
-A node is what an action leads to. In a known world everything follows from the actions, so a node needs no state. A run
-adds at most one node to each tree. Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` tokens, ``P`` seats.
+A node is the position after an action. A known world follows from the actions, so a node stores no state. A run adds at
+most one node to each tree. Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` tokens, ``P`` seats.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from games.rng import below, next_state, output
 
 NODE = np.dtype(
     [
-        ("total", np.float64),  # sum of the values backed up, those of the seat that acts at the parent
+        ("total", np.float64),  # sum of the backed-up values of the seat that acts at the parent
         ("visits", np.int32),  # runs that went through it
         ("parent", np.int32),  # -1 for the root, which is node 0
         ("child", np.int32),  # the one tried last, -1 for none
@@ -31,7 +31,7 @@ class WorldForest:
     """Arrays ``[B, N, ...]``."""
 
     def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
-        """``seeds``: ``uint64[B]``, from which all random numbers of a tree follow."""
+        """``seeds``: ``uint64[B]``, one for each tree's random numbers."""
         self.nodes = np.zeros((len(seeds), 1), NODE)
         self.nodes["parent"] = self.nodes["child"] = -1
         self.sizes = np.ones(len(seeds), np.int32)
@@ -39,10 +39,10 @@ class WorldForest:
         self._counters = np.array(seeds, np.uint64)
 
     def descend(self, exploration: float, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """A way down every tree, to a node that is new or at which the deal is over.
+        """Go down every tree, to a new node or the end of the deal.
 
-        Returns these leaves ``int32[B]``, the actions that lead there ``int32[B, depth]``, how many there are
-        ``int32[B]``, and a random number for each tree ``uint64[B]``. No tree may be deeper than ``depth``.
+        Returns these leaves ``int32[B]``, the actions on the way ``int32[B, depth]``, their number ``int32[B]``, and a
+        random number for each tree ``uint64[B]``. No tree may be deeper than ``depth``.
         """
         trees = len(self.sizes)
         self._make_room()
@@ -58,22 +58,22 @@ class WorldForest:
         _descend(self.nodes, self.sizes, self.untried, exploration, self._counters, leaves, actions, lengths, draws)
 
     def expand(self, leaves: np.ndarray, movers: np.ndarray, legal: np.ndarray) -> None:
-        """Tell new leaves (``int32[B]``) the seat to act (``int8[B]``) and its legal actions (``bool[B, V]``)."""
+        """Store the seat to act (``int8[B]``) and its legal actions (``bool[B, V]``) at new leaves (``int32[B]``)."""
         _expand(self.nodes, self.untried, leaves, movers, legal)
 
     def backup(self, leaves: np.ndarray, values: np.ndarray) -> None:
-        """Add the values ``float64[B, P]`` of a run to every node on the way to its leaf."""
+        """Add the values ``float64[B, P]`` of a run to every node on the path to its leaf."""
         _backup(self.nodes, leaves, values)
 
     def root_values(self) -> np.ndarray:
-        """``float64[B, V]``: mean value of each action of the roots, -inf where it is illegal. An action that no run
-        has tried is worth what all runs are worth on average."""
+        """``float64[B, V]``: mean value of each action of the roots, -inf where it is illegal. An untried action gets
+        the mean over all runs."""
         values = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
         _root_values(self.nodes, self.untried, values)
         return values
 
     def _make_room(self) -> None:
-        """Make room for one more node in every tree, in arrays twice as long where they are too short."""
+        """Make room for one more node in every tree; doubles arrays that are too short."""
         capacity = self.nodes.shape[1]
         if self.sizes.max() == capacity:
             more = max(capacity, 256)
@@ -105,7 +105,7 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
 
 @kernel
 def best_child(tree, parent, exploration):
-    """The child of the highest mean + C sqrt(ln N / n), of equals the one tried last."""
+    """The child of the highest mean + C sqrt(ln N / n), ties to the last tried."""
     log_visits = np.log(tree[parent]["visits"])
     best, chosen, child = -np.inf, np.int64(-1), np.int64(tree[parent]["child"])
     while child >= 0:
@@ -119,7 +119,7 @@ def best_child(tree, parent, exploration):
 
 @kernel
 def add_child(tree, parent, place, token):
-    """A new node at ``place``, to which an action of ``parent`` leads."""
+    """Add a node at ``place`` for an action of ``parent``."""
     new = tree[place]
     new["parent"], new["sibling"], new["child"], new["token"] = parent, tree[parent]["child"], -1, token
     tree[parent]["child"] = place
@@ -127,7 +127,7 @@ def add_child(tree, parent, place, token):
 
 @kernel
 def _take_untried(node, untried, bits):
-    """One of the untried actions of a node, each equally likely; it is not untried any more."""
+    """Draw and remove an untried action of a node, uniformly."""
     left, token = below(bits, node["untried"]), 0
     while left > 0 or not untried[token]:
         left -= int(untried[token])
@@ -149,7 +149,7 @@ def _expand(nodes, untried, leaves, movers, legal):
 
 @kernel
 def _backup(nodes, leaves, values):
-    """Max^n: a node keeps the values of the seat that chooses it."""
+    """Max^n: a node sums the values of the seat that chooses it."""
     for i in range(len(leaves)):
         tree, at = nodes[i], leaves[i]
         while at >= 0:

@@ -1,4 +1,4 @@
-"""How good a network's values are: ``python -m search.values game=hearts checkpoint=DIR``."""
+"""Accuracy of a network's values: ``python -m search.values game=hearts checkpoint=DIR``."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -29,7 +29,7 @@ from search.values.report import ValuesResult, render, unit_of
 
 
 def main(config: ValuesConfig) -> None:
-    """Measure, unless the file of the result is there already; print the table, write the JSON."""
+    """Measure, unless the result's file exists; print the table, write the JSON."""
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         if not game.can_determinize:
@@ -74,9 +74,9 @@ def main(config: ValuesConfig) -> None:
 def _measured(
     config: ValuesConfig, game: Game, model: ObservationModel, player: Player, playouts: Player | None, kept: Kept
 ) -> list[Part]:
-    """The figures; decisions and playouts that lie in files are not made again."""
+    """The figures; reuses decisions and playouts from files."""
     if "decisions" not in kept.found:
-        kept.found.clear()  # playouts of decisions that are drawn anew
+        kept.found.clear()  # the decisions are drawn anew, so their playouts are void
         decisions = draw_decisions(game, player, config.decisions, config.seed, config.table_size)
         kept.keep("decisions", asdict(decisions))
     else:
@@ -101,14 +101,14 @@ def _measured(
 
 
 def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
-    """Specs of who plays the deals and who plays the worlds out."""
+    """Names of the player of the deals and the player of the playouts."""
     scripted = kinds.baseline(game)
     player = config.player or (f"{scripted}:explore=0.08" if scripted else "random")
     return player, kinds.playout_player(config.playouts, game)
 
 
 def _grid(config: ValuesConfig, game: Game) -> dict[str, ArgmaxValConfig]:
-    """Player spec -> settings: every threshold given with every policy weight given, else as configured."""
+    """Player's name -> settings: every given threshold with every given policy weight, else the configured ones."""
     lists = {"threshold": config.thresholds, "policy_weight": config.policy_weights}
     given = {key: values for key, values in lists.items() if values}
     names = [
@@ -119,7 +119,7 @@ def _grid(config: ValuesConfig, game: Game) -> dict[str, ArgmaxValConfig]:
 
 
 def _settings(config: ValuesConfig, players: Sequence[Entrant], engines: Engines) -> dict[str, Any]:
-    """What belongs on record besides the figures."""
+    """The settings for the record."""
     return {
         "checkpoint": {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)},
         "checkpoints": checkpoint_record(players),

@@ -18,25 +18,25 @@ class ValuesConfig:
     checkpoint: str = MISSING
     """Checkpoint directory of the network; players that need one and name none use it too."""
     decisions: int = 1000
-    """Decisions that are measured, one of each deal."""
+    """Number of decisions, one from each deal."""
     worlds: int = 100
-    """Deals sampled for every decision, even; each is played out after every legal action."""
+    """Deals sampled for every decision, an even number; each is played out after every legal action."""
     player: str = ""
-    """Plays the deals, in every seat; empty for the game's scripted player with ``explore=0.08``, else
+    """Player of the deals, in every seat; empty for the game's scripted player with ``explore=0.08``, else
     ``random``."""
     playouts: str = ""
-    """Plays the sampled deals out, in every seat; empty for the game's scripted player, else ``random``."""
+    """Player of the playouts, in every seat; empty for the game's scripted player, else ``random``."""
     thresholds: list[float] = field(default_factory=list)
-    """Thresholds of ArgmaxVal* whose choices are judged, with every policy weight; empty for
-    ``search.argmax_val.threshold`` alone."""
+    """Thresholds of ArgmaxVal* to evaluate, with every policy weight; empty for ``search.argmax_val.threshold``
+    alone."""
     policy_weights: list[float] = field(default_factory=list)
     """Policy weights of ArgmaxVal*; empty for ``search.argmax_val.policy_weight`` alone."""
     seed: int = 1
-    """Names the deals, the worlds and everything random in them."""
+    """Seed of the deals, the worlds and all random numbers."""
     out: str = ""
     """JSON file of the result; empty to print only."""
     table_size: int = 512
-    """Worlds played out side by side; where a network plays, memory for keys and values grows with it."""
+    """Worlds played out side by side; with a network, memory for keys and values grows with it."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
 

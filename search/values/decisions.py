@@ -1,4 +1,4 @@
-"""The decisions that values are measured on: one position of each of many played deals.
+"""The decisions for measuring values: one position from each of many played deals.
 
 Letters: ``B`` deals, ``M`` decisions, ``P`` seats, ``L`` token positions, ``V`` tokens of the vocabulary.
 """
@@ -15,12 +15,12 @@ from search.players.table import play_table
 
 THIRDS = ("early", "middle", "late")
 _MAX_ROUNDS = 20
-"""Times so many deals are played as decisions are wanted, before a third that is still short stays so."""
+"""Most deals played per wanted decision; a third of the deal may then stay short of decisions."""
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Turns of one seat each that leave a choice, each from a deal of its own: what the seat has seen, no more."""
+    """Turns with a choice, each from a different deal: the seat's history only."""
 
     tokens: np.ndarray
     """``[M, L]``: the seat's history, ``eos`` behind it."""
@@ -29,11 +29,11 @@ class Decisions:
     legal: np.ndarray
     """``bool[M, V]``: legal actions, at least two in every row."""
     third: np.ndarray
-    """``int64[M]``: index into ``THIRDS``, by the place among all choices that the seat had in its deal."""
+    """``int64[M]``: index into ``THIRDS``, by the position among all choices of the seat in its deal."""
 
 
 def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size: int = 512) -> Decisions:
-    """``count`` decisions, as many early as middle and late ones; fewer where a game hardly has one of these.
+    """``count`` decisions, equally many early, middle and late ones; fewer if a game hardly has one of these.
 
     A seat's choices in a deal, its turns with at least two legal actions, are divided into thirds; one choice of one
     third of one seat is drawn from each deal, thirds and seats taking turns from deal to deal.
@@ -61,13 +61,13 @@ def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size
         if not left.any():
             break
     if not tokens:
-        raise ValueError(f"nobody had two legal actions in {count * _MAX_ROUNDS} deals of {game.name}")
+        raise ValueError(f"no seat had two legal actions in {count * _MAX_ROUNDS} deals of {game.name}")
     return _decisions(game, np.array(tokens), np.array(places, np.int64), np.array(thirds, np.int64))
 
 
 def places_of_third(choices: np.ndarray, third: int) -> np.ndarray:
-    """``int64[...]``: those of the marked places (``bool[L]``) that lie in a third (0, 1, 2): the middle of the i-th of
-    n equal parts decides, so that a lone choice is a middle one, and two are an early and a late one."""
+    """``int64[...]``: the marked places (``bool[L]``) in a third (0, 1, 2), by the middle of the i-th of n equal parts:
+    a lone choice is a middle one, two are an early and a late one."""
     places = np.flatnonzero(choices)
     part = 3 * (2 * np.arange(len(places)) + 1) // (2 * max(len(places), 1))
     return places[part == third]
@@ -76,7 +76,8 @@ def places_of_third(choices: np.ndarray, third: int) -> np.ndarray:
 def _played(
     game: Game, player: Player, first: int, count: int, seed: int, table_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Deals ``first .. first + count - 1`` as one seat of each saw them, ``[B, L]``, and its ``choice_places``."""
+    """Histories ``[B, L]`` of one seat of each of the deals ``first .. first + count - 1``, and their
+    ``choice_places``."""
     deals = derive_many(derive(seed, "values", "deals"), count, first)
     seating = np.zeros((count, game.num_players), np.int64)
     secret = derive(seed, "values", "turns")
@@ -87,6 +88,6 @@ def _played(
 
 
 def _decisions(game: Game, tokens: np.ndarray, places: np.ndarray, thirds: np.ndarray) -> Decisions:
-    """The decisions after ``places`` tokens of whole histories; what follows there is taken away."""
+    """The decisions after ``places`` tokens of whole histories; cuts the later tokens."""
     before = np.where(np.arange(tokens.shape[1]) < places[:, None], tokens, game.vocabulary.eos).astype(tokens.dtype)
     return Decisions(before, places, game.view_legal(game.views(before, places)), thirds)

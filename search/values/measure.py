@@ -1,19 +1,19 @@
-"""A network's values against the reference: correlation, explained variance, and what choosing by them costs.
+"""A network's values against the reference: correlation, explained variance, and regret of choosing by them.
 
 Letters: ``M`` decisions, ``V`` tokens of the vocabulary, ``Z`` candidates, ``W`` worlds, ``C`` terms of a statistic.
 
 *Correlation within decisions*: Pearson's of V(h.a) and the reference over all candidates, both less their means over
-the actions of the decision. It measures whether actions are put in the right order, not whether positions are.
+the actions of the decision. It measures the order of actions, not of positions.
 
-*R2*: of the variance of what single playouts end with, the share that V(h.a) explains; every decision weighs alike.
+*R2*: share of the variance of single playouts' results that V(h.a) explains; all decisions weigh equally.
 
-*Regret* of a choice: the reference of the best action less that of the chosen one. The best of noisy means looks
-better than it is, so the best action is found on one half of the worlds and judged on the other, both ways, and the
-two are averaged. The action so found may be a lesser one: the regret is never overstated, on average, and a good choice
-may come out below 0. All choices are held against the same action, so the difference of two regrets has no bias.
+*Regret* of a choice: the reference of the best action less that of the chosen one. The best of noisy means is biased
+upwards, so the best action is found on one half of the worlds and evaluated on the other, both ways, averaged. The
+action found may not be the best: on average the regret is never overstated, and a good choice may come out below 0. All
+choices are compared with the same action, so the difference of two regrets has no bias.
 
-Both *at most* figures say what a perfect V would reach against a reference of so many worlds: they follow from the
-agreement of the two halves. Every deal gives one decision, so intervals over decisions are intervals over deals.
+Both *at most* figures estimate a perfect V's score against a reference of so many worlds, from the agreement of the two
+halves. Every deal gives one decision, so intervals over decisions are intervals over deals.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ from search.values.decisions import THIRDS, Decisions
 _BATCH = 64
 """Histories of one query: they hold their keys and values at the same time."""
 _SMALLEST_VARIANCE = 1e-12
-"""Of utilities of the size of 1, below which there is only rounding."""
+"""A smaller variance of utilities, which are of the order of 1, is only rounding."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Estimate:
     """A figure and its 95 % interval over deals."""
 
     value: float | None
-    """None where it is not defined, such as the correlation with values that are all equal."""
+    """None where undefined, such as the correlation with constant values."""
     low: float | None = None
     high: float | None = None
-    """None where there are too few deals."""
+    """None for too few deals."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The figures of the decisions of one third, or of all; None where there is no decision."""
+    """The figures of the decisions of one third, or of all; None without decisions."""
 
     name: str
     decisions: int
@@ -60,7 +60,7 @@ class Part:
     r2: Estimate
     r2_at_most: float | None
     regrets: dict[str, Estimate]
-    """How an action is chosen -> its mean regret in units of the utility."""
+    """Way to choose -> its mean regret in units of the utility."""
 
 
 def ask(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -88,9 +88,9 @@ def measure(
     """The figures of every third, then of all decisions.
 
     Args:
-        next_token, values: what ``ask`` gives.
-        utilities: ``float32[Z, W]``, what ``playout_utilities`` gives; ``W`` even.
-        settings: name -> settings of ArgmaxVal* whose choices are judged besides the others.
+        next_token, values: the result of ``ask``.
+        utilities: ``float32[Z, W]``, the result of ``playout_utilities``; ``W`` even.
+        settings: name -> further settings of ArgmaxVal* to evaluate.
     """
     legal = decisions.legal
     means = np.stack([utilities[:, half::2].mean(axis=1, dtype=np.float64) for half in (0, 1)])
@@ -111,7 +111,7 @@ def measure(
 def choices(
     next_token: np.ndarray, values: np.ndarray, legal: np.ndarray, settings: Mapping[str, ArgmaxValConfig]
 ) -> dict[str, np.ndarray]:
-    """How an action is chosen -> ``float64[M, V]``, the probability of each action; rows sum to 1."""
+    """Way to choose -> ``float64[M, V]``, the probability of each action; rows sum to 1."""
     policy = legal_policy(next_token, legal)
     actions = {
         "largest V(h.a)": np.where(legal, values, -np.inf).argmax(axis=1),
@@ -140,12 +140,12 @@ def regret(halves: np.ndarray, legal: np.ndarray, weights: np.ndarray) -> np.nda
 
 
 def jackknife(statistic: Callable[[np.ndarray], np.ndarray], terms: np.ndarray) -> Estimate:
-    """A statistic of the means of some terms, with its interval from leaving out one decision after the other.
+    """A statistic of the means of some terms, with its jackknife interval (leaving out one decision at a time).
 
     For a mean itself this is Student's t interval.
 
     Args:
-        statistic: from means ``float64[..., C]`` to ``float64[...]``, NaN where it is not defined.
+        statistic: from means ``float64[..., C]`` to ``float64[...]``, NaN where undefined.
         terms: ``float64[M, C]``, one row for each decision.
     """
     count = len(terms)
@@ -161,12 +161,12 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], terms: np.ndarray) 
 
 
 def _terms(values: np.ndarray, halves: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """``float64[M, 8]``: what the statistics below are made of, one row for each decision.
+    """``float64[M, 8]``: terms of the statistics below, one row for each decision.
 
     Args:
         values: ``float64[M, V]``, V(h.a), NaN where not legal, as everywhere here.
         halves: ``float64[2, M, V]``, the reference by each half of the worlds.
-        squares: ``float64[M, V]``, mean square of what the playouts ended with.
+        squares: ``float64[M, V]``, mean square of the playouts' results.
     """
     reference = halves.mean(axis=0)
     x, y, a, b = (one - np.nanmean(one, axis=1, keepdims=True) for one in (values, reference, *halves))
@@ -182,7 +182,7 @@ def _correlation(means: np.ndarray) -> np.ndarray:
 
 
 def _correlation_at_most(means: np.ndarray) -> np.ndarray:
-    """Of the variance of the reference, the halves share what is not noise."""
+    """Highest possible correlation: the covariance of the halves is the noise-free part of the variance."""
     yy, ab = means[..., 2], means[..., 3]
     return np.sqrt(_ratio(np.maximum(ab, 0.0), yy, yy))
 
@@ -200,7 +200,7 @@ def _r2_at_most(means: np.ndarray) -> np.ndarray:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """A ratio, NaN where there is no ``variance`` to speak of."""
+    """A ratio, NaN where ``variance`` is only rounding."""
     varies = variance > _SMALLEST_VARIANCE
     return np.where(varies, above / np.where(varies, below, 1.0), np.nan)
 

@@ -1,12 +1,12 @@
-"""What actions are worth by playing deals out: the reference that a network's values are compared with.
+"""Values of actions by playouts: the reference for a network's values.
 
 Letters: ``Z`` candidates (legal actions of all decisions, in order of rows, then of tokens), ``W`` worlds of each
 decision.
 
-The worlds of a decision are sampled from what its seat has seen (``Game.determinize``). After each legal action the
-same worlds are played out with the same random numbers, so that what two actions differ by has little noise.
+The worlds of a decision are sampled from the seat's view (``Game.determinize``). After each legal action the same
+worlds are played out with the same random numbers, so that differences between actions have little noise.
 
-Playouts are numbered, candidate by candidate; consecutive ones make a part, which may be kept in a file.
+Playouts are numbered, candidate by candidate; a part is a range of consecutive playouts, which may be kept in a file.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from search.values.decisions import Decisions
 PLAYOUTS = "playouts-"
 """Beginning of the name of a part in a file; the number of its first playout follows."""
 _PARTS = 100
-"""About so many: a command that is killed loses a hundredth of its work, and files are few."""
+"""Approximate number of parts: a killed command loses a hundredth of its work, and files are few."""
 
 
 def playout_utilities(
@@ -40,12 +40,12 @@ def playout_utilities(
     """``float32[Z, W]``: the utility for the deciding seat of every candidate played in every world.
 
     Args:
-        player: plays on in every seat after the action; None for uniformly random actions (``Game.playout``).
+        player: plays every seat after the action; None for uniformly random actions (``Game.playout``).
         utility: ``float32[K]``, v(o) of every outcome label.
         worlds: ``W``.
         table_size: playouts side by side.
         on_progress: called with the number of playouts that have ended since the last call.
-        kept: parts in files; what is there is not played again.
+        kept: parts in files, which are not played again.
     """
     kept, total = kept or Kept(), int(decisions.legal.sum()) * worlds
     size = table_size * max(1, round(total / table_size / _PARTS))
@@ -75,7 +75,7 @@ def _table(
     seed: int,
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """``float32[N]``: what the playouts ``numbers`` (``int64[N]``) end with, all side by side."""
+    """``float32[N]``: utilities of the playouts ``numbers`` (``int64[N]``), all side by side."""
     rows, actions = np.nonzero(decisions.legal)
     candidate = numbers // worlds
     row = rows[candidate]

@@ -1,4 +1,4 @@
-"""What a measurement of values found out: its record, and its table."""
+"""Result of a measurement of values: its record, and its table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ _POINTS, _AHEAD, _UTILITY = "points", "points ahead of the mean of the others", 
 
 @dataclass(frozen=True)
 class ValuesResult(Recorded):
-    """Everything worth keeping of a measurement."""
+    """A measurement with its settings."""
 
     WHAT = "a measurement of values"
 
     game: str
     game_options: dict[str, bool | int | str]
     utility: str
-    """Name of the utility that values and reference are of."""
+    """Name of the utility of values and reference."""
     unit: str
-    """What regrets are printed in."""
+    """Unit of printed regrets."""
     unit_per_utility: float
-    """So many of it are 1 of the utility; ``parts`` hold regrets in units of the utility."""
+    """Units per 1 of the utility; ``parts`` hold regrets in units of the utility."""
     player: str
-    """Who played the deals."""
+    """Player of the deals."""
     playouts: str
-    """Who played the worlds out."""
+    """Player of the playouts."""
     worlds: int
     seed: int
     parts: tuple[Part, ...]
     """Thirds of the deal, then all."""
     settings: dict[str, Any]
-    """Whatever else the figures depend on: networks, decisions asked for, grid, search and engine settings."""
+    """All else that the figures depend on: networks, number of decisions, grid, search and engine settings."""
 
     @property
     def depends_on(self) -> dict[str, Any]:
@@ -49,10 +49,10 @@ class ValuesResult(Recorded):
 
 
 def unit_of(game: Game, utility: np.ndarray) -> tuple[str, float]:
-    """What 1 of a utility (``float32[K]``) is in points, and the name of that unit.
+    """Unit for a utility (``float32[K]``): its name, and the number of units in 1 of the utility.
 
-    Where the utility is linear in a seat's own points, points; where it is in their lead over the mean of the others,
-    that lead (equation 4 of paper 001: 26 of them); elsewhere the utility's own unit.
+    Points if the utility is linear in a seat's own points; the lead if it is linear in the lead over the mean of the
+    others (equation 4 of paper 001: 26 of them); else the utility's own unit.
     """
     points = game.outcomes.points.astype(np.float64)
     own, others = points[:, 0], points[:, 1:].sum(axis=1) / max(points.shape[1] - 1, 1)
@@ -90,12 +90,12 @@ def render(result: ValuesResult) -> RenderableType:
     table.add_row("regret of choosing", *([""] * len(parts)))
     for name in parts[-1].regrets:
         row(f"  {name}", lambda part, name=name: _written(part.regrets[name], result.unit_per_utility))  # type: ignore[misc]
-    told = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"
-    return Group(table, Text(told))
+    note = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"
+    return Group(table, Text(note))
 
 
 def _written(estimate: Estimate, scale: float = 1.0) -> str:
-    """``value ± half the interval``; ``-`` for what is not known."""
+    """``value ± half the interval``; ``-`` for an unknown one."""
     if estimate.value is None:
         return "-"
     text = _number(scale * estimate.value)

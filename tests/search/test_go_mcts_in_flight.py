@@ -7,7 +7,7 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import NOBODY
+from search.go_mcts.tree import UNCLAIMED
 from tests.search.models import FunctionModel, hash_model
 from tests.search.turns import decision_histories, turns_at
 
@@ -49,7 +49,7 @@ def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
         assert (search.statistics.rolled_back > 0) == (speculative > 1)
         assert ((sims.allowed >= 1) & (sims.allowed <= speculative)).all()
         assert not forest.nodes.pending.any()
-        assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, NOBODY}
+        assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, UNCLAIMED}
         assert len(model.slots) == sum(len(history) for history in histories)
     assert trees[0] == trees[1]
     assert batches[12] < batches[1] / 1.5
@@ -66,7 +66,7 @@ def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed
         player.start(game, 4)
         search = player.search(turns_at(game, histories, seeds))
         assert search.statistics.illegal > 40
-        assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, NOBODY}
+        assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, UNCLAIMED}
         trees.append([search.forest.decisions(row, ()) for row in range(4)])
     assert trees[0] == trees[1]
 

@@ -18,7 +18,7 @@ from search.uct.tree import WorldForest
 from tests.search.toy import ToyGame
 
 GAMES: tuple[Game, ...] = (HeartsGame(), SkatGame(), CrewGame(), ToyGame())
-NOBODY, NOTHING = np.array([-1], np.int8), np.zeros((1, 2), np.bool_)
+NO_SEAT, NOTHING = np.array([-1], np.int8), np.zeros((1, 2), np.bool_)
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Bandit:
         leaves, actions, lengths, _ = self.forest.descend(exploration, depth=4)
         assert lengths[0] == 1
         action = int(actions[0, 0])
-        self.forest.expand(leaves, NOBODY, NOTHING)
+        self.forest.expand(leaves, NO_SEAT, NOTHING)
         self.forest.backup(leaves, np.array([self.values[action]]))
         return action
 

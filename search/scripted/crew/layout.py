@@ -47,7 +47,7 @@ class CrewLayout(CardLayout):
         return stops(self.game, tokens)
 
     def face(self, card: int) -> Card:
-        """Rockets are red, as they win over all others."""
+        """Rockets are red, as they beat all others."""
         return Card(card_text(card), card >= _FIRST_ROCKET)
 
     def scene(self, tokens: np.ndarray) -> Scene:
@@ -78,7 +78,7 @@ class CrewLayout(CardLayout):
 
 
 def _role(table: Table, seat: int) -> str:
-    """Its tasks that are still to do, else what it is in this mission."""
+    """A seat's open tasks, else its role in this mission."""
     tasks = [_task_text(task) for task in table.tasks if task.owner == seat and not task.done]
     if tasks:
         return " ".join(tasks)
@@ -86,13 +86,13 @@ def _role(table: Table, seat: int) -> str:
 
 
 def _task_text(task: Task) -> str:
-    """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three of them fit beside those of a neighbour."""
+    """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
     tile = f":{task.tile}" if task.tile.isdigit() else "ω" if task.tile == "omega" else task.tile
     return card_text(task.card) + tile
 
 
 def _middle(table: Table) -> tuple[str, ...]:
-    """Who leads or took the trick or how the mission ended, and its special rules."""
+    """The seat that leads or took the trick, or the mission's result; and its special rules."""
     lines = []
     if table.result >= 0:
         lines.append("Success" if table.result else "Failure")
@@ -105,7 +105,7 @@ def _middle(table: Table) -> tuple[str, ...]:
 
 
 def _radio(table: Table) -> tuple[str, ...]:
-    """What was said, a line for each seat that has spoken; there is room for four."""
+    """Statements by radio, a line for each seat that made one; there is room for four."""
     said = [
         f"{_SEATS[seat]}: {card_text(card)}" + (f" {MARKS[mark]}" if 0 <= mark < UNMARKED else "")
         for seat, card, mark in table.said

@@ -1,4 +1,4 @@
-"""What there is for The Crew beyond its rules."""
+"""Support of The Crew: scripted player and pictures."""
 
 from search.players.kinds import PlayerKind, player_class
 from search.players.support import Support

@@ -2,23 +2,22 @@
 cheating).
 
 The paper says that its rules take into account what is on the board, and that the cheating one also examines the
-hidden cards. Here both are the same rules over *what each of the others may hold*: the cards that its play so far does
-not rule out, or the cards that it does hold. A seat's ``share`` is the chance that a card which it may hold is in its
-hand: the cards it still has over the cards it may have. It is 1 for the cheating player, whose estimates so become
-certainties.
+hidden cards. Here both use the same rules over *possible cards of each other seat*: the cards that its play so far does
+not rule out, or with cheating its true hand. A seat's ``share`` is the chance that it holds a possible card: the size
+of its hand over its number of possible cards, 1 with cheating.
 
 The rules choose the card of the least cost, in points: the chance that it wins the trick, times the points of the trick
 then, less the danger of keeping the card.
 
-- *The card wins* unless somebody still to play has to go over it: everybody is taken to go below it if they can.
-- *Points of the trick*: those on the table, hearts that must follow, the queen of spades that may fall under a higher
-  spade, and what those without the suit may throw.
+- *The card wins* unless a later seat has to go over it; later seats go below it if they can.
+- *Points of the trick*: points on the table, hearts that must follow, the queen of spades that may fall under a higher
+  spade, and points thrown by seats without the suit.
 - *Danger*: high cards over the others' cards of the suit, most of all the queen of spades and the spades above it. So
   it throws them on others' tricks, takes harmless tricks with them, and keeps low cards to duck with.
-- Low spades are led to draw the queen out of another hand while its own hand holds no spade that could win it.
-- Who seems to shoot the moon is stopped by taking a heart.
-- It passes spades from the queen up that it cannot guard, high hearts, and high cards of short suits. Cheating makes no
-  difference to passing: it looks at the own hand alone.
+- It leads low spades to draw the queen out of another hand while its own hand holds no spade that could win it.
+- It takes a heart to stop a seat that seems to shoot the moon.
+- It passes spades from the queen up that it cannot guard, high hearts, and high cards of short suits. Cheating does not
+  change passing, which depends on the own hand alone.
 
 It plays for hearts and the queen, not for the bonuses of rule options, and uses no random numbers. Seats are relative
 to the player: 0 itself, then clockwise.
@@ -34,7 +33,7 @@ from games.hearts.rules import card_points
 from games.hearts.view import own_legal
 from search.players.player import Turns
 from search.scripted.hearts.config import HeartsComplexConfig
-from search.scripted.hearts.rules import somebody_shoots
+from search.scripted.hearts.rules import shooter_suspected
 from search.scripted.rules_player import RulesPlayer
 
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
@@ -63,7 +62,7 @@ class HeartsComplex(RulesPlayer):
 
 @kernel
 def _may_hold(views, held):
-    """Write the cards that each seat may hold (``int64[B, 4]``), meaningful from the first lead on."""
+    """Write each seat's possible cards (``int64[B, 4]``), valid from the first lead on."""
     for row in range(len(views)):
         view = views[row]
         for seat in range(4):
@@ -92,7 +91,7 @@ def _choose(view, held):
 
 @kernel
 def _worth_passing(hand, card):
-    """How glad the player is to pass a card, in no particular unit."""
+    """Score for passing a card, without unit."""
     suit, rank = card & 3, card >> 2
     if suit == SPADES:
         if BIT[card] & _LOW_SPADES != 0:
@@ -107,7 +106,7 @@ def _worth_passing(hand, card):
 def _cost(view, held, card):
     """Estimated points of playing ``card`` now, against keeping it."""
     points = _points_if_won(view, held, card)
-    if somebody_shoots(view) and 0 < points < 6:
+    if shooter_suspected(view) and 0 < points < 6:
         points = -2.0  # one heart spoils the moon
     return _chance_to_win(view, held, card) * (points + 0.3) - _danger(view, held, card)
 
@@ -121,23 +120,23 @@ def _lacks(view, held, seat, cards):
 
 @kernel
 def _to_follow(view):
-    """How many of the others play after the player in this trick."""
+    """Number of later seats in this trick."""
     return 3 - count(view["public"]["trick"])
 
 
 @kernel
 def _chance_to_win(view, held, card):
-    """Chance that the trick is won with ``card``: that nobody has to go over it."""
+    """Chance that ``card`` wins the trick: no later seat has to go over it."""
     public = view["public"]
     if public["trick"] != 0 and (card & 3 != public["led"] or card < public["high"]):
         return 0.0
-    return _chance_that_nobody_goes_over(view, held, card, _to_follow(view))
+    return _chance_not_beaten(view, held, card, _to_follow(view))
 
 
 @kernel
-def _chance_that_nobody_goes_over(view, held, card, num_seats):
-    """Chance that none of the next ``num_seats`` seats has to go over ``card``: only those do that have a higher card
-    of the suit and no lower one."""
+def _chance_not_beaten(view, held, card, num_seats):
+    """Chance that none of the next ``num_seats`` seats has to go over ``card``: a seat does with a higher card of the
+    suit and no lower one."""
     suit_cards = SUIT_CARDS[card & 3]
     below, above = suit_cards & (BIT[card] - 1), suit_cards & ~(BIT[card] - 1)
     chance = 1.0
@@ -148,7 +147,7 @@ def _chance_that_nobody_goes_over(view, held, card, num_seats):
 
 @kernel
 def _points_if_won(view, held, card):
-    """Estimated points in the trick once everybody has played, if ``card`` wins it."""
+    """Estimated points in the complete trick, if ``card`` wins it."""
     public = view["public"]
     led = public["led"] if public["trick"] != 0 else card & 3
     suit_cards = SUIT_CARDS[led]
@@ -184,5 +183,5 @@ def _danger(view, held, card):
     draws = view["public"]["trick"] == 0 and suit == SPADES and queen_out and hand & _HIGH_SPADES == 0
     share_below = count(in_suit & (BIT[card] - 1)) / count(in_suit)
     weight = 2.0 if suit == HEARTS else 1.5 if queen_out else 0.8
-    high = weight * share_below * _chance_that_nobody_goes_over(view, held, card, 3) + 0.001 * (card >> 2)
+    high = weight * share_below * _chance_not_beaten(view, held, card, 3) + 0.001 * (card >> 2)
     return high + 0.4 / count(hand & SUIT_CARDS[suit]) + (1.0 if draws else 0.0)

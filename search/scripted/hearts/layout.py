@@ -24,7 +24,7 @@ _DIRECTIONS = (
     "Pass three cards to East",
 )
 _FROM = ("", "East", "North", "West")
-"""Who passes to the observer, by direction."""
+"""The seat that passes to the observer, by direction."""
 
 
 class HeartsLayout(CardLayout):
@@ -75,7 +75,7 @@ def _passed(table: Table) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
-    """What is said in the middle of the table."""
+    """Text in the middle of the table."""
     if trick is not None:
         return (f"{_SEATS[trick.leader]} led", *([f"{_SEATS[trick.winner]} took it"] if trick.complete else []))
     if table.turn >= 0:

@@ -1,12 +1,12 @@
 """A rule-based Hearts player.
 
 It passes dangerous cards, and plays the card with the least estimated cost: the points it may win with the card in this
-trick, less what keeping the card would threaten later. From this follow the usual rules of thumb: duck with the highest
-card that loses, take harmless tricks with high cards, lead where others must go over, throw the queen of spades, high
-spades and high hearts away on others' tricks. It keeps an eye on who seems to shoot the moon.
+trick, less the points that keeping the card threatens later. From this follow the usual rules of thumb: duck with the
+highest card that loses, take harmless tricks with high cards, lead where others must go over, throw the queen of
+spades, high spades and high hearts away on others' tricks. It stops a seat that seems to shoot the moon.
 
-It sees what its seat has seen (``games.hearts.view``), never hidden cards, and uses no random numbers. Seats are
-relative to it: 0 itself, then clockwise.
+It reads its seat's view (``games.hearts.view``), never hidden cards, and uses no random numbers. Seats are relative to
+it: 0 itself, then clockwise.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ _choose_batch = results(_choose)
 
 @kernel
 def _worth_passing(view, card):
-    """How glad the player is to pass a card, in no particular unit."""
+    """Score for passing a card, without unit."""
     suit, rank, hand = card & 3, card >> 2, view["hand"]
     length = count(hand & SUIT_CARDS[suit])
     if suit == SPADES:
@@ -71,14 +71,14 @@ def _worth_passing(view, card):
 def _cost(view, card):
     """Estimated points of playing ``card`` now, against keeping it."""
     points = _points_at_stake(view, card)
-    if somebody_shoots(view) and points < 6.0:
+    if shooter_suspected(view) and points < 6.0:
         points = -2.0  # one heart spoils the moon
     return _chance_to_win(view, card) * (points + 0.3) - _threat(view, card)
 
 
 @kernel
 def _chance_to_win(view, card):
-    """Estimated chance that the trick is won with ``card``: everybody still to play goes below it if it can."""
+    """Estimated chance that ``card`` wins the trick, if later seats go below it whenever they can."""
     public = view["public"]
     if public["trick"] != 0 and (card & 3 != public["led"] or card < public["high"]):
         return 0.0
@@ -96,7 +96,7 @@ def _chance_to_win(view, card):
 
 @kernel
 def _holders(view, cards):
-    """How many of the others may hold one of ``cards``."""
+    """Number of other seats that may hold one of ``cards``."""
     holders = 0
     for seat in range(1, 4):
         if view["possible"][seat] & cards != 0:
@@ -106,7 +106,7 @@ def _holders(view, cards):
 
 @kernel
 def _points_at_stake(view, card):
-    """Estimated points in the trick once everybody has played."""
+    """Estimated points in the complete trick."""
     public, left = view["public"], unseen(view)
     led = public["led"] if public["trick"] != 0 else card & 3
     in_suit = left & SUIT_CARDS[led]
@@ -147,8 +147,8 @@ def _threat(view, card):
 
 
 @kernel
-def somebody_shoots(view):
-    """Whether one of the others has won every point so far, and many."""
+def shooter_suspected(view):
+    """Whether another seat has won every point so far, and many."""
     taken = view["public"]["taken"]
     together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
     alone = False

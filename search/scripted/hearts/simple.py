@@ -1,6 +1,6 @@
 """The greedy Hearts player of paper 002 ("Heuristic and Testing AIs": "a simple greedy strategy").
 
-The paper says no more of it. Ours looks at its own hand and the highest card on the table, at this trick alone:
+The paper gives no details. Ours considers only its own hand, this trick and its highest card:
 
 - follow suit with the highest card that does not win the trick, else with the lowest one;
 - without the suit, throw the queen of spades, else the highest heart, else the highest card;
@@ -51,7 +51,7 @@ _choose_batch = results(_choose)
 
 @kernel
 def _highest(cards):
-    """The highest card of a set, which is not empty; of equal ranks the last suit, spades."""
+    """The highest card of a non-empty set; of equal ranks the last suit, spades."""
     while cards & (cards - 1) != 0:
         cards &= cards - 1
     return lowest(cards)
@@ -59,7 +59,7 @@ def _highest(cards):
 
 @kernel
 def _lowest_rank(cards):
-    """The lowest card of a set, which is not empty; of equal ranks another than the heart."""
+    """The lowest card of a non-empty set; of equal ranks not the heart."""
     first = lowest(cards)
     of_rank = cards & (np.int64(0b1111) << (first & ~3)) & ~HEART_CARDS
     return lowest(of_rank) if of_rank != 0 else first

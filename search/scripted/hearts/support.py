@@ -1,4 +1,4 @@
-"""What there is for Hearts beyond its rules."""
+"""Support of Hearts: scripted players and pictures."""
 
 from search.players.kinds import PlayerKind, player_class
 from search.players.support import Support

@@ -10,9 +10,9 @@ class SkatRulesConfig:
     """The rule-based Skat player; other values make other bidders."""
 
     aggression: float = 0.5
-    """How bold it bids and declares: 0 takes odds of winning for 7 times lower than they are, 1 for 7 times higher."""
+    """Boldness of bids and declarations: 0 divides the estimated odds of winning by 7, 1 multiplies them by 7."""
     noise: float = 0.0
-    """Standard deviation of an error in judging the hand, one for each hand dealt, in the logarithm of the odds."""
+    """Standard deviation of a random error of the hand's log odds, drawn once per hand dealt."""
 
     def __post_init__(self) -> None:
         within("skat_rules", self, 0, 1, "aggression")

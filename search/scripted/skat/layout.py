@@ -18,9 +18,9 @@ _SPOTS = (
 )
 _MIDDLE = 25, 0
 _SPOKEN = (AUCTION, CHOICE, DECLARATION, MODIFIER)
-"""Phases in which a seat says something instead of laying a card."""
+"""Phases in which a seat speaks instead of playing a card."""
 _TWO_ROWS = 9
-"""Cards turned over that are too many for one row."""
+"""From this number on, open cards need two rows."""
 
 
 class SkatLayout(CardLayout):
@@ -56,7 +56,7 @@ class SkatLayout(CardLayout):
             points=table.points,
             roles=[_role(table, seat) for seat in range(3)],
         )
-        # Any two cards may be discarded, though the rules have them come in one order.
+        # Any two cards may be discarded, though the rules fix their order.
         free = table.hand if table.phase == DISCARD and not table.laid else legal
         hand = self.hand(table.hand, free, lambda card: group_of(card, table.game))
         return Scene(
@@ -91,7 +91,7 @@ def _needed(table: Table) -> int:
 
 
 def _prompt(table: Table) -> str:
-    """What the observer is asked; it is its turn."""
+    """The question to the observer, on its turn."""
     if table.phase == AUCTION:
         if table.calls and table.calls[-1][1] > HOLD:
             return f"{_does(table.calls[-1][0], 'bid')} {table.bid}: hold it or pass"
@@ -135,7 +135,7 @@ def _end(table: Table) -> tuple[str, ...]:
 
 
 def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
-    """Rows of cards beside the hand: the hand itself where words stand in its place."""
+    """Rows of cards beside the hand, including the hand itself while its place shows words."""
     rows = [
         ("Your hand", table.hand if speaks else ()),
         ("Picked up", table.talon if table.phase == DISCARD else ()),

@@ -10,8 +10,8 @@ from search.scripted.skat.solver.solve import Solver
 
 
 def solver(pimc: Pimc, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-    """A ``search.pimc.player.Evaluator``: 1 for a card that wins against the best play of all, 0 for others. What comes
-    before is played out. Of all bids only the lowest is considered; sixty jumps would take nearly all the time."""
+    """A ``search.pimc.player.Evaluator``: 1 for a card that wins under perfect play, 0 for others. Earlier decisions
+    are played out; of all bids only the lowest is considered, as sixty jumps would take nearly all the time."""
     game = pimc.game
     values = np.full((len(worlds), game.vocabulary.size), -np.inf)
     legal, playing = game.legal(worlds), worlds["public"]["phase"] == PLAY

@@ -1,4 +1,4 @@
-"""What there is for Skat beyond its rules."""
+"""Support of Skat: scripted players, pictures and PIMC's solver."""
 
 from search.players.kinds import PlayerKind, player_class
 from search.players.support import Support

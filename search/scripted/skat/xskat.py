@@ -1,6 +1,6 @@
 """XSkat as a player: the installed program, one process for each deal and seat (``games.skat.xskat.table``).
 
-It sees hidden cards: its process gets the whole deal, as XSkat has it when it deals itself, and the others' actions.
+It sees hidden cards: its process gets the whole deal, as when XSkat deals itself, and the others' actions.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ class XSkat:
         """``ValueError`` where XSkat is not installed."""
         program()
         self._tables: dict[tuple[int, int], tuple[XSkatTable, int]] = {}
-        """(place, seat) -> its process, and how many actions of the deal that one knows."""
+        """(place, seat) -> its process, and the number of the deal's actions sent to it."""
 
     def start(self, game: Game, num_games: int) -> None:
         """End all processes; ``ValueError`` for any game but Skat."""

@@ -1,4 +1,4 @@
-"""One decision: which file answers it."""
+"""One decision: dispatch by phase to the other files."""
 
 import numpy as np
 
@@ -52,8 +52,8 @@ def choose(view, notes, replies):
 
 @kernel
 def hear_replies(view, replies):
-    """1 for every seat that has said ``yes`` in the poll just held, which stands at the end of the history. Who has a
-    role in mission 50 was not asked for the other."""
+    """Write 1 for every seat that said ``yes`` in the last poll, read from the end of the history. A seat with a role
+    in mission 50 was not polled for the other role."""
     replies[:] = 0
     place = view["length"] - 1
     for seat in range(3, 0, -1):

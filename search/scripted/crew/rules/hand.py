@@ -1,4 +1,4 @@
-"""How good ten cards are for something, before anything is played."""
+"""Estimates of ten cards before the first trick."""
 
 from games.bits import count, lowest
 from games.compiling import kernel
@@ -25,7 +25,7 @@ def ease(hand, card):
 
 @kernel
 def control(hand):
-    """Tricks that a hand may win, about."""
+    """Estimated number of tricks that a hand wins."""
     tricks = 0.6 * count(hand & ROCKET_CARDS)
     for colour in range(4):
         held = hand & COLOUR_CARDS[colour]

@@ -1,4 +1,4 @@
-"""What a card is worth as long as it is kept, in chances of success; below 0 where it had better go."""
+"""Value of keeping a card, as a difference in the chance of success; below 0 for a card better played."""
 
 from games.bits import count
 from games.compiling import kernel
@@ -9,7 +9,7 @@ from search.scripted.crew.rules.specials import worth_for_special
 
 @kernel
 def worth_keeping(view, notes, card):
-    """What keeping a card of the hand adds to the chance of success, the means to win own tasks aside."""
+    """Gain in the chance of success by keeping a card of the hand, except by means to win own tasks."""
     public, hand = view["public"], view["hand"]
     colour = card // 9
     special = public["special"]

@@ -1,4 +1,4 @@
-"""The means that seats have to win their tasks later. The numbers were found as those of ``playing``."""
+"""Chances of seats to win their tasks later. The numbers were found as in ``playing``."""
 
 from games.bits import count, lowest
 from games.compiling import kernel
@@ -21,7 +21,7 @@ def stays_highest(notes, owner, card, drawn):
             one = one * (1.0 - held) + none * held
             none *= 1.0 - held
         forced = 1.0 - none - (one if drawn else 0.0)
-        share = 0.6 if seat == 0 else 1.0  # the own cards may go another way
+        share = 0.6 if seat == 0 else 1.0  # own cards may be played otherwise
         chance *= 1.0 - share * none_below * max(0.0, forced)
     return chance
 
@@ -29,7 +29,7 @@ def stays_highest(notes, owner, card, drawn):
 @kernel
 def means(notes, hand, task, drawn):
     """Estimated chance to win a task later with the cards of ``hand``: the task's own card once it stays highest, or a
-    higher one of its colour, or a rocket. ``drawn`` is that of ``stays_highest``."""
+    higher one of its colour, or a rocket. ``drawn``: see ``stays_highest``."""
     in_colour = COLOUR_CARDS[task // 9]
     held = hand & in_colour & ~(notes["open"] & ~notes["owned"][0])
     if notes["likely"][0, task] == 1.0:

@@ -1,4 +1,4 @@
-"""What a seat has worked out before it decides: the record ``NOTES``, which the other files here read.
+"""Estimates of a seat before its decision: the record ``NOTES``, read by the other files here.
 
 Kernels take ``view`` (``games.crew.view.VIEW``) and ``notes``. Seats are relative to the player: 0 itself, then
 clockwise.
@@ -37,7 +37,7 @@ from games.crew.missions import (
 )
 
 LEVELS = 13
-"""How high a card stands in a trick: the value of the colour led less 1, rockets from 9 on."""
+"""Levels of cards in a trick: value - 1 for the colour led, from 9 on for rockets."""
 
 NOTES = np.dtype(
     [
@@ -47,8 +47,8 @@ NOTES = np.dtype(
         ("task", np.int64, NUM_CARDS),  # index of the open task of a card, -1 without
         ("ready", np.int64),  # cards of open tasks that may be won now, as far as the order goes
         ("open", np.int64),  # cards that some seat has yet to win
-        ("owned", np.int64, 4),  # those that each seat has yet to win
-        ("goals", np.int64),  # how many things special rules still ask for
+        ("owned", np.int64, 4),  # open cards by the seat that has to win them
+        ("goals", np.int64),  # open goals of special rules
         ("later", np.float64, NUM_CARDS),  # chance that an open task is done later, by its card
         ("given", np.float64, NUM_CARDS),  # chance that it is added to this trick
         ("may_win", np.int64),  # seats that may win this trick, as a set
@@ -60,7 +60,7 @@ NOTES = np.dtype(
 
 @kernel
 def take_notes(view, notes):
-    """Work out everything but ``chance``."""
+    """Compute all fields except ``chance``."""
     notes["unseen"] = unseen(view)
     _note_tasks(view["public"], notes)
     _note_hands(view, notes)
@@ -75,7 +75,7 @@ def take_notes(view, notes):
 
 @kernel
 def _note_hands(view, notes):
-    """Cards are spread over the seats that may hold them until every card is held once and every hand is full."""
+    """Estimate ``likely``: spread cards over the seats that may hold them, until rows and columns add up."""
     likely = notes["likely"]
     for card in range(NUM_CARDS):
         likely[0, card] = 1.0 if view["hand"] >> card & 1 != 0 else 0.0
@@ -144,13 +144,13 @@ def _special_goals(public, special):
 
 @kernel
 def in_order(public, cards):
-    """Whether the tasks among ``cards`` may all be done in one trick now, as ``games.crew.judging`` has it."""
+    """Whether the tasks among ``cards`` may all be done in one trick now, by the rules of ``games.crew.judging``."""
     for n in range(public["num_laid"]):
         tile = public["tiles"][n]
         if tile == NO_TILE:
             continue
         if (not _is_done(public, n, cards)) == (tile == OMEGA):
-            continue  # an open omega, or a number or arrow that is done, breaks nothing by itself
+            continue  # an open omega, and done numbers or arrows, break no order by themselves
         for other in range(public["num_laid"]):
             if other == n:
                 continue

@@ -1,10 +1,10 @@
 """A rule-based player of The Crew.
 
-It takes the tasks that its hand can fulfil, tells by radio what helps a task most, and plays the card with the least
-estimated chance to fail: who wins the trick then, which tasks lie in it or may have to be played to it, what is left to
-be done, and what the card would be worth later.
+It takes the tasks that its hand can fulfil, shows the card by radio that helps a task most, and plays the card with the
+least estimated chance to fail. The estimate counts the winner of the trick, tasks in it or forced into it, open tasks,
+and the card's later value.
 
-It sees what its seat has seen (``games.crew.view``), never hidden cards, and uses no random numbers.
+It reads its seat's view (``games.crew.view``), never hidden cards, and uses no random numbers.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Which card to play: the one with the least estimated cost.
+"""Choice of the card with the least estimated cost.
 
-A cost is a chance to fail: what may go wrong in this trick, what it leaves to be done, and what the card would have
-been worth later. The numbers were found by trying them out on sampled deals, by scripts not in the repository.
+A cost is a chance to fail: in this trick, in the open tasks after it, and by losing the card's later value. The numbers
+were tuned on sampled deals, by scripts not in the repository.
 """
 
 import numpy as np
@@ -17,16 +17,16 @@ from search.scripted.crew.rules.specials import special_value
 from search.scripted.crew.rules.winning import estimate, is_void, only_holds, wins
 
 _TRICKS, _TRICKS_MORE, _STEEPNESS = 2.25, 0.8, 1.4
-"""Tricks that the last open task takes, the share of that which every other one adds, and how sharply chances fall once
-fewer are left."""
+"""Tricks that the last open task takes; the share of it that each other task adds; and how steeply chances fall with
+fewer tricks left."""
 _LOSS_IF_HELD = 0.52
-"""Share of the danger to a task that lies with its owner which comes true."""
+"""Factor on the danger to a task whose card its owner holds."""
 _GIVES = 0.9
 """Chance that a seat gives a task of the colour led to its owner, who is winning."""
 _LEAD = 0.045
-"""What the lead is worth to a seat with open tasks."""
+"""Value of the lead for a seat with open tasks."""
 _ROCKET_LED = 0.065
-"""What it costs to draw the rockets of those who still need them."""
+"""Cost of drawing rockets from seats that still need them."""
 
 
 @kernel
@@ -45,7 +45,7 @@ def choose_card(view, notes):
 
 @kernel
 def _time(notes, tricks_left):
-    """Share of the means that come to bear in the tricks left."""
+    """Share of the estimated later chances that the remaining tricks allow."""
     scale = _TRICKS * (1.0 + _TRICKS_MORE * (count(notes["open"]) - 1))
     return 1.0 - np.exp(-((tricks_left / scale) ** _STEEPNESS))
 
@@ -78,7 +78,7 @@ def _cost(view, notes, card):
 
 @kernel
 def _all_later(notes):
-    """The chance that everything open is done later."""
+    """The chance that all open tasks are done later."""
     chance, left = 1.0, notes["open"]
     while left != 0:
         task = lowest(left)
@@ -131,7 +131,7 @@ def _value(public, notes, content, winner):
 
 @kernel
 def _wanting(notes, content, led):
-    """Seats that are to win the trick: the owner of a task in it, or else those whom the rules leave, or else the
+    """Seats that should win the trick: the owner of a task in it, else the seats that special rules allow, else the
     owners of tasks of the colour led."""
     wanting = np.int64(0)
     for seat in range(4):
@@ -149,7 +149,7 @@ def _wanting(notes, content, led):
 
 @kernel
 def _note_given(public, notes, led):
-    """The chance of every open task to be added to the trick by the seats behind, should its owner win."""
+    """Write the chance that later seats add each open task to the trick if its owner wins."""
     behind = 4 - (public["num_played"] & 3)
     notes["given"][:] = 0.0
     left = notes["open"] & notes["ready"] & notes["unseen"]
@@ -164,7 +164,7 @@ def _note_given(public, notes, led):
 
 @kernel
 def _forced(public, notes, led):
-    """Chance that a seat behind has to add a task that the winner of the trick may not win."""
+    """Chance that a later seat has to add a task that the winner of the trick must not win."""
     behind = 4 - (public["num_played"] & 3)
     risk, left = 0.0, notes["open"] & notes["unseen"] & COLOUR_CARDS[led]
     while left != 0:

@@ -1,4 +1,4 @@
-"""What to say by radio, and when."""
+"""Statements by radio."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from games.crew.missions import A_1_WINS, EXACTLY_ONE, FOUR_AND_LAST, ONLY_ENDS,
 
 @kernel
 def choose_statement(view, notes):
-    """The card whose showing helps most, or ``silent`` where none helps enough yet."""
+    """The most helpful card to show, or ``silent`` where none helps enough yet."""
     public, hand = view["public"], view["hand"]
     best, most = np.int64(SILENT), 0.13 - 0.075 * (public["num_played"] // 4)
     rest = showable(hand)
@@ -26,7 +26,7 @@ def choose_statement(view, notes):
 
 @kernel
 def choose_mark(view):
-    """The mark of the card just shown: ``only`` where it is true."""
+    """The mark of the card just shown: ``only`` where true."""
     marks = legal_marks(view["public"], view["hand"])
     return np.int64(FIRST_MARK + (ONLY if marks >> ONLY & 1 != 0 else lowest(marks)))
 

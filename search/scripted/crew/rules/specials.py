@@ -1,4 +1,4 @@
-"""Special rules that are about cards: what a trick does for them, and what a card is worth to them."""
+"""Special rules about cards: progress by a trick, and the value of cards for them."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from games.crew.missions import (
 from search.scripted.crew.rules.winning import FIRST_ROCKET, is_void
 
 _TRICKS = 3.0
-"""Tricks that each thing takes that special rules ask for."""
+"""Tricks that each goal of special rules takes."""
 
 
 @kernel
@@ -44,7 +44,7 @@ def special_value(public, notes, content, led, winner, level, tricks_left):
 
 @kernel
 def _ruffed(public, notes, led):
-    """Chance that a seat behind wins the trick with a rocket that is to win."""
+    """Chance that a later seat wins the trick with a rocket that has to win one."""
     none = 1.0
     for seat in range(1, 4 - (public["num_played"] & 3)):
         holds = 1.0 - is_void(notes, seat, ROCKET)
@@ -56,7 +56,7 @@ def _ruffed(public, notes, led):
 
 @kernel
 def _no_rocket_behind(public, notes):
-    """Chance that no seat behind has to follow with a rocket."""
+    """Chance that no later seat has to follow with a rocket."""
     chance = 1.0
     for seat in range(1, 4 - (public["num_played"] & 3)):
         chance *= is_void(notes, seat, ROCKET)
@@ -65,7 +65,7 @@ def _no_rocket_behind(public, notes):
 
 @kernel
 def _special_progress(public, content, led, winner, level):
-    """How many things that special rules ask for the trick does, -1 if it breaks one."""
+    """Goals of special rules that the trick meets, -1 if it breaks one."""
     special, named = public["special"], public["named"] == winner
     rocket = level >= FIRST_ROCKET
     if special & (EXACTLY_ONE | ONLY_ENDS) != 0 and named and rocket:
@@ -91,8 +91,8 @@ def _special_progress(public, content, led, winner, level):
 
 @kernel
 def worth_for_special(public, notes, special, hand, card, share):
-    """What a colour card adds to the chance of success by special rules as long as it is kept; ``share`` is that of the
-    unseen cards of its colour that it beats."""
+    """Gain in the chance of success by special rules from keeping a colour card; ``share``: of the unseen cards of its
+    colour, those that it beats."""
     named = public["named"] == 0
     worth = 0.0
     if special & (SICK | EXACTLY_ONE | ONLY_ENDS) != 0:

@@ -1,4 +1,4 @@
-"""What is settled before the first trick: tasks, tiles, replies and roles."""
+"""Decisions before the first trick: tasks, tiles, replies and roles."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from games.crew.missions import EXACTLY_ONE, FOUR_AND_LAST, ONLY_ENDS, SICK
 from search.scripted.crew.rules.hand import control, ease, safety
 
 _HARD = 0.2
-"""An own task in the hand that is won less often is worth a distress signal."""
+"""An own task in the hand with a lower chance is worth a distress signal."""
 
 
 @kernel
 def choose_task(view):
-    """The task that the hand fulfils best, against what others would make of it."""
+    """The task that the hand fulfils best, compared with the others' chances."""
     best, most = np.int64(-1), -np.inf
     rest = free_tasks(view["public"])
     while rest != 0:
@@ -39,7 +39,7 @@ def choose_task(view):
 
 @kernel
 def _ease_of_others(hand, card):
-    """How likely the best of the others is to fulfil a task."""
+    """Chance of the best other seat to fulfil a task."""
     higher = COLOUR_CARDS[card // 9] & ~(BIT[card] - 1)
     left = count(higher & ~hand)
     return 0.13 + 0.33 * left / max(1, count(higher))
@@ -47,7 +47,7 @@ def _ease_of_others(hand, card):
 
 @kernel
 def choose_reply(view):
-    """``yes`` where the hand suits what it is asked for."""
+    """``yes`` where the hand suits the polled role."""
     public, hand = view["public"], view["hand"]
     special = public["special"]
     if public["allocation"] == DISTRIBUTED:
@@ -67,8 +67,8 @@ def choose_reply(view):
 
 @kernel
 def choose_seat(view, replies):
-    """A position: the first of those that said ``yes`` in the poll just held, the player itself where that is allowed
-    and its hand is as good; ``replies`` (``int64[4]``) has 1 for ``yes`` by seat."""
+    """The first position that said ``yes`` in the last poll, or the player itself where that is allowed and its hand is
+    as good; ``replies`` (``int64[4]``): 1 for ``yes``, by seat."""
     public, hand = view["public"], view["hand"]
     best, most = np.int64(-1), -np.inf
     for seat in range(4):
@@ -102,7 +102,7 @@ def _own_worth(public, hand):
 
 @kernel
 def choose_tile():
-    """Tiles stay where they lie."""
+    """Leave tiles in place."""
     return np.int64(DECLINE)
 
 
@@ -118,8 +118,8 @@ def choose_signal(view):
 
 @kernel
 def choose_pass(view):
-    """The card of the own task that the hand will hardly win, so that its receiver can give it; else the lowest card of
-    the shortest colour."""
+    """The card of the own task that the hand will hardly win, so that its receiver can play it to us; else the lowest
+    card of the shortest colour."""
     hand = view["hand"]
     card = _hardest_own_task(view)
     if card >= 0 and ease(hand, card) < _HARD:
@@ -134,7 +134,7 @@ def choose_pass(view):
 
 @kernel
 def _hardest_own_task(view):
-    """The own task in the hand that the hand wins least easily, -1 without one."""
+    """The own task in the hand with the lowest chance, -1 without one."""
     public, hand = view["public"], view["hand"]
     hardest, least = np.int64(-1), np.inf
     for n in range(public["num_laid"]):

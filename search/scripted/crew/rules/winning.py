@@ -1,7 +1,7 @@
-"""How a trick may end: the chance of every seat to win it, once the player has played a card.
+"""Chance of every seat to win the trick, once the player has played a card.
 
-Those who have played are known. Of those behind the player some try to win, with the highest card they may hold or a
-rocket; the others play below whenever they can, and win only with a colour whose lowest card is too high.
+Cards already played are known. Of the later seats, some try to win, with their highest possible card or a rocket; the
+others play below whenever they can, and win only where their lowest card is too high.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ FIRST_ROCKET = 9
 
 @kernel
 def level_of(card):
-    """How high a card stands in a trick of its colour, or a rocket in any."""
+    """Level of a card in a trick of its colour, or of a rocket in any trick."""
     return card - 27 if card >= 36 else card % 9
 
 
 @kernel
 def estimate(public, notes, card, wanting):
-    """Fill ``chance`` for the player's ``card``, where the seats of the set ``wanting`` try to win."""
+    """Fill ``chance`` for the player's ``card``; the seats of the set ``wanting`` try to win."""
     chance, before = notes["chance"], notes["before"]
     chance[:] = 0.0
     colour = card // 9
@@ -55,7 +55,7 @@ def estimate(public, notes, card, wanting):
 
 @kernel
 def _duck(notes, seat, led, high, weight, barred):
-    """A seat whose lowest card of the colour is above ``high`` has to win; returns the weight of all else."""
+    """A seat that ducks: it wins if its lowest card of the colour is above ``high``; returns the remaining weight."""
     first, size = led * 9, 4 if led == ROCKET else 9
     base = FIRST_ROCKET if led == ROCKET else 0
     left, none_below = weight, weight
@@ -74,8 +74,8 @@ def _duck(notes, seat, led, high, weight, barred):
 
 @kernel
 def _try_to_win(notes, seat, led, high, weight):
-    """A seat plays the highest card of the colour it may hold, a rocket if it has none; returns the weight of its not
-    being able to go above ``high``."""
+    """A seat that tries to win: its highest possible card of the colour, a rocket without the colour; returns the
+    weight of its failing to beat ``high``."""
     first, size = led * 9, 4 if led == ROCKET else 9
     base = FIRST_ROCKET if led == ROCKET else 0
     left, none_above = weight, weight

@@ -1,4 +1,4 @@
-"""How high a hand is bid, and whether the talon is picked up: whatever game is worth more than to pass.
+"""Bids, and whether to pick up the talon: any game worth more than passing.
 
 Worth is in points of the score, the soloist's own less the mean of the defenders'.
 """
@@ -16,14 +16,14 @@ from search.scripted.skat.rules.strength import strength
 AGGRESSION, NOISE = range(2)
 """Columns of the settings that kernels take, ``float64[2]``."""
 _AGGRESSION_SCALE = 4.0
-"""Logarithm of odds between aggressions of 0 and 1."""
+"""Log odds between aggressions of 0 and 1."""
 _NO_GAME = -1.0e9
 
 
 @kernel
 def optimism(view, settings):
-    """What is added to the strength of every game of a deal: the same in a whole deal, since it follows from the cards
-    dealt to the seat and nothing else."""
+    """Added to the strength of every game: constant during a deal, since it follows only from the cards dealt to the
+    seat."""
     shift = _AGGRESSION_SCALE * (settings[AGGRESSION] - 0.5)
     if settings[NOISE] > 0.0:
         counter = next_state(np.uint64(view["dealt"]))
@@ -34,7 +34,7 @@ def optimism(view, settings):
 
 @kernel
 def worth(public, game, odds, value):
-    """Expected score of a game of this value; ``odds`` is the logarithm of those to win it."""
+    """Expected score of a game of this value; ``odds``: log odds to win it."""
     chance = 1.0 / (1.0 + np.exp(-odds))
     bid = BIDS[max(public["bid"], 0)]
     if value < bid:
@@ -47,8 +47,8 @@ def worth(public, game, odds, value):
 
 @kernel
 def value_of(game, twelve, by_hand, hand):
-    """What a game is worth by its matadors (``twelve`` holds the cards to count them on), null open if ``hand`` is
-    in no danger (sets)."""
+    """Value of a game by its matadors (counted on ``twelve``); null counts as open if ``hand`` is in no danger
+    (sets)."""
     if game == NULL:
         return null_value(by_hand, OUVERT if danger_of_hand(hand, ALL_CARDS & ~twelve) == 0 else PLAIN)
     return BASES[game] * multiplier(matadors_of(game, twelve), by_hand, PLAIN, False, False)
@@ -56,7 +56,7 @@ def value_of(game, twelve, by_hand, hand):
 
 @kernel
 def limit(view, shift, numbers):
-    """The highest value that the seat bids: that of the dearest game it would rather play than pass; 0 for none."""
+    """The highest value that the seat bids: the most valuable game that it prefers to passing; 0 for none."""
     public, hand = view["public"], view["dealt"]
     highest = 0
     for game in range(6):

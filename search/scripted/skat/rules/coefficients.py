@@ -1,13 +1,13 @@
-"""What each feature of a hand adds to the logarithm of the odds to win: the regressions of ``strength``.
+"""Coefficients of a hand's features in the log odds to win: the regressions of ``strength``.
 
-They were fitted to hundreds of thousands of deals that this player played in all seats, the soloist and its game given.
-The script that fitted them is not in the repository.
+They were fitted to hundreds of thousands of deals that this player played in all seats, given the soloist and its game.
+The script is not in the repository.
 """
 
 import numpy as np
 
 PICKED_UP, BEFORE, BY_HAND = range(3)
-"""When a hand of ten is judged: after the discards, before the talon is picked up, or to play without it."""
+"""Time of the estimate: after the discards, before picking up the talon, or for playing without it."""
 
 TRUMP_GAMES = {
     "constant": (-14.68, -6.88, -12.12, -11.22, -6.32, -8.55),

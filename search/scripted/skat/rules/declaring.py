@@ -1,4 +1,4 @@
-"""What the soloist lays aside, which game it declares and what it announces."""
+"""The soloist's discards, game and announcements."""
 
 import numpy as np
 
@@ -61,9 +61,8 @@ def choose_game(view, shift, numbers):
 
 @kernel
 def choose_modifier(view):
-    """The token of what is announced: null is played open where by its danger it cannot be lost, any other hand game
-    where it wins every trick. Schneider alone is never announced: where 90 points are likely enough for that, the two
-    levels are hardly worth the risk."""
+    """The token of the announcement: open for a null without danger, and for other hand games that win every trick.
+    Schneider alone is never announced: even where 90 points are likely, the two levels are hardly worth the risk."""
     public, hand = view["public"], view["hand"]
     if public["game"] == NULL:
         plain = legal_tokens(public, hand, view["laid"])[1] & 1 != 0
@@ -74,8 +73,8 @@ def choose_modifier(view):
 
 @kernel
 def takes_all(hand, game):
-    """Whether a hand that leads its trumps first wins every trick: no card of the others is above one of it in its
-    suit, and they have no more trumps than it."""
+    """Whether a hand that leads its trumps first wins every trick: all its cards are above the others' in their suits,
+    and the others have no more trumps."""
     for suit in range(5):
         others, rest = ~hand & SUIT_CARDS[game, suit], hand & SUIT_CARDS[game, suit]
         if suit == TRUMP and count(others) > count(rest):

@@ -1,4 +1,4 @@
-"""What the soloist lays aside: the pair that leaves the hand most likely to win."""
+"""The soloist's discards: the pair that leaves the hand most likely to win."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from search.scripted.skat.rules.strength import strength
 
 @kernel
 def best_discards(twelve, first, game, leads, numbers):
-    """``(pair, strength)``: the two cards of twelve (sets) to lay aside in ``game``, and how likely the rest is to win
-    (``strength.strength``). ``first`` is the one already laid aside, or empty: the second lies above it.
+    """``(pair, strength)``: the two cards of twelve (sets) to discard in ``game``, and the strength of the rest
+    (``strength.strength``). ``first``: the card already discarded, or empty; the second lies above it.
 
     ``numbers`` is scratch of ``strength``.
     """

@@ -1,7 +1,7 @@
-"""Null: how safe a hand is, and card play of the soloist and against it.
+"""Null: safety of a hand, and card play of both sides.
 
-A suit is safe where the soloist's n-th lowest card has at most n unseen cards below it, n counted from 0: whoever leads
-the suit, each round takes one of them. What exceeds that is danger.
+A suit is safe where the soloist's n-th lowest card has at most n unseen cards below it, n counted from 0, because each
+round of the suit takes one of them. The excess is danger.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ _LOST = 100.0
 
 @kernel
 def danger(hand, others, suit):
-    """How dangerous the soloist's cards of a suit are against the cards ``others`` (sets): the sum over its cards of
-    how many unseen lower ones they have too many, each counted up to 3."""
+    """Danger of the soloist's cards of a suit against the cards ``others`` (sets): the sum over its cards of excess
+    unseen lower cards, each up to 3."""
     mine = hand & SUIT_CARDS[NULL, suit]
     total, rest = 0, mine
     while rest != 0:
@@ -59,7 +59,7 @@ def choose_null_card(view):
 
 @kernel
 def _worth_to_soloist(view, card):
-    """Losing this trick comes first, then a hand that is safe, then to be rid of high cards."""
+    """First lose this trick, then keep a safe hand, then get rid of high cards."""
     public = view["public"]
     others = unseen(view)
     chance = 0.0
@@ -70,7 +70,9 @@ def _worth_to_soloist(view, card):
         for step in range(1, to_come + 1):
             seat = (view["seat"] + step) % 3
             cards = others & view["possible"][seat] & SUIT_CARDS[NULL, suit]
-            if cards & ABOVE[NULL, card] != 0:  # goes above only without a lower card; each lies there by even odds
+            if (
+                cards & ABOVE[NULL, card] != 0
+            ):  # goes above only without a lower card; each card is there with even odds
                 chance *= 1.0 - 0.9 * 0.5 ** count(cards & ~ABOVE[NULL, card])
     left = danger_of_hand(view["hand"] & ~BIT[card], others)
     return -_LOST * chance - 5.0 * left + 0.1 * strength
@@ -78,7 +80,7 @@ def _worth_to_soloist(view, card):
 
 @kernel
 def _worth_to_defender(view, card):
-    """Leave the soloist the highest card of a trick; where that cannot be, be rid of cards that cannot go below it."""
+    """Play below the soloist's card; where that is impossible, get rid of cards that cannot go below it."""
     public, seat = view["public"], view["seat"]
     soloist = public["soloist"]
     suit, strength = SUIT_OF[NULL, card], STRENGTH[NULL, card]
@@ -107,14 +109,14 @@ def _worth_to_defender(view, card):
 
 @kernel
 def _throwaway(view, card):
-    """How glad a defender is to be rid of a card: high ones, of short suits."""
+    """Score of a defender's discard: high for high cards and short suits."""
     length = count(view["hand"] & SUIT_CARDS[NULL, SUIT_OF[NULL, card]])
     return STRENGTH[NULL, card] + 2.0 / length
 
 
 @kernel
 def _soloists_share(view, cards):
-    """Estimated chance that an unseen card lies with the soloist: certain in an open game."""
+    """Estimated chance that the soloist holds an unseen card; certain in an open game."""
     public = view["public"]
     if view["open"] != 0:
         return 1.0

@@ -1,10 +1,10 @@
 """A rule-based Skat player.
 
-It bids what a hand can bear by how likely it is to win (``strength``, ``bidding``), lays aside, declares and announces
-what is worth most (``declaring``), and plays the card of the greatest estimated worth (``playing``, ``null``).
+It bids by the hand's chance to win (``strength``, ``bidding``), discards, declares and announces for the highest worth
+(``declaring``), and plays the card of the highest estimated worth (``playing``, ``null``).
 
-It sees what its seat has seen (``games.skat.view``), never hidden cards. Its only random number is the noise on a
-hand's strength, which follows from the cards dealt to the seat: a whole deal has one, and nothing is remembered.
+It reads its seat's view (``games.skat.view``), never hidden cards. Its only random number is the noise on a hand's
+strength, a function of the cards dealt to the seat, so it is constant during a deal without any state.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Card play in suit games and grand: the card of the greatest worth.
 
-Worth is what the card makes of this trick, in expected card points for the own side less the other's, less what it
-would be worth kept. From this and the leads' own weights follow the usual rules of thumb: draw trumps, overtake with
-the cheapest card, smear on the partner's tricks, duck, throw losers away, cash what is high, make the soloist ruff.
+Worth is the expected card points of this trick for the own side less the other's, less the value of keeping the card.
+From this and the leads' own weights follow the usual rules of thumb: draw trumps, overtake with the cheapest card,
+smear on the partner's tricks, duck, throw losers away, cash high cards, make the soloist ruff.
 """
 
 import numpy as np
@@ -110,8 +110,7 @@ def _trick(view, card, w):
 
 @kernel
 def _chance_to_beat(view, seat, led, high):
-    """Estimated chance that another seat, yet to play, can beat the strength ``high``: with the suit led, or without
-    any of it by a trump."""
+    """Estimated chance that a later seat can beat the strength ``high``: with the suit led, or if void by a trump."""
     game = view["public"]["game"]
     cards = unseen(view) & view["possible"][seat]
     in_suit, trumps = cards & SUIT_CARDS[game, led], cards & SUIT_CARDS[game, TRUMP]
@@ -134,7 +133,7 @@ def _count_above(game, cards, high):
 
 @kernel
 def _share(view, seat, suit):
-    """Estimated chance that an unseen card of a suit, possible with ``seat``, lies there."""
+    """Estimated chance that ``seat`` holds an unseen card of a suit that it may hold."""
     public = view["public"]
     other = 3 - seat - view["seat"]
     mine, others = HAND_SIZE - count(public["shown"][seat]), HAND_SIZE - count(public["shown"][other])
@@ -169,7 +168,7 @@ def _hold(view, card, w):
 
 @kernel
 def _lead(view, card, w):
-    """What else speaks for leading ``card``."""
+    """Bonus for leading ``card``."""
     public, seat = view["public"], view["seat"]
     game, soloist = public["game"], public["soloist"]
     suit = SUIT_OF[game, card]

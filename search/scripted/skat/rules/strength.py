@@ -1,7 +1,4 @@
-"""How likely a hand is to win a game: logistic regressions on what players count.
-
-The features and their coefficients are those of ``coefficients``.
-"""
+"""A hand's chance to win a game: logistic regressions on features that players count (``coefficients``)."""
 
 import numpy as np
 
@@ -22,8 +19,8 @@ _JACKS_DOWN = np.array([BIT[card_id(name)] for name in ("CJ", "SJ", "HJ", "DJ")]
 
 @kernel
 def write_features(hand, game, leads, aside, numbers):
-    """Write the features of a hand of ten (a set) in a suit game or grand into ``float64[NUM_FEATURES]``; ``aside`` are
-    the points laid aside."""
+    """Write the features of a hand of ten (a set) in a suit game or grand into ``float64[NUM_FEATURES]``; ``aside``:
+    discarded points."""
     numbers[:] = 0.0
     numbers[0] = 1.0
     trumps = hand & SUIT_CARDS[game, TRUMP]
@@ -67,11 +64,11 @@ def write_null_features(hand, others, leads, numbers):
 
 @kernel
 def strength(hand, game, leads, aside, when, others, numbers):
-    """The logarithm of the odds that the soloist wins ``game`` with a hand of ten (a set), without announcements.
+    """The log odds that the soloist wins ``game`` with a hand of ten (a set), without announcements.
 
     Args:
         leads: whether the soloist is forehand.
-        aside: card points laid aside.
+        aside: discarded card points.
         when: ``PICKED_UP``, ``BEFORE`` or ``BY_HAND``.
         others: the cards (a set) that the defenders may hold.
         numbers: ``float64[NUM_FEATURES]``, scratch.

@@ -1,7 +1,7 @@
-"""How the solver lays out the cards of a game: as bits of an int64 that follow suits and strength.
+"""The solver's card layout: bits of an int64, ordered by suit and strength.
 
-A *place* is a card's bit. The places of a suit are neighbours, the stronger card is the higher place, and trumps are
-above all. So of the cards that can win a trick the highest place does, and sets compare as numbers.
+A *place* is a card's bit. The places of a suit are adjacent, the stronger card has the higher place, and trumps are
+above all. So of the cards that can win a trick the highest place wins, and sets compare as numbers.
 """
 
 from collections.abc import Callable
@@ -44,15 +44,16 @@ TRUMPS = _places(lambda game, place: _SUITS[game, place] == TRUMP)
 
 
 def _follows(game: int, place: int, gain: int) -> bool:
-    """Whether a place is of the suit of the place below, and worth up to ``gain`` points more, not less."""
+    """Whether a place has the suit of the place below, and is worth 0 to ``gain`` points more."""
     more = POINTS_AT[game, place] - POINTS_AT[game, place - 1]
     return place > 0 and _SUITS[game, place] == _SUITS[game, place - 1] and bool(0 <= more <= gain)
 
 
 JOINED = _places(lambda game, place: _follows(game, place, 120))
-"""``int64[6]``: places of the suit of the place below and worth no less: all but the lowest of a suit and of jacks."""
+"""``int64[6]``: places with the suit of the place below and no lower worth: all but the lowest of a suit and of
+jacks."""
 ALIKE = _places(lambda game, place: _follows(game, place, 0))
-"""``int64[6]``: places of the suit of the place below and worth the same: 8, 9, jacks, and every rank in null."""
+"""``int64[6]``: places with suit and worth of the place below: 8, 9, jacks, and every rank in null."""
 
 
 def _runs(game: int) -> list[tuple[int, int]]:

@@ -1,8 +1,8 @@
-"""Alpha-beta with a table of what the rest of a deal is worth (Kupferschmid and Helmert, "A Skat player based on Monte
-Carlo simulation", 2006).
+"""Alpha-beta with a transposition table (Kupferschmid and Helmert, "A Skat player based on Monte Carlo simulation",
+2006).
 
-Hands are open and the soloist's points from here on are asked about, never those it has already: so a position is the
-same however it came about. A search asks whether they reach a number (a window of width zero) and gives a bound.
+Hands are open. A value is the soloist's points from here on, without those it has already, so that it does not depend
+on the earlier play. A search tests whether they reach a number (a zero-width window) and returns a bound.
 All cards are sets of places (``search.scripted.skat.solver.layout``).
 """
 
@@ -14,7 +14,7 @@ from games.skat.cards import HAND_SIZE, NUM_CARDS, NUM_PLAYS
 from search.scripted.skat.solver.layout import LONGEST_RUN, NUM_RUNS
 
 POINTS, NO_TRICK, EVERY_TRICK = range(3)
-"""What the soloist plays for: card points; or one point at the end if it has taken no trick, or every trick."""
+"""The soloist's aim: card points; or one point at the end if it has taken no trick, or every trick."""
 
 DEAL = np.dtype(
     [
@@ -25,17 +25,17 @@ DEAL = np.dtype(
         ("suit_at", np.int64, NUM_CARDS),  # layout.SUIT_AT
         ("points_at", np.int64, NUM_CARDS),  # card points, 0 unless they are the aim
         ("runs", np.int64, (NUM_RUNS, 2)),  # layout.RUNS
-        ("lowered", np.int64, (NUM_RUNS, 1 << LONGEST_RUN)),  # part of a run -> the same owners at the lowest places
+        ("lowered", np.int64, (NUM_RUNS, 1 << LONGEST_RUN)),  # part of a run -> its owners moved to the lowest places
         ("generation", np.int64),  # marks the deal's entries in the table
         ("nodes", np.int64),  # positions searched so far
     ]
 )
-"""What does not change while a deal is searched."""
+"""Constants of a deal's search."""
 
 NODE = np.dtype(
     [
-        ("hands", np.int64, 3),  # of the seat to act and those after it
-        ("soloist", np.int64),  # how many seats after the one to act
+        ("hands", np.int64, 3),  # of the seat to act and the seats after it
+        ("soloist", np.int64),  # seats from the one to act
         ("played", np.int64),  # cards on the table: 0 to 2
         ("led", np.int64),  # places of the suit led, 0 before the lead
         ("best", np.int64),  # the card that wins the trick so far, 0 before the lead
@@ -46,22 +46,22 @@ NODE = np.dtype(
         ("moves", np.int64, HAND_SIZE),  # cards to try: ``score << 5 | place``
     ]
 )
-"""A position, and what its search has to remember. A search has one for each card played and one more."""
+"""A position with its search data. A search has one for each card played and one more."""
 NUM_NODES = NUM_PLAYS + 1
 
 GENERATIONS = 1 << 15
 _BOUND = np.int64(127)
 _OWN = ~(np.int64((1 << 14) - 1) << 34)
-"""The bits of an entry that are its key: 32 places, who leads, and the generation; the others are two bounds."""
+"""The bits of an entry's key: 32 places, the leading seat, and the generation; the others are two bounds."""
 
 
-# ---- the table: bounds of what the rest is worth, kept where tricks begin --------------------------------------------
+# ---- the table: bounds of positions at the beginning of tricks -------------------------------------------------------
 
 
 @kernel
 def _key(deal, node):
-    """Owners do not change and ranks count only in their order, so cards that are alike are moved to the lowest places
-    that the same seats own; then many positions are one."""
+    """Key of a position. Only the order of ranks matters, so cards of equal worth are moved to the lowest places with
+    the same owners; this merges many positions."""
     left = node["hands"][0] | node["hands"][1] | node["hands"][2]
     places = left
     for i in range(NUM_RUNS):
@@ -78,7 +78,7 @@ def _slot(table, key):
 
 @kernel
 def _bounds(deal, table, node):
-    """``(least, most)``: what is known of the soloist's points from here on."""
+    """``(least, most)``: bounds of the soloist's points from here on."""
     node["key"] = _key(deal, node)
     entry = table[_slot(table, node["key"])]
     if entry & _OWN == node["key"]:
@@ -96,15 +96,15 @@ def _store(table, node, least, most):
 
 @kernel
 def _seen_from(to_act, seat):
-    """Seats are counted from the one to act; where another acts, all are."""
+    """A seat's index relative to the seat to act."""
     return seat - to_act if seat >= to_act else seat - to_act + 3
 
 
 @kernel
 def play(deal, node, after, place):
-    """Write the position after a card into ``after``; returns the points that the soloist gets by it.
+    """Write the position after a card into ``after``; returns the soloist's points by it.
 
-    A game for tricks that is lost has no points left.
+    A lost game for tricks has no points left.
     """
     card, place_points = np.int64(1) << place, deal["points_at"][place]
     led = deal["suit_at"][place] if node["played"] == 0 else node["led"]
@@ -132,17 +132,19 @@ def play(deal, node, after, place):
 
 @kernel
 def linked_places(deal, node):
-    """``int64`` set of the places of the hand to act that win what the hand's next lower place of the suit wins: all
+    """``int64`` set of the places of the hand to act that are equivalent to its next lower place of the suit: all
     between are gone."""
     hand = node["hands"][0]
     gone = ~(hand | node["hands"][1] | node["hands"][2] | node["best"]) & deal["joined"]
     above = hand << 1
-    return ((gone + (above & gone)) & ~gone | above & ~gone) & hand & deal["joined"]  # carries run through what is gone
+    return (
+        ((gone + (above & gone)) & ~gone | above & ~gone) & hand & deal["joined"]
+    )  # carries run through the gone places
 
 
 @kernel
 def _foresee(deal, node, card, suit):
-    """``(ours, certain)``: whether the side to act takes the trick by a card if every later seat beats it that can,
+    """``(ours, certain)``: whether the side to act takes the trick with a card if every later seat that can beats it,
     and whether no later seat can change that."""
     winning, soloist = suit | deal["trumps"], node["soloist"]
     best, winner = node["best"], node["winner"]
@@ -160,8 +162,8 @@ def _foresee(deal, node, card, suit):
 
 @kernel
 def _score(deal, node, place, suit, ours):
-    """What is tried first: many points for the own side by a weak card, then what loses few; of leads, those that leave
-    the others few answers."""
+    """Order of moves: first many points for the own side by a weak card, then few lost points; of leads, those with few
+    answers."""
     points = 8 * (node["trick"] + deal["points_at"][place])
     score = points if ours else -points
     if node["played"] == 0:
@@ -175,7 +177,7 @@ def _score(deal, node, place, suit, ours):
 
 @kernel
 def legal_places(node):
-    """``int64`` set of what the seat to act may play."""
+    """``int64`` set of the legal places of the seat to act."""
     following = node["hands"][0] & node["led"]
     return following if following != 0 else node["hands"][0]
 
@@ -184,8 +186,8 @@ def legal_places(node):
 def _find_moves(deal, node):
     """Write the cards worth trying into ``moves``; returns their number.
 
-    Of linked cards that are worth the same one will do. Where it is certain who takes the trick, so will the dearest or
-    the cheapest of all that are linked.
+    One of several linked cards of equal worth suffices. Where the trick's winner is certain, so does the most or least
+    valuable of all linked cards.
     """
     left, linked, number = legal_places(node), linked_places(deal, node), 0
     while left != 0:
@@ -218,8 +220,8 @@ def _take_best(moves, first, number):
 
 @kernel
 def search(deal, nodes, table, depth, need):
-    """A bound of the soloist's points from ``nodes[depth]`` on: they are at least what is returned if that reaches
-    ``need``, else at most that.
+    """A bound of the soloist's points from ``nodes[depth]`` on: a lower bound if it reaches ``need``, else an upper
+    bound.
 
     Calls itself with arguments of the same types only: numba would compile a literal's type apart, and could not load
     from disk two functions that call each other (numba issue 6061).

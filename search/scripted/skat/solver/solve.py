@@ -1,4 +1,4 @@
-"""What card play of Skat comes to when all hands are open and everybody plays best, from any of its positions."""
+"""Result of Skat's card play from any position with open hands and perfect play."""
 
 import numpy as np
 
@@ -31,8 +31,8 @@ class Solver:
     In suit games and grand, *points* are the soloist's card points at the end, the two cards laid aside included. In
     null, and where the soloist has to take every trick, they are 1 if it wins and 0 if not.
 
-    It keeps a table of 8 bytes an entry from call to call. What it answers does not depend on the calls before. A
-    solver works for one thread at a time; make another for another thread.
+    It keeps a table of 8 bytes an entry between calls; results do not depend on earlier calls. Not thread-safe: make
+    one solver per thread.
 
     Args:
         entries: size of the table, a power of two.
@@ -90,8 +90,8 @@ def _checked(states: np.ndarray) -> np.ndarray:
 
 @kernel
 def _contract(state):
-    """``(aim, target)``: what the soloist plays for, and how much of it wins; a target beyond reach where nothing can
-    win. A bid that plain points do not pay for needs more than was announced."""
+    """``(aim, target)``: the soloist's aim, and the number that wins; unreachable where nothing can win. A bid above
+    the plain game's value needs more than was announced."""
     public = state["public"]
     game, modifier, hand, bid = public["game"], public["modifier"], 1 - public["picked_up"], BIDS[public["bid"]]
     if game == NULL:
@@ -105,7 +105,7 @@ def _contract(state):
 
 @kernel
 def _is_lost(aim, public):
-    """Whether a game for tricks is lost by those taken so far."""
+    """Whether a game for tricks is already lost."""
     won = public["tricks"][public["soloist"]]
     if aim == NO_TRICK:
         return won > 0
@@ -114,8 +114,8 @@ def _is_lost(aim, public):
 
 @kernel
 def _set_up(deal, nodes, table, state):
-    """Write a state into ``deal`` and ``nodes[0]``; returns ``(got, target)``: the soloist's points so far, and those
-    that win."""
+    """Write a state into ``deal`` and ``nodes[0]``; returns ``(got, target)``: the soloist's points so far, and the
+    points that win."""
     public = state["public"]
     game, soloist, turn = public["game"], public["soloist"], max(public["turn"], 0)
     aim, target = _contract(state)
@@ -144,7 +144,7 @@ def _set_up(deal, nodes, table, state):
 
 @kernel
 def _renew(deal, table):
-    """Make all entries of the table those of other deals."""
+    """Invalidate all entries of the table."""
     deal["generation"] += 1
     if deal["generation"] == GENERATIONS:
         deal["generation"] = 1
@@ -153,7 +153,7 @@ def _renew(deal, table):
 
 @kernel
 def _lower(deal, game, hands):
-    """Write ``lowered``: each part of a run of alike places moved down as far as its owners allow, in their order."""
+    """Write ``lowered``: each part of a run moved to the lowest places with the same owners, in order."""
     for i in range(len(RUNS[game])):
         first, length = RUNS[game, i]
         deal["runs"][i, 0], deal["runs"][i, 1] = first, length
