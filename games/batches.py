@@ -38,22 +38,22 @@ class Loops:
 
     Args:
         deal: ``(state, seed)``: deal into a blank state.
-        legal: ``(state)``: the legal actions of the seat to act, in whatever form ``mark`` and ``holds`` read.
+        legal: ``(state)``: the legal actions of the seat to act, in any form that ``mark`` and ``holds`` read.
         mark: ``(legal actions, bool[V])``: set the places of these tokens.
-        holds: ``(legal actions, token)``: whether this number, whatever it is, is among them.
-        act: ``(state, token)``: the seat to act does what is legal.
+        holds: ``(legal actions, token)``: whether any number is among them.
+        act: ``(state, token)``: play a legal action of the seat to act.
         play_out: ``(state, seed)``: play random actions to the end.
         next_of: ``(view)``: a ``Next``.
         own_legal: ``(view)``: as ``legal``, for an observer who is to act.
         advance: ``(view, token)``: take in one token.
         consistent: ``(view)``: whether the history could have happened.
         can_stand: ``(view)``: whether a state can stand where the history ends.
-        determinize: ``(view, state, seed)``: deal into a blank state what agrees with a view that ``can_stand``.
+        determinize: ``(view, state, seed)``: deal a blank state consistently with a view that ``can_stand``.
         possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened; without
             it every token is tried.
         next_type: ``(view)``: index of the type of the next token; ``next_of`` without it.
-        workspace: ``()``: arrays in which ``possible``, ``consistent`` and ``determinize`` may write, given to them as
-            their last argument. A kernel that hands on a record of an array of its own would hand on what is freed.
+        workspace: ``()``: scratch arrays for ``possible``, ``consistent`` and ``determinize``, passed as their last
+            argument: a kernel must not return a record of an array that it allocated, which is freed.
         to_move: ``(state)``: the seat to act, -1 at the end.
         length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
     """

@@ -21,7 +21,7 @@ def lowest(cards):
 
 @kernel
 def holds(cards, card):
-    """Whether a number, whatever it is, is a card of a set."""
+    """Whether any number is a card of a set."""
     return card >= 0 and card < 62 and cards >> card & 1 != 0
 
 
@@ -47,7 +47,7 @@ def nth(cards, n):
 
 @kernel
 def is_legal(legal, token):
-    """Whether a number, whatever it is, is among legal tokens."""
+    """Whether any number is among legal tokens."""
     first, tokens, low, high = legal
     return (token >= 0 and token >= low and token < high) or holds(tokens, token - first)
 

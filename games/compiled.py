@@ -1,8 +1,7 @@
 """Games whose rules and views are numba kernels: the batches of the contract around a game's own loops.
 
-A game brings record types for its state and its view, and kernels for one of each (``games.batches.Loops``). Both
-records begin with ``public``, what all seats know, in which a game also keeps its options, and hold ``tokens``, ``eos``
-behind what is written.
+A game defines record types for its state and its view, and kernels for one of each (``games.batches.Loops``). Both
+records begin with ``public``, the public information and the game's options, and hold ``tokens``, padded with ``eos``.
 """
 
 from collections.abc import Mapping

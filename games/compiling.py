@@ -28,10 +28,10 @@ from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 _SAY_SECONDS = 2.0
-"""After so long a compilation the user is told why nothing happens."""
+"""After this time a compilation is reported to the user."""
 
 _fingerprints: dict[Any, str] = {}
-"""Kernel -> what it was made of."""
+"""Kernel -> digest of its sources."""
 
 
 def cache_directory() -> Path:
@@ -77,8 +77,8 @@ event.register("numba:compile", compiling)
 
 
 class ByContent(UserProvidedCacheLocator):  # type: ignore[misc]
-    """Has numba look in ``numba.config.CACHE_DIR`` alone, which says what a kernel was made of, whatever directory its
-    source stands in."""
+    """Makes numba use only ``numba.config.CACHE_DIR``, whose name holds the digest of a kernel's sources, wherever the
+    source file is."""
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
@@ -87,8 +87,8 @@ class ByContent(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 class _ByDirectory(FunctionCache):  # type: ignore[misc]
-    """Of closures: leaves out what they hold, which the names of directory and file say. numba would pickle it, and a
-    kernel's pickle is another in every process, so a loop over a kernel would be compiled again by each."""
+    """Index key without a closure's variables, which the names of directory and file already identify. numba would
+    pickle them, and a kernel's pickle differs between processes, so each would compile a loop over a kernel again."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (sig, codegen.magic_tuple())

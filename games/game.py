@@ -86,8 +86,8 @@ class Game(ABC):
         """Play one action (token ids ``[B]``) in every row, in place, and write to every seat's history what that
         seat sees.
 
-        Rows that are over stay as they are, whatever their action says. Raises ``ValueError`` naming row, seat and
-        token for an illegal action; rows before it have been played then.
+        Finished rows do not change, with any action. Raises ``ValueError`` naming row, seat and token for an illegal
+        action; rows before it have been played then.
         """
 
     def after(self, states: np.ndarray, actions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -149,12 +149,12 @@ class Game(ABC):
     def advance(self, views: np.ndarray, tokens: np.ndarray) -> None:
         """Append one token (``[B]``) to every view, in place. Never fails.
 
-        An impossible token of the right kind, such as a card that was seen before, is carried on as long as who is
-        next is defined; the history is inconsistent from then on. Paper 001 judges the legality of terminal
-        histories only and lets the model value those cut short, whatever stands in them (section 3). A token of a
-        wrong kind, no card where a card is due, ends the history as inconsistent.
+        After an impossible token of the right kind, such as a card that was seen before, the history goes on,
+        inconsistent, as long as the next seat is defined. Paper 001 judges the legality of terminal histories only;
+        the model values histories that are cut short, possible or not (section 3). A token of a wrong kind (no card
+        where a card is due) ends the history as inconsistent.
 
-        A view at its end stays as it is.
+        A view at its end does not change.
         """
 
     def advance_into(self, views: np.ndarray, origins: np.ndarray, places: np.ndarray, tokens: np.ndarray) -> None:
@@ -178,7 +178,7 @@ class Game(ABC):
 
     @abstractmethod
     def consistent(self, views: np.ndarray) -> np.ndarray:
-        """``bool[B]``: could this history have happened at all, whatever the others hold?"""
+        """``bool[B]``: whether this history is possible with some hands of the others."""
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
         """``bool[B, V]``: tokens after which the history could still have happened; none at its end.
@@ -197,15 +197,15 @@ class Game(ABC):
         """``bool[B, K]``: outcome labels that the history does not rule out; every label for an impossible history,
         from which nothing follows.
 
-        This one rules out nothing; games whose points are public as they are made rule out what cannot come any more.
+        This default rules out nothing; games with public points rule out impossible outcomes.
         """
         return np.ones((len(views), self.outcomes.num_labels), np.bool_)
 
     def next_type(self, views: np.ndarray) -> np.ndarray:
-        """``int8[B]``: what the next token is and who makes it, an index into ``token_types``. Impossible histories
-        have one too, as long as who is next is defined.
+        """``int8[B]``: type and seat of the next token, an index into ``token_types``. Impossible histories have one
+        too, as long as the next seat is defined.
 
-        This one knows no more than ``next``; games have finer types, each of them for one ``Next``.
+        This default has no more types than ``next``; games have finer types, each of them for one ``Next``.
         """
         return self.next(views)
 

@@ -1,8 +1,7 @@
 """OpenSpiel's version of one of our games, and state conversion in both directions.
 
-An ``OpenSpielGame`` is such a game itself. Our Hearts has OpenSpiel's ``hearts`` beside it: seats are numbered alike,
-cards have the same numbers, and the same actions are legal at every step of a deal. Returns there are 26 minus points
-here.
+An ``OpenSpielGame`` is its own counterpart. Our Hearts corresponds to OpenSpiel's ``hearts``: seats and cards have the
+same numbers, and the same actions are legal at every step of a deal. Returns there are 26 minus points here.
 """
 
 from typing import Any, Protocol

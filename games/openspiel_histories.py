@@ -11,11 +11,11 @@ later) is written once no exchange with another id in the steps the seat has not
 several at once by id, since the order they were played in may still be hidden.
 
 *Explanations.* ``Observer.explain`` finds a full state whose history for the seat is the given one. It plays on from a
-state that explains the beginning, and where that cannot go on (the card that is played now was dealt to another seat)
-it exchanges two ids in the steps the seat did not see, keeps what leaves the seat's string as it was, and tries again:
-a random walk over the states that look the same to the seat. The walk is bounded, so a history is taken for impossible
-when no explanation was found within the bound: certain for the small poker games, and in hearts the search found one
-at every place of 64 random histories with a bound of 10,000, but not of all with 3,000.
+state that explains a prefix. Where that fails (the card played now was dealt to another seat), it exchanges two ids in
+steps hidden from the seat, keeps exchanges that do not change the seat's string, and tries again: a random walk over
+states that the seat cannot distinguish. The walk is bounded; a history without explanation within the bound counts as
+impossible. That is certain for the small poker games; in hearts the walk explained every prefix of 64 random histories
+with a bound of 10,000, but not all with 3,000.
 
 Exact where an action of another seat is seen wholly or not at all. A game that shows a seat part of an action (one of
 several classes) is refused when that happens; chance may show parts, the lowest id of a class then stands for it.
@@ -164,8 +164,8 @@ class Observer:
     def _is_revealed(
         self, after: Any, hidden: tuple[int, ...], pending: tuple[int, ...], place: int, seat: int
     ) -> bool:
-        """Whether the action at ``place`` shows by now: the seat's string would differ whatever it is exchanged with
-        in the hidden steps. Exchanges among the pending actions do not count, they only change the order."""
+        """Whether the action at ``place`` is visible by now: any exchange with the hidden steps would change the seat's
+        string. Exchanges among the pending actions do not count, as they only change the order."""
         history, revealed = after.history(), False
         action, together = history[place], {history[other] for other in pending}
         for other in (other for other in range(self._num_ids) if other not in together):
@@ -275,8 +275,8 @@ class Observer:
     def _proposal(
         self, current: Witness, rest: tuple[int, ...], shown: tuple[int, ...], chooser: random.Random
     ) -> tuple[int, int]:
-        """Two ids to exchange, biased to what may clear the way: what is to be shown against what was shown instead,
-        or against anything; what is legal instead against anything."""
+        """Two ids to exchange, biased to useful exchanges: an id to be shown for the one shown instead, or for any; a
+        legal id for any."""
         named, wrong = self._ids_of(set(rest) - set(shown)), self._ids_of(set(shown) - set(rest))
         if named and wrong and chooser.random() < 0.5:
             return chooser.choice(named), chooser.choice(wrong)

@@ -1,4 +1,4 @@
-"""What can be set about the model and its training; every value is checked before any work starts.
+"""Configuration of the model and its training; every value is checked before any work starts.
 
 Hydra composes them from ``conf/model`` and ``conf/learner``. They are not frozen, because OmegaConf refuses to merge a
 command line into frozen classes.
@@ -23,7 +23,7 @@ NETWORK_KINDS = {"kinds": "learner.kinds"}
 
 @dataclass
 class NetworkConfig:
-    """What the group ``model`` has for every kind of network; the other keys are the kind's own."""
+    """Keys of the group ``model`` shared by all kinds of network; each kind adds its own."""
 
     kind: str = MISSING
     """Kind of network (``learner.kinds``); presets of the group choose it."""
@@ -44,19 +44,18 @@ class TransformerConfig(NetworkConfig):
     embd_pdrop: float = 0.05
     resid_pdrop: float = 0.05
     outcome_init: str = "normal"
-    """How a fresh outcome head starts: ``normal`` as every other layer, or ``points``, where labels with similar points
-    start with similar weights, so that what is learned about one serves its neighbours
-    (``learner.model.outcome_init``)."""
+    """Initial weights of the outcome head: ``normal`` like every other layer, or ``points``: labels with similar points
+    start with similar weights, so that gradients of one move its neighbours too (``learner.model.outcome_init``)."""
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-5
     token_types: bool = False
-    """Beyond the paper, as all that follows: embed what each token is and who made it, and whose turn comes next."""
+    """Beyond the paper, like all keys below: embed the type and seat of each token, and the seat of the next."""
     mask_tokens: bool = False
-    """Predict the next token among those that can come, in training and use."""
+    """Mask impossible next tokens, in training and use."""
     mask_outcomes: bool = False
-    """Predict the outcome among those that can still come, in training and use."""
+    """Mask impossible outcomes, in training and use."""
     features: list[str] = field(default_factory=list)
-    """What else the network reads of every position: names of the game's features (docs/games), or ``[all]``."""
+    """Features of every position that the network reads: names of the game's features (docs/games), or ``[all]``."""
 
     def __post_init__(self) -> None:
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
@@ -70,7 +69,7 @@ class TransformerConfig(NetworkConfig):
 
 
 Q_NETWORKS = {"fc": (3, 0), "pv16": (16, 5), "pv24": (24, 9)}
-"""Architecture of a Q-network -> its hidden layers and how many skip connections they have (paper 002, "Network
+"""Architecture of a Q-network -> its numbers of hidden layers and skip connections (paper 002, "Network
 Architectures")."""
 
 
@@ -82,14 +81,14 @@ class QNetworkConfig(NetworkConfig):
     architecture: str = "fc"
     """``fc`` (3 hidden layers), ``pv16`` (16, with 5 skip connections) or ``pv24`` (24, with 9)."""
     width: int = 256
-    """Of every hidden layer; the paper does not give it."""
+    """Width of every hidden layer; the paper does not give it."""
     discount: float = 0.99
-    """Gamma: what points weigh that are taken one decision later."""
+    """Gamma: weight of points that are taken one decision later."""
     states_per_step: int = 4
-    """One optimiser step for so many new decisions: those of the newest iteration among the shards."""
+    """New decisions (of the newest iteration among the shards) per optimiser step."""
     target_every_steps: int = 100
-    """Steps after which the target network takes over the weights, 0 for never: then it stays what training started
-    from. The paper does not give it."""
+    """Steps between copies of the weights to the target network, 0 for never: it then keeps the initial weights. The
+    paper does not give it."""
     huber_delta: float = 1.0
     """Error in points from which the loss grows linearly; the paper does not give it."""
 
@@ -103,8 +102,7 @@ class QNetworkConfig(NetworkConfig):
 
 @dataclass
 class LearnerConfig:
-    """How the network is trained (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives
-    any."""
+    """Training of the network (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives any."""
 
     learning_rate: float = 1e-4
     schedule: str = "linear"
@@ -122,24 +120,24 @@ class LearnerConfig:
     """Largest global norm of the gradient, 0 for no limit."""
     observation_weight: float = 0.9
     others_weight: float = 1.0
-    """Beyond the paper: of a next token that is not the observer's own action, in the observation loss; its own weigh
-    1. Few tokens are actions, so a small network learns its policy sooner with less weight on the others."""
+    """Beyond the paper: weight in the observation loss of next tokens that are not the observer's own actions, which
+    weigh 1. Few tokens are actions, so a small network learns its policy sooner with less weight on the others."""
     outcome_weight: float = 0.1
     branch_weight: float = 0.0
-    """Beyond the paper: of the outcome behind every branch of the sequences (``selfplay.branches``); 0 reads none."""
+    """Beyond the paper: weight of the outcome loss of branches (``selfplay.branches``); 0 reads none."""
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
-    all of them (see ``learner.training.loss``)."""
+    all (see ``learner.training.loss``)."""
     precision: str = "fp32"
-    """Of the matrix products: ``fp32``, ``bf16``, or ``auto``: ``bf16`` where the device is fast at it."""
+    """Precision of matrix products: ``fp32``, ``bf16``, or ``auto``: ``bf16`` where the device is fast at it."""
     device: str = "auto"
     num_threads: int = 0
     """Threads of a CPU run, 0 to leave torch's own choice."""
     checkpoint_every_steps: int = 1000
-    """Steps between resumable checkpoints, 0 for none; one is written after five minutes too."""
+    """Steps between resumable checkpoints, 0 for none; another is written every five minutes."""
     log_every_steps: int = 20
     min_rows: int = 1
-    """Fewer sequences than this are an error: training on next to nothing is a mistake somewhere else."""
+    """Fewest sequences; fewer are refused, as a sign of a mistake elsewhere."""
 
     def __post_init__(self) -> None:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
@@ -158,27 +156,27 @@ class LearnerConfig:
 
 
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
-"""Settings of an engine that decide where and in what batches it runs, and its answers up to rounding only."""
+"""Engine settings of devices and batches, which change answers by rounding errors at most."""
 
 
 @dataclass
 class EngineConfig:
-    """Where and how networks answer queries."""
+    """Settings of the query engine."""
 
     device: str = "auto"
     """``auto`` (CUDA where there is a device), ``cpu`` or ``cuda``."""
     precision: str = "fp32"
     """``fp32``, ``bf16``, or ``auto``: bf16 where the device has instructions for it."""
     max_batch: int = 1024
-    """Rows of one forward pass at most."""
+    """Most rows of one forward pass."""
     cache_mb: int = 4096
-    """MiB that the keys and values of each network may take at most; a GPU gives them at once."""
+    """Most MiB for keys and values of each network; a GPU allocates them at once."""
     cuda_graphs: bool = False
-    """On a GPU, fill passes up to a few shapes and replay each as one captured graph."""
+    """On a GPU, pad passes to a few shapes and replay each as a captured graph."""
     trunk: str = "auto"
     """``auto``: on a CPU the compiled trunk where it is installed, else torch's; ``torch``: torch's everywhere."""
     mask_outcomes: bool = False
-    """Values count only outcomes that can still come, as the rules say from the history (``Game.view_outcomes``)."""
+    """Values count only outcomes that are still possible by the rules (``Game.view_outcomes``)."""
 
     def __post_init__(self) -> None:
         one_of("engine", self, DEVICES, "device")
@@ -197,7 +195,7 @@ class LearnConfig:
     """Directory of the finished checkpoint; the same command again resumes a killed run."""
     game: GameConfig = MISSING
     model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
-    """``NetworkConfig`` of the kind that it names."""
+    """``NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     init_from: str | None = None
     """Checkpoint to start from; null for fresh weights."""
@@ -205,4 +203,4 @@ class LearnConfig:
     """Root of every random number of the training."""
 
     MOVED: ClassVar = {"q_network": "model"}
-    """Keys and groups of the version before -> what they are now."""
+    """Old keys and groups -> new ones."""

@@ -1,4 +1,4 @@
-"""Which device an actor computes on, by the share of a GPU that it is lent."""
+"""Device of an actor, by the share of a GPU that it is assigned."""
 
 import dataclasses
 from typing import TypeVar
@@ -11,10 +11,10 @@ Device = TypeVar("Device", EngineConfig, LearnerConfig)
 
 
 def check_devices(config: ClusterConfig, **asked: EngineConfig | LearnerConfig) -> None:
-    """Check that every actor that is to compute on a GPU is lent one.
+    """Check that every actor with ``device=cuda`` is assigned a GPU.
 
     Args:
-        asked: role (``generator``, ``evaluator``, ``learner``) -> what it computes with.
+        asked: role (``generator``, ``evaluator``, ``learner``) -> its settings.
 
     Raises:
         UserError: ``device=cuda`` and no share of a GPU; names both keys.
@@ -28,8 +28,8 @@ def check_devices(config: ClusterConfig, **asked: EngineConfig | LearnerConfig) 
 
 
 def on_lent_device(config: Device, gpus: float) -> Device:
-    """``device=auto`` as it is for an actor with this share of a GPU, whatever the driver's machine has: ``cuda`` with
-    one, as an error is better than hours on a CPU, and ``cpu`` without."""
+    """Resolve ``device=auto`` for an actor with this share of a GPU, independent of the driver's machine: ``cuda`` with
+    a share (an error is better than hours on a CPU), else ``cpu``."""
     if config.device != "auto":
         return config
     return dataclasses.replace(config, device="cuda" if gpus else "cpu")

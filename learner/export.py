@@ -1,4 +1,4 @@
-"""A checkpoint to give away: ``python -m learner.export CHECKPOINT OUT`` writes its weights alone, in bfloat16."""
+"""Export a checkpoint: ``python -m learner.export CHECKPOINT OUT`` writes only its weights, in bfloat16."""
 
 import argparse
 import sys

@@ -1,13 +1,13 @@
-"""The one seam between deciding and the network: batched queries about histories.
+"""The interface between players and networks: batched queries about histories.
 
 Letters: ``M`` queries of a batch, ``T`` new tokens of a batch, ``V`` tokens of the vocabulary, ``Z`` candidates.
 
-A model keeps what it has computed of every token of a history (a transformer: its keys and values) and gives the
-history a *handle*. A longer history is asked about by the handle of its beginning and the tokens since, so nothing is
-computed twice, and histories that begin alike share what they have in common. Handles are held: each that an answer
-brings is the caller's until it is released, and what nobody holds, itself or as the beginning of a longer history, is
-given back. The players know nothing else of a model: no torch, no checkpoint.
-``learner.inference.engine.QueryEngine`` is the real one; tests use hand-made tables.
+A model caches its computations for every token of a history (a transformer: keys and values) and gives the history a
+*handle*. A query about a longer history gives the handle of its prefix and the new tokens, so nothing is computed
+twice, and histories share common prefixes. Handles are reference-counted: the caller owns each handle of an answer
+until it releases it, and the cache of a history is freed once neither it nor a longer one is held. Players know nothing
+else of a model: no torch, no checkpoint. ``learner.inference.engine.QueryEngine`` is the real one; tests use hand-made
+tables.
 """
 
 from typing import NamedTuple, Protocol
@@ -19,21 +19,21 @@ EMPTY = -1
 
 
 class Answer(NamedTuple):
-    """What one batch of queries returns. Candidates are in order of rows, then of tokens, as ``np.nonzero`` gives."""
+    """Result of a batch of queries. Candidates are in order of rows, then of tokens, as in ``np.nonzero``."""
 
     handles: np.ndarray
-    """``int64[M]``: the histories, new tokens included; each held once by the caller from now on."""
+    """``int64[M]``: the histories, new tokens included; the caller gets one reference to each."""
     next_token: np.ndarray
     """``float32[M, V]``: p(token | h), the distribution of the token that follows the history (illegal and
     impossible tokens included)."""
     value: np.ndarray
-    """``float32[M]``: V(h) = sum over outcomes of p(o | h) v(o), equation 1; NaN where it was not asked for."""
+    """``float32[M]``: V(h) = sum over outcomes of p(o | h) v(o), equation 1; NaN where not requested."""
     action_handles: np.ndarray
-    """``int64[Z]``: the histories h.a of every candidate; each held once by the caller from now on."""
+    """``int64[Z]``: the histories h.a of every candidate; the caller gets one reference to each."""
     action_values: np.ndarray
     """``float32[Z]``: V(h.a) of every candidate."""
     action_next: np.ndarray
-    """``float32[Z, V]``: p(token | h.a) of every candidate; ``[0, V]`` unless asked for."""
+    """``float32[Z, V]``: p(token | h.a) of every candidate; ``[0, V]`` unless requested."""
 
 
 class ObservationModel(Protocol):
@@ -41,7 +41,7 @@ class ObservationModel(Protocol):
 
     @property
     def slots_left(self) -> int:
-        """KV slots that are free: one is needed for every new token and every candidate."""
+        """Free KV slots: every new token and every candidate needs one."""
 
     def query(
         self,
@@ -55,27 +55,27 @@ class ObservationModel(Protocol):
         """Answer for ``M`` histories.
 
         Args:
-            handles: ``int64[M]``: what the histories begin with, ``EMPTY`` for nothing; they stay the caller's.
-            tokens: ``int[T]``: the tokens behind it, row after row.
-            counts: ``int[M]``: how many each row has. With 0 the history itself is asked about again, and its last
-                token is computed again; a history may not be empty.
+            handles: ``int64[M]``: handles of the histories' prefixes, ``EMPTY`` for none; they stay the caller's.
+            tokens: ``int[T]``: the new tokens, row after row.
+            counts: ``int[M]``: number of each row's new tokens. With 0 the history is queried again, which computes its
+                last token again; a history may not be empty.
             candidates: ``bool[M, V]`` tokens to evaluate as V(h.a), in the same pass; None for none.
-            values: ``bool[M]`` rows whose V(h) is asked for; None for none.
-            look_ahead: whether p(token | h.a) of the candidates is asked for.
+            values: ``bool[M]`` rows whose V(h) is requested; None for none.
+            look_ahead: whether p(token | h.a) of the candidates is requested.
 
         Raises:
-            ValueError: naming the row whose handle nobody holds or whose history is too long, or that the cache is
-                full; nothing has changed then.
+            ValueError: naming the row whose handle is not held or whose history is too long, or that the cache is full;
+                nothing has changed then.
         """
 
     def release(self, handles: np.ndarray) -> None:
-        """Give up one hold of each handle (``int64[...]``, those below 0 passed over). ``ValueError`` if nobody holds
-        one."""
+        """Drop one reference to each handle (``int64[...]``, negative ones ignored). ``ValueError`` for a handle that
+        is not held."""
 
 
 def by_token(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """``float32[M, V]``: what an answer says of each candidate (``float32[Z]``) where ``candidates`` (``bool[M, V]``)
-    holds, NaN elsewhere."""
+    """``float32[M, V]``: an answer's values of candidates (``float32[Z]``) where ``candidates`` (``bool[M, V]``) is
+    true, NaN elsewhere."""
     dense = np.full(candidates.shape, np.nan, np.float32)
     dense[candidates] = values
     return dense

@@ -82,8 +82,8 @@ def _undo_passing(view, hands, passed, counter):
 
 @kernel
 def _leave_pink_9(public, giver, choice):
-    """What a seat can have passed of a set of cards, once it is known who was dealt the pink 9: that seat alone can
-    have passed it, and must have if another has it now."""
+    """The cards of a set that a seat can have passed, given the seat that was dealt the pink 9: only that seat can have
+    passed it, and it must have if another seat holds it now."""
     holder = pink_holder(public)
     if holder < 0 or choice & BIT[PINK_9] == 0:
         return choice
@@ -107,7 +107,7 @@ def _lay_tasks(public, deck, counter):
 
 @kernel
 def _replay(view, state, passed):
-    """Do what the observer has seen done, and between that what it has not: the cards that others pass."""
+    """Replay the observed actions, with the others' hidden passes between them."""
     public = state["public"]
     while state["lengths"][0] < view["length"] or (
         public["phase"] == PASS and view["passed"] == 0 and public["turn"] != 0
@@ -122,8 +122,8 @@ def _replay(view, state, passed):
 
 @kernel
 def can_stand(view):
-    """Whether a state can stand where this history ends: what chance shows, and what a distress pass brings, arrive
-    together with what was before."""
+    """Whether a state can stand where this history ends: tokens of chance and of a distress pass come together with the
+    tokens before them."""
     public = view["public"]
     if public["phase"] == PASS and view["passed"] != 0:
         return public["commander"] != 1  # the observer is the last to pass

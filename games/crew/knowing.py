@@ -1,8 +1,8 @@
-"""What a seat learns of the other hands: which cards each of them may hold, and what its statement binds it to.
+"""A seat's knowledge of the other hands: possible cards of each, and constraints by statements.
 
-Kernels take a ``view`` (``games.crew.view.VIEW``), whose seats are relative to the observer. Those that take in
-something that was seen return whether it could have been, by what was known of that one seat; whether all hands can be
-so at once is for ``games.crew.hidden`` to say.
+Kernels take a ``view`` (``games.crew.view.VIEW``), whose seats are relative to the observer. A kernel for an
+observation returns whether it was possible by the knowledge of that one seat; ``games.crew.hidden`` checks all hands
+together.
 """
 
 import numpy as np
@@ -83,8 +83,8 @@ def may_be_drawn(public, seat, card):
 
 @kernel
 def see_exchanged(view, card):
-    """The card that mission 12 brings. From here on ``before`` has what each seat may have held just before, and
-    ``possible`` what it may hold now, by what is seen from now on."""
+    """Take in the card that mission 12 brings. From here on ``before`` holds each seat's possible cards just before the
+    exchange, and ``possible`` its possible cards now."""
     public, lost, gained = view["public"], view["lost"], BIT[card]
     possible = view["possible"][3] & gained != 0 and may_be_drawn(public, 3, card)
     _keep_word(view, 3, gained)

@@ -180,8 +180,8 @@ def may_receive(public, seat):
 
 @kernel
 def _must_volunteer(public):
-    """Where seats volunteer in mission 50, the last one asked says ``yes`` if the commander, who has the other role,
-    cannot stand in."""
+    """Whether the last polled seat of mission 50 must say ``yes``: the commander has the other role and cannot stand
+    in."""
     if public["special"] & FOUR_AND_LAST == 0 or public["roles"] == 0 or public["named"] != public["commander"]:
         return False
     return (public["turn"] + 1) & 3 == public["commander"]

@@ -199,9 +199,9 @@ def _follow_header(view, token):
 
 @kernel
 def advance(view, token):
-    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history; so does one that the
-    rules forbid whatever the hands, such as a task that does not lie there. A card that cannot be is carried on: the
-    history is merely inconsistent from then on. At its end a view stays as it is."""
+    """Take in one token. A token of a wrong kind (no card where a card is due) ends the history; so does a token that
+    the rules forbid for any hands, such as a task that is not on the table. After an impossible card the history goes
+    on, inconsistent. A view at its end does not change."""
     stage = stage_of(view)
     if stage == ENDED:
         return

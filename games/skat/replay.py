@@ -40,8 +40,8 @@ def concede(state):
 
 
 def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
-    """``int64[...]``: all that was done in a deal, in order, and by which seats. Of the state only what was dealt and
-    the three histories are read: an action is what the acting seat's own history gains next."""
+    """``int64[...]``: all actions of a deal, in order, and their seats. Reads only the state's dealt cards and
+    histories: an action is the next token of the acting seat's own history."""
     actions, seats, _ = retraced(state)
     return actions, seats
 

@@ -1,5 +1,5 @@
-"""Results that one seat must still reckon with: by soloist and bid, then by the contract, what is known of
-the matadors, and the points and tricks taken so far."""
+"""Results that are still possible for one seat: by soloist and bid, then by the contract, the known matadors, and the
+points and tricks taken so far."""
 
 import numpy as np
 

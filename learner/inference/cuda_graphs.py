@@ -1,10 +1,9 @@
-"""What a GPU gets of a pass: one array of integers, and passes filled up to a few shapes that can be replayed.
+"""A pass on a GPU: one array of integers, padded to one of a few shapes that can be replayed.
 
-Captured as a CUDA graph all kernels of a pass are launched at once, but a graph serves one shape only. What fills a
-pass up reads and writes a spare slot that no history has, and nobody reads the results.
+A CUDA graph launches all kernels of a pass at once, but serves only one shape. Padding reads and writes a spare slot
+that no history uses, and its results are ignored.
 
-Letters as in ``learner.inference.packing``; ``W`` = M + Z packed tokens that something is asked about, ``J`` rows whose
-value is asked for.
+Letters as in ``learner.inference.packing``; ``W`` = M + Z queried packed tokens, ``J`` rows whose value is requested.
 """
 
 from collections.abc import Callable
@@ -18,13 +17,13 @@ from learner.inference.packing import Pass
 from learner.model.rule_inputs import RuleInputs
 
 _STEP = 16
-"""Keys of a row are filled up to a multiple of this."""
+"""Keys of a row are padded to a multiple of this."""
 _MOST_GRAPHS = 64
-"""Graphs that are kept; each holds the memory of its results."""
+"""Most graphs kept; each holds the memory of its results."""
 
 
 class Shape(NamedTuple):
-    """Everything about a pass that decides which kernels run over how much."""
+    """Sizes of a pass, which fix its kernels and their shapes."""
 
     tokens: int
     """``T``"""
@@ -39,7 +38,7 @@ class Shape(NamedTuple):
     valued: int
     """``J + Z``"""
     look_ahead: bool
-    """Whether next-token distributions are asked for behind all of ``W``, or behind the first ``M``."""
+    """Whether next-token distributions are requested for all of ``W``, or for the first ``M``."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -48,7 +47,7 @@ class Shape(NamedTuple):
 
 
 class Indices(NamedTuple):
-    """A pass as a device sees it, each ``int64``; as ``Pass`` has them but for what is said."""
+    """The index arrays of a pass on the device, each ``int64``; as in ``Pass`` unless noted."""
 
     ids: torch.Tensor
     position: torch.Tensor
@@ -69,13 +68,13 @@ inputs."""
 
 
 def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
-    """The shape a pass has by itself."""
+    """The shape of a pass without padding."""
     rows, slots = plan.keys.shape
     return Shape(len(plan.ids), rows, plan.width, slots, len(plan.answered), len(valued), look_ahead)
 
 
 def filled_up(shape: Shape) -> Shape:
-    """The shape it is filled up to: powers of two, and keys to a multiple of 16."""
+    """The padded shape: powers of two, keys to a multiple of 16."""
     tokens, rows, width, answered, valued = (
         1 << max(size - 1, 0).bit_length()
         for size in (shape.tokens, shape.rows, shape.width, shape.answered, shape.valued)
@@ -85,8 +84,8 @@ def filled_up(shape: Shape) -> Shape:
 
 
 def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
-    """``int64``: the arrays of ``Indices`` one behind the other, filled up to ``shape`` with tokens of the slot
-    ``spare``, which stand behind the grid, and with rows that see that slot alone."""
+    """``int64``: the arrays of ``Indices``, concatenated and padded to ``shape`` with tokens of the slot ``spare``,
+    placed behind the grid, and with rows that attend only to that slot."""
     rows, slots = plan.keys.shape
     keys = np.full((shape.rows, shape.slots), spare, np.int64)
     keys[:rows, :slots] = plan.keys
@@ -102,7 +101,7 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
 
 
 def inputs_filled_up(inputs: RuleInputs, shape: Shape) -> RuleInputs:
-    """Rule inputs of a pass, with as many rows as ``shape`` has: of those that fill up nothing, and all can come."""
+    """Rule inputs of a pass, padded to the rows of ``shape``: padding has zeros, and masks nothing."""
     asked = shape.answered if shape.look_ahead else shape.rows
     filled = zip(inputs, (shape.tokens, shape.tokens, asked, shape.valued, asked), (0, 0, True, True, 0), strict=True)
     return RuleInputs(
@@ -119,7 +118,7 @@ def split(flat: torch.Tensor, shape: Shape) -> Indices:
 
 
 def to_device(given: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy that the host does not wait for."""
+    """An asynchronous copy."""
     return given.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else given
 
 
@@ -132,11 +131,11 @@ class Graphs:
         self._captured: dict[Shape, _Captured] = {}
 
     def __call__(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
-        """What ``forward`` answers, good until the next call; what is given lies on the device. All passes are told the
-        same parts."""
+        """The result of ``forward``, valid until the next call; the arguments are on the device. All passes have the
+        same rule inputs, or none."""
         captured = self._captured.pop(shape, None)
         if captured is None:
-            if len(self._captured) == _MOST_GRAPHS:  # the one that was not used for longest
+            if len(self._captured) == _MOST_GRAPHS:  # drop the least recently used
                 del self._captured[next(iter(self._captured))]
             captured = _Captured(self._forward, shape, given, inputs)
         self._captured[shape] = captured

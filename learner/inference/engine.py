@@ -1,10 +1,10 @@
-"""The query engine: one forward pass answers a batch of decisions, and nothing it has computed is computed again.
+"""The query engine: one forward pass answers a batch of decisions, and computes no token twice.
 
-``learner.inference.prefix_tree`` knows which KV slot belongs to which history, ``learner.inference.packing`` lays out
-the tokens that have none yet, and a trunk (``learner.inference.trunk``) runs the pass.
+``learner.inference.prefix_tree`` maps histories to KV slots, ``learner.inference.packing`` lays out the tokens without
+a slot, and a trunk (``learner.inference.trunk``) runs the pass.
 
-Shape letters: ``M`` queries, ``T`` new tokens, ``Z`` candidates, ``V`` tokens of the vocabulary. The seam is
-``learner.observation_model.ObservationModel``, met structurally.
+Shape letters: ``M`` queries, ``T`` new tokens, ``Z`` candidates, ``V`` tokens of the vocabulary. The engine implements
+the protocol ``learner.observation_model.ObservationModel``.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class EngineStats:
 
 
 def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32") -> int:
-    """Bytes that the keys and values of one token take. A device that is named need not be here."""
+    """Bytes of one token's keys and values. The device need not exist on this machine."""
     kind = device_of(device) if device == "auto" else torch.device(device)
     return 2 * arch.n_layer * arch.n_embd * dtype_of(precision_of(precision, kind)).itemsize
 
@@ -53,10 +53,9 @@ class QueryEngine:
         Args:
             net: the network, e.g. from ``learner.model.checkpoint.load_weights``.
             utility: ``float32[K]``: v(o) of every outcome label.
-            config: where and how it runs; the default settings if None. Layer norms, the residual stream and
-                probabilities are float32 in every precision.
-            game: the game that the network plays; needed where it reads rules (``learner.model.rule_inputs``) or
-                outcomes are masked.
+            config: its settings; the defaults if None. Layer norms, the residual stream and probabilities are float32
+                in every precision.
+            game: the network's game; needed for rule inputs (``learner.model.rule_inputs``) or masked outcomes.
 
         Raises ``ValueError``: a utility of another size, no such device, a cache that is too small or does not fit.
         """
@@ -106,7 +105,7 @@ class QueryEngine:
                 rows = slice(first, first + self._max_batch)
                 new = tokens[ends[first] - counts[first] : ends[rows][-1]]
                 answers.append(self._pass(handles[rows], new, counts[rows], marked[rows], judged[rows], look_ahead))
-        except BaseException:  # nobody will ever hold what earlier passes have answered
+        except BaseException:  # the caller never gets the handles of earlier passes
             for answer in answers:
                 self._tree.release(np.concatenate([answer.handles, answer.action_handles]))
             raise
@@ -136,7 +135,7 @@ class QueryEngine:
             valued = np.append(np.flatnonzero(judged), np.arange(count, len(held)))
             inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, valued, look_ahead)
             next_token, values = self._trunk(plan, valued, look_ahead, inputs)
-        except BaseException:  # interrupted, or no memory: nobody will ever hold these
+        except BaseException:  # interrupted, or out of memory: the caller never gets these handles
             self._tree.release(held)
             raise
         asked = np.count_nonzero(judged)
@@ -154,7 +153,7 @@ class QueryEngine:
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray
     ) -> None:
-        """``ValueError`` for what cannot be answered, before anything changes."""
+        """``ValueError`` for bad queries, before anything changes."""
         count, size, limit = len(handles), self.arch.vocab_size, self.arch.n_positions
         for name, array, shape in (
             ("counts", counts, (count,)),
@@ -175,7 +174,7 @@ class QueryEngine:
 
 
 def _rules(arch: Architecture, config: EngineConfig, game: Game | None) -> Rules | None:
-    """What the network reads of the rules; None for nothing. ``ValueError`` where it needs the game and has none."""
+    """The network's rule inputs; None without any. ``ValueError`` where they need a game and none is given."""
     if game is None:
         if arch.reads_rules or config.mask_outcomes:
             raise ValueError("this network reads the rules, or engine.mask_outcomes=true: the engine needs the game")
@@ -184,7 +183,8 @@ def _rules(arch: Architecture, config: EngineConfig, game: Game | None) -> Rules
 
 
 def _refuse(bad: np.ndarray, message: str, given: np.ndarray, rows: np.ndarray | None = None) -> None:
-    """``ValueError`` naming the first row that is bad and what it gave; ``rows`` where there is not one entry a row."""
+    """``ValueError`` naming the first bad row and its value; ``rows``: the row of each entry, if not one entry a
+    row."""
     if bad.any():
         first = int(np.argmax(bad))
         row = first if rows is None else rows[first]

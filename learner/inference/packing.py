@@ -1,8 +1,8 @@
-"""Laying out a forward pass: which tokens are computed, where their keys and values go, who attends to what.
+"""Layout of a forward pass: the tokens to compute, the slots of their keys and values, and the attention mask.
 
-Every row of a pass is a *chunk*, the tokens of its history that are computed, and behind it the candidates, which are
-parallel leaves: all stand at the position behind the history, each sees the history and itself. Tokens of all rows are
-packed without padding for everything but the attention.
+Every row of a pass is a *chunk*, the new tokens of its history, followed by the candidates, which are parallel leaves:
+all have the position after the history, and each attends to the history and itself. Tokens of all rows are packed
+without padding except in the attention.
 
 Letters: ``M`` rows, ``T`` packed tokens, ``Q`` longest chunk + candidates of a row, ``S`` longest history + candidates
 of a row, ``Z`` candidates.
@@ -18,27 +18,26 @@ from learner.inference.prefix_tree import PrefixTree
 
 @dataclass(frozen=True)
 class Pass:
-    """Where every packed token of a pass stands; all arrays on the host."""
+    """Indices of all packed tokens of a pass; all arrays on the host."""
 
     ids: np.ndarray
     """``int64[T]`` token ids, rows one after the other, each its chunk and then its candidates."""
     row: np.ndarray
     """``int64[T]`` row of the pass."""
     position: np.ndarray
-    """``int64[T]`` position in the history, and so the number of its tokens that are seen; all candidates of a row
-    share one."""
+    """``int64[T]`` position in the history, which is the number of earlier tokens; all candidates of a row share it."""
     slot: np.ndarray
-    """``int64[T]`` where its keys and values go."""
+    """``int64[T]`` slot of its keys and values."""
     parent: np.ndarray
     """``int64[T]`` slot of the token before it, ``EMPTY`` for a history's first."""
     column: np.ndarray
     """``int64[T]`` place among the tokens of its row."""
     keys: np.ndarray
-    """``int64[M, S]`` slots that a row's tokens may attend to, the last one repeated behind them."""
+    """``int64[M, S]`` slots that a row's tokens may attend to, padded with the last one."""
     answered: np.ndarray
-    """``int64[M + Z]`` the packed tokens that something is asked about: the last of each history, then candidates."""
+    """``int64[M + Z]`` the queried packed tokens: the last of each history, then candidates."""
     start: np.ndarray
-    """``int64[M]`` tokens that were there before."""
+    """``int64[M]`` tokens computed before."""
     lengths: np.ndarray
     """``int64[M]`` tokens of each history."""
     width: int
@@ -46,8 +45,8 @@ class Pass:
 
 
 def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> Pass:
-    """Extend the tree by what is asked about and lay out the pass; arguments as ``PrefixTree.extend`` has them. A
-    history without new tokens gets its last token computed again, into the slot it has."""
+    """Extend the tree by the queried tokens and lay out the pass; arguments as in ``PrefixTree.extend``. A history
+    without new tokens has its last token computed again, into the same slot."""
     slot = tree.extend(handles, tokens, counts, marked)
     chunk = np.maximum(counts, 1)
     width = chunk + marked.sum(1)
@@ -73,7 +72,7 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
 
 @kernel
 def _keys(parent, slot, last, lengths, leaves):
-    """Slots of each row: its history, found from its last token back, and the candidates, which are packed behind."""
+    """Slots of each row: its history, followed back from its last token, and the candidates behind it."""
     keys = np.empty((len(last), (lengths + leaves).max()), np.int64)
     for row in range(len(last)):
         ancestor = slot[last[row]]

@@ -1,7 +1,7 @@
-"""The one tree of histories: which KV slot belongs to which token behind which history, and who holds it.
+"""The prefix tree of histories: the KV slot of every token, with reference counts.
 
-A *slot* is one token behind one history, so a slot is a node of a tree (strictly: a forest, as histories begin with
-different tokens) and the slot of a history's last token is the history's *handle*. Bookkeeping on the host, no tensor.
+A *slot* is one token after one history, so slots are the nodes of a tree (strictly: a forest, as histories begin with
+different tokens), and the slot of a history's last token is the history's *handle*. Bookkeeping on the host, no tensor.
 
 Letters: ``M`` histories, ``T`` new tokens, ``V`` tokens of the vocabulary, ``P`` slots of a pass.
 """
@@ -15,22 +15,22 @@ from learner.observation_model import EMPTY
 
 
 class Nodes(NamedTuple):
-    """What is known of each slot, as kernels take it; all arrays have one entry per slot."""
+    """Arrays for kernels, with one entry per slot."""
 
     token: np.ndarray
     """``int32`` token id."""
     parent: np.ndarray
     """``int64`` slot of the token before it, ``EMPTY`` for a history's first token."""
     depth: np.ndarray
-    """``int32`` tokens of its history, itself included; 0 for a slot that is free."""
+    """``int32`` tokens of its history, itself included; 0 for a free slot."""
     holds: np.ndarray
-    """``int32`` how often callers hold it."""
+    """``int32`` references by callers."""
     children: np.ndarray
-    """``int32`` slots that have it as parent."""
+    """``int32`` number of children."""
 
 
 class PrefixTree:
-    """At most ``limit`` slots. A slot is in use while somebody holds it or a history that goes on behind it."""
+    """At most ``limit`` slots. A slot is in use while a caller holds it or a history that continues it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -44,13 +44,13 @@ class PrefixTree:
         self._never_used = 0
 
     def depth(self, handles: np.ndarray) -> np.ndarray:
-        """``int64[M]``: tokens of each history, 0 for ``EMPTY``; ``ValueError`` for a handle that nobody holds."""
+        """``int64[M]``: tokens of each history, 0 for ``EMPTY``; ``ValueError`` for a handle that is not held."""
         inside = (handles >= 0) & (handles < self.limit)
         slots = np.where(inside, handles, 0)
         unknown = np.where(inside, self.nodes.holds[slots] == 0, handles != EMPTY)
         if unknown.any():
             row = int(np.argmax(unknown))
-            raise ValueError(f"row {row}: nobody holds the handle {handles[row]}")
+            raise ValueError(f"row {row}: the handle {handles[row]} is not held")
         return np.where(inside, self.nodes.depth[slots], 0).astype(np.int64)
 
     def check_room(self, count: int) -> None:
@@ -62,33 +62,33 @@ class PrefixTree:
             )
 
     def extend(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> np.ndarray:
-        """Take slots for new tokens and for candidates behind them, and hold every history's last one and every
-        candidate's once.
+        """Allocate slots for new tokens and for candidates after them; adds a reference to every history's last slot
+        and every candidate's.
 
         Args:
-            handles: ``int64[M]`` what the histories begin with, checked by ``depth``.
-            tokens: ``int64[T]`` the tokens behind it, row after row.
-            counts: ``int64[M]`` how many each row has; with 0 the history stays what it is.
-            marked: ``bool[M, V]`` candidates; there is room for them and the tokens (``check_room``).
+            handles: ``int64[M]`` handles of the histories' prefixes, checked by ``depth``.
+            tokens: ``int64[T]`` the new tokens, row after row.
+            counts: ``int64[M]`` number of each row's new tokens; with 0 the history does not change.
+            marked: ``bool[M, V]`` candidates; the caller has checked the room (``check_room``).
 
         Returns:
-            ``int64[P]``: of row after row the slots of its new tokens (with none the history's own slot), then of its
+            ``int64[P]``: for each row the slots of its new tokens (without any the history's own slot), then of its
             candidates.
         """
         fresh = self._take(len(tokens) + int(marked.sum()))
         return np.asarray(_extend(self.nodes, handles, tokens, counts, marked, fresh))
 
     def release(self, handles: np.ndarray) -> None:
-        """Give up one hold of each handle (``int64[N]``, those below 0 passed over) and free what nobody needs any
-        more. ``ValueError`` if nobody holds one; nothing has changed then."""
+        """Drop one reference to each handle (``int64[N]``, negative ones ignored) and free unused slots. ``ValueError``
+        for a handle that is not held; nothing has changed then."""
         freed = _release(self.nodes, handles, self._given_back, self._num_given_back)
         if freed < 0:
-            raise ValueError("a handle was released that nobody holds")
+            raise ValueError("a handle was released that is not held")
         self._num_given_back += freed
         self.left += freed
 
     def _take(self, count: int) -> np.ndarray:
-        """``int64[count]`` slots: those given back first, so that memory is touched only as far as it is needed."""
+        """``int64[count]`` slots: freed ones first, so that no more memory is touched than needed."""
         old = min(count, self._num_given_back)
         fresh = count - old
         self._num_given_back -= old
@@ -134,7 +134,7 @@ def _add(nodes, slot, token, parent):
 
 @kernel
 def _release(nodes, handles, given_back, num_given_back):
-    """Slots that became free, written behind the others that are; -1 if nobody holds one of the handles."""
+    """Append freed slots to the free list; returns their number, or -1 if one of the handles is not held."""
     for index in range(len(handles)):
         slot = handles[index]
         if slot < 0:
@@ -147,7 +147,7 @@ def _release(nodes, handles, given_back, num_given_back):
         nodes.holds[slot] -= 1
     end = num_given_back
     for slot in handles:
-        # A history may stand here twice, or behind one that is freed with it: what is free has depth 0.
+        # A handle may be listed twice, or be freed along with another: free slots have depth 0.
         while slot >= 0 and nodes.depth[slot] > 0 and nodes.holds[slot] == 0 and nodes.children[slot] == 0:
             nodes.depth[slot] = 0
             given_back[end] = slot

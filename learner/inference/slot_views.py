@@ -1,4 +1,4 @@
-"""What the rules say of the histories in the KV cache: a view for every slot, advanced as its token is computed."""
+"""The game's views of the histories in the KV cache: one for every slot, advanced when its token is computed."""
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ class SlotViews:
         Args:
             plan: the pass.
             valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for.
-            look_ahead: as ``learner.inference.trunk.Trunk`` has it.
+            look_ahead: see ``learner.inference.trunk.Trunk``.
         """
         rules, before, now = self._rules, plan.parent + 1, plan.slot + 1
         self._make_room(int(now.max()) + 1)

@@ -37,9 +37,9 @@ class TorchTrunk:
         dtype: torch.dtype,
         graphs: bool = False,
     ) -> None:
-        """Allocates the whole cache. With ``graphs`` passes are filled up to a few shapes, and replayed on CUDA.
+        """Allocates the whole cache. With ``graphs`` passes are padded to a few shapes, and replayed on CUDA.
 
-        ``net`` is the trunk's own from now on; it gives its weights the types and the place that they are used in.
+        Takes ownership of ``net``, and moves its weights to the device and dtype in which they are used.
         """
         arch = net.arch
         self._device, self._dtype, self._net = device, dtype, net.to(device)
@@ -73,7 +73,7 @@ class TorchTrunk:
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
     def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
-        """``float32[N * V + J + Z]``: next-token distributions, then values, together so that one copy brings both."""
+        """``float32[N * V + J + Z]``: next-token distributions, then values, in one tensor for a single copy."""
         at = split(given, shape)
         hidden_WE = self._hidden(shape, at, inputs)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
@@ -107,10 +107,10 @@ class _Attention:
         self._mask = _mask(shape, at, dtype)
 
     def __call__(self, query_TE: torch.Tensor, cache: torch.Tensor, heads: int) -> torch.Tensor:
-        """``[T, E]``: what every packed token takes from its row; ``cache[slots, 2E]``."""
+        """``[T, E]``: attention output of every packed token over its row; ``cache[slots, 2E]``."""
         shape, at, size = self._shape, self._at, query_TE.shape[1]
         grid = shape.rows * shape.width
-        # Behind the grid there is a place for tokens that only fill up.
+        # One more place behind the grid takes the padding tokens.
         query = query_TE.new_zeros(grid + 1, size).index_copy_(0, at.padded, query_TE)[:grid]
         query = query.view(shape.rows, shape.width, heads, -1).transpose(1, 2)
         kv = cache.index_select(0, at.keys).view(shape.rows, shape.slots, 2, heads, size // heads)
@@ -120,7 +120,7 @@ class _Attention:
 
 
 def _mask(shape: Shape, at: Indices, dtype: torch.dtype) -> torch.Tensor:
-    """``[M, 1, Q, S]`` to add to the scores: a token sees the history before it, and itself."""
+    """``[M, 1, Q, S]`` to add to the scores: a token attends to the history before it, and itself."""
     place = at.start[:, None] + torch.arange(shape.width, device=at.start.device)
     before = torch.minimum(place, at.lengths[:, None])
     key = torch.arange(shape.slots, device=at.start.device)

@@ -1,4 +1,5 @@
-"""What runs a network's passes over cached keys and values, and which of two ways is taken (docs/learner.md)."""
+"""Protocol of trunks, which run a network's passes over cached keys and values, and the choice between the two
+(docs/learner.md)."""
 
 import copy
 from collections.abc import Callable
@@ -17,21 +18,21 @@ from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 class Trunk(Protocol):
     """A copy of a network with both its heads, and a cache of keys and values with a place per slot.
 
-    Letters as in ``learner.inference.packing``; ``J`` rows whose value is asked for, ``V`` tokens of the vocabulary,
+    Letters as in ``learner.inference.packing``; ``J`` rows whose value is requested, ``V`` tokens of the vocabulary,
     ``K`` outcome labels.
     """
 
     def __call__(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Run a pass; the cache gains all of its tokens.
+        """Run a pass; adds all of its tokens to the cache.
 
         Args:
             plan: the pass; every slot that it reads is in the cache.
-            valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for: rows, then all candidates.
-            look_ahead: whether p(token | h.a) of the candidates is asked for.
-            inputs: types and features of the packed tokens; the tokens that can come next and the outcomes that values
-                count, with a row for every row of the answer.
+            valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is requested: rows, then all candidates.
+            look_ahead: whether p(token | h.a) of the candidates is requested.
+            inputs: types and features of the packed tokens; masks of next tokens and outcomes, with a row for every
+                row of the answer.
 
         Returns:
             ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions of rows, then candidates;

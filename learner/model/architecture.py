@@ -31,24 +31,24 @@ class Architecture:
     initializer_range: float
     layer_norm_epsilon: float
     token_types: int = 0
-    """Types of tokens, of which it reads; 0 if it does not."""
+    """Number of token types that it reads; 0 for none."""
     features: dict[str, int] = field(default_factory=dict)
-    """Feature set that it reads of every position -> its version ..."""
+    """Feature sets that it reads at every position -> version."""
     num_features: int = 0
-    """... and how many numbers that is."""
+    """Total size of these features."""
     choices: dict[str, int] = field(default_factory=dict)
-    """Of those about actions: the ``offset`` of the first among all numbers, the ``actions``, ``numbers`` of each, and
-    ``width`` of the layer that scores them; empty where there are none."""
+    """Features of actions: the ``offset`` of the first, the number of ``actions``, ``numbers`` of each, and ``width``
+    of the layer that scores them; empty without any."""
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
     @property
     def reads_rules(self) -> bool:
-        """Whether it reads anything of the rules."""
+        """Whether it has rule inputs."""
         return any(getattr(self, name) for name in _RULE_KEYS)
 
     def record(self) -> dict[str, Any]:
-        """For a file: without what it does not read, so that networks of the paper look as they always did."""
+        """For a file: leaves out unused inputs, so that records of the paper's networks do not change."""
         return {name: value for name, value in asdict(self).items() if value or name not in _RULE_KEYS}
 
 

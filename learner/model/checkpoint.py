@@ -27,22 +27,22 @@ from learner.model.network import PolicyValueNet
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
 NETWORKS = Path(__file__).parent.parent / "networks"
-"""Where they lie."""
+"""Their directory."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 
 
 class Network(Protocol):
-    """What a checkpoint holds: a torch module that can say what it takes to build it again."""
+    """The network of a checkpoint: a torch module with its architecture."""
 
     arch: Any
-    """A dataclass, all that fixes its shape."""
+    """A dataclass that fixes its shape."""
 
     def config_record(self, game: Game) -> dict[str, Any]:
-        """The contents of ``config.json`` but for what every network records (``config_record``)."""
+        """The contents of ``config.json`` besides those of every network (``config_record``)."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        """As torch's modules have it, and so the next two."""
+        """As in torch's modules, like the next two."""
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
@@ -50,7 +50,7 @@ class Network(Protocol):
 
 
 def game_record(game: Game) -> dict[str, Any]:
-    """What a network's game must agree in: name, options, rules version, vocabulary."""
+    """Identity of a network's game: name, options, rules version, vocabulary."""
     return {
         "game": game.name,
         "game_options": dict(game.options),
@@ -60,7 +60,7 @@ def game_record(game: Game) -> dict[str, Any]:
 
 
 def config_record(net: Network, game: Game, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
-    """The contents of ``config.json``: what the network says of itself and what identifies the game."""
+    """The contents of ``config.json``: the network's own record and the game's identity."""
     return {**net.config_record(game), "dtype": str(dtype).removeprefix("torch."), **game_record(game)}
 
 
@@ -68,7 +68,7 @@ def write_model(directory: Path, net: Network, game: Game, dtype: torch.dtype = 
     """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
     (directory / CONFIG_FILE).write_text(json.dumps(config_record(net, game, dtype), indent=2) + "\n")
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in net.state_dict().items()}
-    # Unlike save_file, which has an error of its own, this says OSError of a full disk.
+    # Raises OSError for a full disk, unlike save_file.
     (directory / WEIGHTS_FILE).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
@@ -94,12 +94,13 @@ def find(checkpoint: str | Path) -> Path:
 
 
 def installed() -> list[str]:
-    """Names of the networks that are installed with the package; one called as a game plays it at ``kibitz play``."""
+    """Names of the networks that are installed with the package; a network with a game's name is the default of
+    ``kibitz play``."""
     return sorted(path.parent.name for path in NETWORKS.glob(f"*/{CONFIG_FILE}"))
 
 
 def _offered() -> str:
-    """Those networks, each with the game that it plays and the rule options that are not the game's usual ones."""
+    """These networks as text, each with its game and the rule options that differ from the defaults."""
     offers = []
     for name in installed():
         config = _any_config(NETWORKS / name)
@@ -132,16 +133,16 @@ def fill(net: nn.Module, directory: Path) -> None:
     """Give a network the weights of a checkpoint; ``ValueError`` where they are broken or damaged or do not fit."""
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
-    check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: what is known to be wrong has a message of its own
-    for name, tensor in tensors.items():  # they would play, and badly: every comparison with NaN is false
+    check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: the other errors have better messages
+    for name, tensor in tensors.items():  # else the network would play badly: every comparison with NaN is false
         if not tensor.isfinite().all():
             raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
     net.load_state_dict(tensors)
 
 
 def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dict[str, Any]:
-    """``config.json`` of a checkpoint that the user calls ``name``; ``ValueError`` where the directory or a file is not
-    there, or where it is of another type than ``model_type``."""
+    """``config.json`` of a checkpoint, called ``name`` in messages; ``ValueError`` if the directory or a file is
+    missing, or the type is not ``model_type``."""
     config = _any_config(directory)
     if (found := config.get("model_type")) != model_type:
         raise ValueError(f"{name}/{CONFIG_FILE}: model_type is {found!r}, not {model_type!r}")
@@ -149,7 +150,7 @@ def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dic
 
 
 def model_type_of(checkpoint: str | Path) -> Any:
-    """What ``config.json`` calls the network, of whatever type; ``ValueError`` where it is not there."""
+    """``model_type`` in ``config.json``, of any kind; ``ValueError`` if the file is missing."""
     return _any_config(find(checkpoint)).get("model_type")
 
 
@@ -182,8 +183,8 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 def checkpoint_id(checkpoint: str | Path, loaded_later: bool = False) -> str:
-    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` where it is missing
-    or damaged; that of weights which are ``loaded_later`` is not looked for here, as loading finds it."""
+    """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` if it is missing or
+    damaged; ``loaded_later`` leaves the check for damage to the loading of the weights."""
     weights = find(checkpoint) / WEIGHTS_FILE
     if not weights.is_file():
         raise ValueError(

@@ -39,7 +39,7 @@ class Projection(nn.Module):
 
 
 class Attention(nn.Module):
-    """The parameters of one attention layer; who attends to whom is the caller's matter."""
+    """The parameters of one attention layer; the caller computes the attention."""
 
     def __init__(self, n_embd: int) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class PolicyValueNet(nn.Module):
             self.choice_head = nn.Linear(width, 1, bias=False)
 
     def config_record(self, game: Game) -> dict[str, Any]:
-        """What ``config.json`` holds of it: the architecture in GPT-2's terms."""
+        """Its part of ``config.json``: the architecture in GPT-2's terms."""
         return {
             "model_type": MODEL_TYPE,
             "architectures": ["PolicyValueModel"],
@@ -140,7 +140,7 @@ class PolicyValueNet(nn.Module):
     def embedded(
         self, tokens_N: torch.Tensor, positions_N: torch.Tensor, inputs: RuleInputs, dtype: torch.dtype
     ) -> torch.Tensor:
-        """``float32[N, E]``: what the layers are given for tokens at positions."""
+        """``float32[N, E]``: embeddings of tokens at positions."""
         x_NE = self.transformer.wte(tokens_N) + self.transformer.wpe(positions_N)
         if inputs.types is not None:
             last, coming = inputs.types.unbind(-1)
@@ -159,17 +159,17 @@ class PolicyValueNet(nn.Module):
         positions_BT: torch.Tensor | None = None,
         seen_BTT: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """``float32[B, T, E]``: what the trunk makes of every prefix.
+        """``float32[B, T, E]``: hidden states of every prefix.
 
-        Where nothing else is asked for attention is causal, so padding may stand behind a sequence and only behind it.
+        Attention is causal unless ``seen_BTT`` is given, so padding must follow the sequence.
 
         Args:
             tokens_BT: ``int[B, T]`` token ids, T at most n_positions.
             dtype: of the matrix products and the attention.
-            generator: where dropout draws from; None for no dropout.
+            generator: random numbers of dropout; None for no dropout.
             inputs: types and features of every token, if the network reads any.
-            positions_BT: ``int64[B, T]``; None for one after the other.
-            seen_BTT: ``bool[B, T, T]``, whom every token attends to, one at least; None for itself and those before it.
+            positions_BT: ``int64[B, T]``; None for 0, 1, ...
+            seen_BTT: ``bool[B, T, T]``, attention mask with at least one token a row; None for causal.
         """
         batch, length = tokens_BT.shape
         arch = self.arch
@@ -185,8 +185,8 @@ class PolicyValueNet(nn.Module):
     def next_token_logits(
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
-        """``[N, V]``, minus infinity for what cannot come; GELU in its exact form, as the heads have it in section
-        9.1. Beyond the paper, actions with features of their own gain a score that the same weights give to each."""
+        """``[N, V]``, minus infinity for impossible tokens; exact GELU, as for the heads in section 9.1. Beyond the
+        paper, actions with features gain a score by weights shared over actions."""
         logits = _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, None)
         if inputs.choices is not None:
             others = self.arch.vocab_size - inputs.choices.shape[-2]
@@ -194,7 +194,7 @@ class PolicyValueNet(nn.Module):
         return _possible(logits, inputs.tokens)
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """``[N, C]``: what the features of each action add to its logit; nothing where it has none."""
+        """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
         hidden = F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype))
         some_NC = (choices_NCG != 0).any(-1)
         if torch.is_grad_enabled() and not hidden.is_cuda:  # few actions have some; a GPU wants shapes that stay
@@ -204,14 +204,14 @@ class PolicyValueNet(nn.Module):
         return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
 
     def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
-        """``[...]`` scores of actions by their features ``[..., G]``, beside what is made of the history."""
+        """``[...]`` scores of actions by their features ``[..., G]`` and the history's hidden layer."""
         inner = F.gelu(F.linear(features.to(hidden.dtype), self.choice_features.weight.to(hidden.dtype)) + hidden)
         return F.linear(inner, self.choice_head.weight.to(hidden.dtype)).squeeze(-1)
 
     def outcome_logits(
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
-        """``[N, K]``, minus infinity for what cannot come any more."""
+        """``[N, K]``, minus infinity for impossible outcomes."""
         return _head(hidden_NE, self.val_hidden, self.val_head, dtype, inputs.outcomes)
 
 
@@ -223,8 +223,8 @@ def _head(
 
 
 def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tensor:
-    """Minus infinity where ``possible`` is False. It is made of bits and added, which takes a CPU a quarter of the time
-    of ``torch.where``, and needs nothing of its own for the gradient."""
+    """Logits with minus infinity where ``possible`` is False. Added as bits, which takes a CPU a quarter of the time of
+    ``torch.where`` and stores nothing for the gradient."""
     if possible is None:
         return logits
     kind, bits = _MINUS_INFINITY[logits.dtype]
@@ -234,11 +234,10 @@ def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tens
 def attention(
     q_BHTD: torch.Tensor, k_BHTD: torch.Tensor, v_BHTD: torch.Tensor, seen_BTT: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """``[B, H, T, D]``: what every position takes from those it attends to: ``bool[B, T, T]``, or if None itself and
-    those before it.
+    """``[B, H, T, D]``: attention output under the mask ``bool[B, T, T]``, causal if None.
 
-    torch's fused attention, but for short bfloat16 sequences on a CPU: there its backward pass takes eight times as
-    long as that of the matrix products written out (docs/performance.md).
+    Uses torch's fused attention except for short bfloat16 sequences on a CPU, where its backward pass takes eight times
+    as long as explicit matrix products (docs/performance.md).
     """
     batch, heads, length, width = q_BHTD.shape
     if q_BHTD.device.type != "cpu" or q_BHTD.dtype != torch.bfloat16 or length > _SHORT:

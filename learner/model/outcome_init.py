@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 
 FIRST_LOGITS = 0.7
-"""Standard deviation of a fresh network's outcome logits: enough to tell labels apart, far from certainty."""
+"""Standard deviation of a fresh network's outcome logits: enough to separate labels, far from certainty."""
 _BUMPS = 10
-"""Points of a seat that the encoding tells apart well; those between are told by their distance to two of them."""
+"""Centres of the encoding over a seat's points; points between are encoded by the distance to two centres."""
 
 
 def outcome_features(points: np.ndarray) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""What a network reads of the rules: types of tokens, features, and what can still come.
+"""Inputs of a network computed by the rules: types of tokens, features, and masks of possible tokens and outcomes.
 
-A history holds all of it, but a small network spends most of its weights on finding it out (docs/learner.md). Each part
-is a setting of the model; a network is made for those it was trained with and means nothing without them.
+All of it follows from the history, but a small network would spend most of its weights on learning it
+(docs/learner.md). Each part is a setting of the model; a network needs the parts that it was trained with.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from learner.model.architecture import Architecture
 
 
 class RuleInputs(NamedTuple):
-    """Rules of a batch of histories, by their last tokens; None for what the network does not read.
+    """Rule inputs of a batch of histories, by their last tokens; None for unused parts.
 
-    Letters: ``N`` histories whose last tokens are read, in any leading dimensions; ``A`` of them for which a next token
-    is predicted, ``O`` for which an outcome is; ``F`` features, ``V`` tokens, ``K`` outcome labels.
+    Letters: ``N`` histories, in any leading dimensions; ``A`` of them with a predicted next token, ``O`` with a
+    predicted outcome; ``F`` features, ``V`` tokens, ``K`` outcome labels.
     """
 
     types: torch.Tensor | None = None
@@ -40,7 +40,7 @@ NO_INPUTS = RuleInputs()
 
 
 class Rules:
-    """What the networks of one architecture read of a game's rules. Views are rows of ``games.game.Game.views``."""
+    """Computes the rule inputs of one architecture. Views are rows of ``games.game.Game.views``."""
 
     def __init__(self, game: Game, arch: Architecture, mask_outcomes: bool = False) -> None:
         """``mask_outcomes``: mask outcomes even if the network was trained without."""
@@ -69,8 +69,8 @@ class Rules:
         return numbers
 
     def choices(self, features: torch.Tensor, rows: np.ndarray) -> torch.Tensor | None:
-        """``uint8[A, C, G]``: those of ``features`` (``[..., F]``) that are about actions, of ``rows`` (``int64[A]``,
-        places in the flat order of what is before F); None where none are."""
+        """``uint8[A, C, G]``: the features of actions among ``features`` (``[..., F]``), of ``rows`` (``int64[A]``,
+        indices into the flattened leading dimensions); None without any."""
         if not self._choices:
             return None
         offset, actions, numbers = (self._choices[key] for key in ("offset", "actions", "numbers"))
@@ -78,13 +78,13 @@ class Rules:
         return about[torch.from_numpy(rows)]
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
-        """``bool[N, V]``: the tokens that can come next; ``eos`` behind a finished deal, and every token behind a
-        history that could not have happened."""
+        """``bool[N, V]``: the possible next tokens; ``eos`` after a finished deal, and every token after an impossible
+        history."""
         possible = self.game.view_possible(views)
         possible[:, self.game.vocabulary.eos] |= self.game.next(views) == Next.END
         possible[~self.game.consistent(views)] = True
         return possible
 
     def outcomes_to_come(self, views: np.ndarray) -> np.ndarray:
-        """``bool[N, K]``: the outcomes that can still come; every one behind a history that could not have happened."""
+        """``bool[N, K]``: the possible outcomes; every one after an impossible history."""
         return self.game.view_outcomes(views)

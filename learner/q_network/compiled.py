@@ -1,7 +1,7 @@
-"""A Q-network on a CPU for the few states that one decision asks about, in compiled loops.
+"""A Q-network on a CPU for the few states of one decision, in compiled loops.
 
-torch takes microseconds to begin each product, and multiplies by all the zeros: most of what a state tells are zeros,
-and so is half of what comes out of a ReLU. The loops leave them out (docs/performance.md).
+torch takes microseconds to begin each product, and multiplies by all the zeros, which are most of a state's features
+and half of a ReLU's output. The loops skip them (docs/performance.md).
 
 Shape letters: ``B`` states, ``F`` numbers of a state, ``W`` width, ``V`` tokens, ``L`` layers behind the first.
 """
@@ -18,7 +18,7 @@ FEW = 48
 
 
 class CompiledQNet:
-    """The weights of a ``QNet`` as float32, and what it says."""
+    """A ``QNet`` with float32 weights, evaluated on a CPU."""
 
     def __init__(self, net: QNet) -> None:
         """Copy them."""
@@ -29,7 +29,7 @@ class CompiledQNet:
         self._biases, self._head_bias = np.stack([_bias(layer) for layer in (first, *layers)]), _bias(net.head)
 
     def __call__(self, numbers: np.ndarray) -> np.ndarray:
-        """``float32[B, V]`` from ``uint8[B, F]``; each row's answer is the same beside any others."""
+        """``float32[B, V]`` from ``uint8[B, F]``; a row's result does not depend on the other rows."""
         answers = np.empty((len(numbers), len(self._head_bias)), np.float32)
         answers[:] = self._head_bias
         _answer(numbers, self._first, self._layers, self._biases, self._num_plain, self._head, answers)
@@ -77,7 +77,7 @@ def _relu_layer(x, weight, bias, out):
 def _add_product(x, weight, out):
     """``out[W] += x[F] @ weight[F, W]``, without the rows of ``weight`` that ``x`` has zeros for."""
     used, count = np.empty(len(x), np.int32), 0
-    for i in range(len(x)):  # no branch: the processor could not foretell it
+    for i in range(len(x)):  # no branch: the processor could not predict it
         used[count] = i
         count += int(x[i] != 0)
     whole = count - count % 4

@@ -39,7 +39,7 @@ class QData:
     following: torch.Tensor
     """``int64[N]``; fields as ``Decisions`` has them."""
     returns: torch.Tensor
-    """``float32[N]``: what was then made of each, discounted."""
+    """``float32[N]``: discounted return of each."""
     branches: torch.Tensor
     """``float16[N, V]``, or ``[N, 0]`` without; as ``Decisions`` has it."""
     training: np.ndarray
@@ -47,22 +47,22 @@ class QData:
     validation: np.ndarray
     """``int64[...]`` held-out rows: whole deals. May be empty."""
     num_new: int
-    """Those to train on from shards of the newest iteration."""
+    """Number of training rows from shards of the newest iteration."""
 
     def states(self, rows: torch.Tensor) -> torch.Tensor:
         """``uint8[B, F]``: the states of decisions ``int64[B]``."""
         return unpacked(self.features[rows], self.sizes[0])
 
     def choices(self, rows: torch.Tensor) -> torch.Tensor:
-        """``bool[B, V]``: what could be done at decisions ``int64[B]``."""
+        """``bool[B, V]``: legal actions at decisions ``int64[B]``."""
         return unpacked(self.legal[rows], self.sizes[1]).bool()
 
 
 def load_decisions(
     game: Game, shards: Sequence[str], learner: LearnerConfig, discount: float, device: torch.device
 ) -> QData:
-    """Read and replay shards, with their branches if they weigh anything, and set validation deals apart.
-    ``ValueError`` naming what cannot be trained on."""
+    """Read and replay shards, with branches if ``branch_weight`` is above 0, and split off validation deals.
+    ``ValueError`` naming unsuitable shards."""
     columns, total, new = dict[str, np.ndarray](), Counter[str](), Counter[int]()
     for shard in shards:
         try:
@@ -95,7 +95,7 @@ def load_decisions(
 
 
 def _append(columns: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> None:
-    """Add rows to columns in place: a list of parts to be joined would need twice the memory at last."""
+    """Append rows to columns in place: joining a list of parts would need twice the memory."""
     for name, rows in found.items():
         column = columns.setdefault(name, np.empty((0, *rows.shape[1:]), rows.dtype))
         before = len(column)

@@ -1,8 +1,8 @@
-"""Every decision of finished deals as a Q-network learns from it: the deals replayed, whole, from what all seats saw.
+"""Training rows of a Q-network: every decision of finished deals, replayed from all seats' histories.
 
-A shard holds what each seat has seen. The actions are read there, one after the other in the history of the seat to
-act; who got which cards follows from the deal's seed. The deal so replayed must give every seat the very history that
-the shard has, so a shard whose deals are not those of their seeds is refused.
+A shard holds the history of each seat. The actions are read from the history of the seat to act; the cards follow from
+the deal's seed. The replayed deal must reproduce every seat's history, so a shard whose deals do not match their seeds
+is refused.
 
 Letters: ``D`` deals, ``P`` seats, ``L`` longest history, ``N`` decisions, ``F`` numbers of a state, ``V`` tokens.
 """
@@ -18,7 +18,7 @@ from learner.q_network.architecture import state_features
 from learner.q_network.bits import packed
 
 NONE = -1
-"""In place of a next decision: the seat has made its last."""
+"""Index for no next decision: the seat has made its last."""
 
 
 @dataclass(frozen=True)
@@ -29,28 +29,28 @@ class Decisions:
     """``uint8[N, F]`` as bits (``learner.q_network.bits``): the state, as the seat to act counts the others from
     itself."""
     legal: np.ndarray
-    """``bool[N, V]`` as bits: what it could do ..."""
+    """``bool[N, V]`` as bits: legal actions."""
     action: np.ndarray
-    """``int64[N]`` ... and what it did."""
+    """``int64[N]``: the action played."""
     reward: np.ndarray
     """``float32[N]``: minus the points that it made until its next decision, or from its last one until the end. Over a
-    seat's decisions they add up to minus its points of the deal, in which a moon may have changed everything."""
+    seat's decisions they add up to minus its points of the deal, a moon's scoring included."""
     following: np.ndarray
-    """``int64[N]``: which of these is the same seat's next decision, ``NONE`` behind its last."""
+    """``int64[N]``: index of the same seat's next decision, ``NONE`` after its last."""
     seat: np.ndarray
     """``int8[N]``"""
     deal_seed: np.ndarray
     """``uint64[N]``"""
     branches: np.ndarray
-    """``float16[N, V]``: minus the points that the seat was still to make where a branch played this action, NaN where
-    none did. ``[N, 0]`` if branches were not asked for."""
+    """``float16[N, V]``: minus the seat's further points after the branch with this action, NaN without such a branch.
+    ``[N, 0]`` without branches."""
 
     def __len__(self) -> int:
         return len(self.action)
 
 
 def returns(decisions: Decisions, discount: float) -> np.ndarray:
-    """``float32[N]``: the discounted sum of a decision's reward and those behind it, as the deal went on."""
+    """``float32[N]``: discounted sum of a decision's reward and the later ones in its deal."""
     sums = decisions.reward.astype(np.float64)
     after, behind = decisions.following.copy(), decisions.following != NONE
     weight = discount

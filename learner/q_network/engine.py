@@ -1,7 +1,7 @@
-"""The Q-network that a search asks: true states in, the worth of every action out.
+"""Engine of a Q-network for search: true states in, values of all actions out.
 
-Shape letters: ``B`` states, ``F`` numbers of a state, ``V`` tokens. The seam is ``learner.state_model.StateModel``, met
-structurally.
+Shape letters: ``B`` states, ``F`` numbers of a state, ``V`` tokens. It implements the protocol
+``learner.state_model.StateModel``.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW, CompiledQNet
 
 _ROWS = 64
-"""Passes in bf16 are filled up to a multiple of this: torch prepares their products anew for every number of rows."""
+"""Passes in bf16 are padded to a multiple of this: torch prepares their products anew for every number of rows."""
 
 
 class QEngine:

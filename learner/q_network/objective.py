@@ -1,26 +1,26 @@
-"""What a Q-network learns (paper 002, "Multi-agent Reinforcement Learning" and "Further Work").
+"""Objective of a Q-network (paper 002, "Multi-agent Reinforcement Learning" and "Further Work").
 
 One-step temporal differences between the decisions of one seat: q(s, a) of the seat to act learns
 
     r + discount * max over legal a' of q_target(s', a')
 
-where s' is where it decides next, after the others have played, and r is minus the points that it made until then. The
-target network is a copy of the network that takes over its weights now and then. Adam, Huber loss; batches are drawn
-evenly, with replacement, from the decisions of all shards.
+where s' is the seat's next decision, after the others have played, and r is minus the points that it made until then.
+The target network is a copy of the network whose weights are updated at intervals. Adam, Huber loss; batches are drawn
+uniformly, with replacement, from the decisions of all shards.
 
-What the paper leaves open, and how it is here:
+Choices where the paper leaves something open:
 
 - *Sign.* It calls q the points that are won and plays the highest; here q is minus the points still to come.
-- *Reward.* Points when they are made, not all at the end; a moon is paid behind the seat's last decision.
-- *Scale.* Points as they are, so a Huber delta of 1 is one point.
+- *Reward.* Points when they are made, not all at the end; a moon is scored after the seat's last decision.
+- *Scale.* Points, so a Huber delta of 1 is one point.
 - *Target network.* Every ``target_every_steps`` steps, and at the start of a training.
 - *How much is trained.* A batch "once per 4 states" is read as one step for four decisions that are new: of the newest
-  iteration. Those of the two rounds before, which ``selfplay.replay_games`` keeps, are drawn from as well.
-- *Double Q-learning*, priorities and n-step targets are not mentioned; there are none.
+  iteration. Batches also draw from the two rounds before, which ``selfplay.replay_games`` keeps.
+- *Double Q-learning*, priorities and n-step targets are not mentioned, and not used.
 
-Beyond the paper, ``learner.branch_weight`` adds that much of the Huber loss of branches (``selfplay.branches``), a mean
-over them: each action of a decision learns the points that a playout made after it, not discounted. Where the playouts
-are random, that is q of random play, which learns fast; the temporal differences go on from there.
+Beyond the paper, ``learner.branch_weight`` weighs the mean Huber loss over branches (``selfplay.branches``): each
+action of a decision learns the points of a playout after it, not discounted. With random playouts that is q of random
+play, which is learned fast; the temporal differences improve on it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,17 +47,17 @@ _LEARNER_KEYS = (
     *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
     *("weight_decay", "betas", "grad_clip", "precision"),
 )
-"""Learner settings that decide what a Q-network learns; the others are the transformer's, or free to change."""
+"""Learner settings that change a Q-network's training; the others are the transformer's, or free to change."""
 
 
 class QObjective(Objective):
-    """Temporal differences between decisions, and what playouts of their branches made where these weigh anything.
+    """Temporal differences between decisions and, with ``branch_weight``, results of their branches' playouts.
 
     ``loss`` is Huber's, of points, and with branches ``branch_loss`` their part of it. ``validation_error`` is the mean
-    distance in points between q and what was then made of the decision, discounted.
+    absolute error of q in points, against the discounted return.
     """
 
-    names = ("loss", "branch_loss")  # the first has the second in it
+    names = ("loss", "branch_loss")  # the first includes the second
     rows_are, rows_at_once = "decisions", 4096
     net: QNet
     target: QNet
@@ -103,7 +103,7 @@ class QObjective(Objective):
         return parts["loss"], parts
 
     def errors(self, rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """The losses of decisions ``rows``, and ``float32[B]``: q of what was done."""
+        """The losses of decisions ``rows``, and ``float32[B]``: q of the played actions."""
         data, delta = self.data, self.q_config.huber_delta
         q = self.net(data.states(rows), self.dtype)
         values = q.gather(1, data.action[rows, None])[:, 0]
@@ -125,7 +125,7 @@ class QObjective(Objective):
         return {name: mean for name, mean in means.items() if name != "branch_loss" or self.config.branch_weight}
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
-        """Against the targets, and against what was made of the decisions."""
+        """Errors against the targets, and against the returns."""
         there = torch.from_numpy(rows).to(self.device)
         parts, values = self.errors(there)
         error = (values - self.data.returns[there]).abs().mean()

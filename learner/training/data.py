@@ -18,9 +18,9 @@ from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
 
 HELD_OUT = 100
-"""One deal in so many is held out."""
+"""One deal in this many is held out."""
 _BLOCK = 65536
-"""Sequences that are looked at together."""
+"""Sequences processed together."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TrainingData:
     outcome: torch.Tensor
     """``int64[N]`` outcome labels."""
     host_tokens: np.ndarray
-    """The tokens once more, on the host: on a CPU the same memory."""
+    """The same tokens on the host; on a CPU the same memory."""
     lengths: np.ndarray
     """``int64[N]`` on the host: tokens of each sequence, ``eos`` included."""
     training: np.ndarray
@@ -65,7 +65,7 @@ class Batch:
     weights: torch.Tensor | None = None
     """``float32[...]``: of the tokens behind ``prefixes`` in the observation loss; None for 1 each."""
     whole: tuple[int, int] | None = None
-    """Prefixes and leaves of the batch that this is one learner's part of; None where this is all of it."""
+    """Prefixes and leaves of the whole batch, if this is one learner's part of it; else None."""
 
     @property
     def num_prefixes(self) -> int:
@@ -74,7 +74,7 @@ class Batch:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Prefixes and leaves that a step computes, those of other learners included: what losses are means over."""
+        """Prefixes and leaves of a step, other learners' included: the divisors of mean losses."""
         return self.whole or (self.num_prefixes, 0 if self.leaves is None else len(self.leaves.real))
 
 
@@ -85,8 +85,8 @@ def load_data(
     device: torch.device,
     branch_weight: float = 0.0,
 ) -> TrainingData:
-    """Read shards, with their branches if they weigh anything, and set validation deals apart. ``ValueError`` naming
-    shards or rows that cannot be trained on."""
+    """Read shards, with branches if ``branch_weight`` is above 0, and split off validation deals. ``ValueError`` naming
+    unsuitable shards or rows."""
     try:
         sequences = read_shards(shards, game)
     except ShardError as error:
@@ -114,7 +114,7 @@ def load_data(
 
 
 def check_branches(count: int, branch_weight: float, shards: Sequence[str]) -> None:
-    """``ValueError`` where a loss is to weigh branches of which there are none."""
+    """``ValueError`` for a ``branch_weight`` without branches."""
     if not count:
         raise ValueError(
             f"learner.branch_weight={branch_weight}: shards {shards[0]}..{shards[-1]} hold no branches; make some with "
@@ -135,8 +135,8 @@ def data_digest(shards: Sequence[str]) -> str:
 
 
 def held_out(deal_seeds: np.ndarray) -> np.ndarray:
-    """``bool[N]``: the rows whose deals are held out. The deal's seed alone says so, and neither the other deals nor
-    the seed of the training: what an iteration holds out has then not trained the weights that it starts from."""
+    """``bool[N]``: the rows whose deals are held out, by the deal's seed alone. So a deal that one iteration holds out
+    has not trained the weights that it starts from."""
     keys = mix(np.uint64(derive(0, "held out")), deal_seeds)
     return np.asarray(keys % np.uint64(HELD_OUT) == 0)
 
@@ -169,7 +169,7 @@ def make_batch(
     Args:
         rules: what the network reads of the rules.
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
-        part: make a batch of these ``rows`` alone, one at least, as the whole batch has them; None for all.
+        part: restrict the batch to these ``rows``, at least one, with the whole batch's layout; None for all.
         others_weight: of tokens that are not the observer's own actions.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None

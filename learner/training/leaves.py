@@ -1,7 +1,7 @@
-"""Branches in training: candidates as the query engine has them, in the same pass as their sequences.
+"""Branches in training: leaves in the same pass as their sequences, like candidates in the query engine.
 
-A *leaf* is one token behind the first ``place`` tokens of a sequence: it stands at position ``place``, attends to these
-and to itself, and trains the outcome head alone. Leaves are packed behind the columns of their sequence.
+A *leaf* is one token after the first ``place`` tokens of a sequence: it has position ``place``, attends to these tokens
+and itself, and trains only the outcome head. Leaves are packed behind the columns of their sequence.
 
 Shape letters: ``B`` sequences, ``T`` columns of tokens, ``S`` most leaves of a sequence, ``Z`` leaves of the batch.
 """
@@ -37,10 +37,10 @@ class Leaves:
     def behind(
         self, tokens_BT: torch.Tensor, inputs: RuleInputs
     ) -> tuple[torch.Tensor, RuleInputs, torch.Tensor, torch.Tensor]:
-        """What the trunk is given for sequences and their leaves in one pass.
+        """Inputs of the trunk for sequences and their leaves in one pass.
 
         Returns:
-            tokens ``[B, T + S]``, types and features of them, positions ``int64[B, T + S]``, and who attends to whom:
+            tokens ``[B, T + S]``, their types and features, positions ``int64[B, T + S]``, and the attention mask
             ``bool[B, T + S, T + S]``, every query's keys.
         """
         batch, length = tokens_BT.shape
@@ -62,7 +62,7 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
     Args:
         branches: of the ``B`` sequences.
         rules: what the network reads of the rules.
-        views: ``[B, T + 1]`` of the prefixes of the sequences; None will do where the network reads no rules.
+        views: ``[B, T + 1]`` of the prefixes of the sequences; may be None for a network without rule inputs.
     """
     counts, row = np.diff(branches.starts), branches.row
     shape = (len(counts), int(counts.max(initial=0)))

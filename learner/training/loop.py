@@ -1,8 +1,8 @@
-"""The loop of every training: an objective, trained to its end, without Ray, in a process that can be killed.
+"""The training loop of every objective, without Ray, in a process that can be killed.
 
-Every random draw follows from the seed and the number of the step or epoch, so a run that is killed and called again
-ends, on a CPU, in the same bytes as one that was left alone. Several learners may train one network together
-(``learner.training.parallel``): then each calls ``train``, and all go through the same steps.
+Every random draw follows from the seed and the number of the step or epoch, so a killed and resumed training ends, on a
+CPU, in the same bytes as an uninterrupted one. Several learners may train one network together
+(``learner.training.parallel``): then each calls ``train``, and all make the same steps.
 """
 
 import time
@@ -46,31 +46,31 @@ def train(
 ) -> dict[str, float]:
     """Train, publish the checkpoint ``out``, and return the final metrics.
 
-    Called again it reads the data, which must be the same, returns the metrics where ``out`` is finished, and goes on
-    from ``<out>.partial`` where it was killed.
+    Called again, with the same data, it returns the metrics if ``out`` is finished, and else resumes from
+    ``<out>.partial``.
 
     Args:
-        objective: what is learned; the first of its group alone reads and writes ``out``.
+        objective: the objective; only the first of its group reads and writes ``out``.
         shards: paths or URIs of shards, in order.
         out: directory of the checkpoint, a path or a URI.
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
-            losses since the last call and the speed. What it raises ends the training, which can be resumed.
+            losses since the last call and the speed. An exception from it ends the training, which can be resumed.
 
     Returns:
-        The last of these, with how many ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, where
-        deals were held out, ``validation_sequences``, ``validation_loss`` and so on. Nothing for a learner that is not
-        the first of its group.
+        The last of these, with the number of ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, with
+        held-out deals, ``validation_sequences``, ``validation_loss`` and so on. Empty for a learner that is not the
+        first of its group.
 
-    Raises ``UserError`` before any training: settings that differ from those ``out`` was begun with, shards or
-    ``init_from`` that do not fit the game or the network, too few sequences. ``PeerLostError`` at any time where
-    another learner of the group has gone.
+    Raises ``UserError`` before any training: settings that differ from those of an unfinished ``out``, shards or
+    ``init_from`` that do not fit the game or the network, too few sequences. ``PeerLostError`` at any time when another
+    learner of the group has died.
     """
     group = objective.group
     first = group is None or group.first
     with blaming_input():
         settings = _settings(objective, init_from, data_digest(shards))
-        # First of all: a damaged shard is called one, and not another data set than training was begun with.
+        # First of all, so that a damaged shard is reported as such, not as a changed data set.
         objective.load(shards)
         if first and (finished := read_finished(out, settings)):
             if group:  # the others learn that there is nothing to do
@@ -101,7 +101,7 @@ def _settings(objective: Objective, init_from: str | Path | None, digest: str) -
     """Everything the result depends on, by the name it has on the command line."""
     return {
         **game_record(objective.game),
-        HELD_OUT_KEY: f"one deal in {HELD_OUT} by its seed",  # trainings of before chose by their own seeds
+        HELD_OUT_KEY: f"one deal in {HELD_OUT} by its seed",  # older trainings chose by their own seeds
         **objective.settings(),
         "seed": objective.seed,
         "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
@@ -110,7 +110,7 @@ def _settings(objective: Objective, init_from: str | Path | None, digest: str) -
 
 
 def _check_dropout(objective: Objective, partial: str, before: int) -> None:
-    """``UserError`` where dropout was drawn by another number of learners; nothing else depends on it."""
+    """``UserError`` where dropout was drawn by another number of learners; only dropout depends on it."""
     now = objective.group.size if objective.group else 1
     if before != now and objective.has_dropout:
         raise UserError(
@@ -120,8 +120,8 @@ def _check_dropout(objective: Objective, partial: str, before: int) -> None:
 
 
 def _first_network(objective: Objective, start: str | Path | None) -> Any:
-    """The network training starts or goes on from; ``ValueError`` naming the first key in which it has another
-    shape than is asked for."""
+    """The network to start or resume from; ``ValueError`` naming the first key in which its shape differs from the
+    configuration."""
     net = objective.fresh()
     if start is not None:
         weights = objective.read(start)
@@ -136,7 +136,7 @@ def _first_network(objective: Objective, start: str | Path | None) -> Any:
 
 
 class _Run:
-    """One training under way: the loop and what it changes."""
+    """The state and loop of one training."""
 
     def __init__(self, objective: Objective, state: TrainingState, out: str | Path) -> None:
         config = objective.config
@@ -151,7 +151,7 @@ class _Run:
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
 
     def start_together(self, group: Group) -> bool:
-        """Stand where the first learner of the group stands; whether there is anything left to train."""
+        """Take over the first learner's step and weights; whether there is anything left to train."""
         group.join(self.objective.device)
         step = group.agree(self.state.step, self.state.settings)
         if step == FINISHED:
@@ -162,7 +162,7 @@ class _Run:
         return True
 
     def stand_at(self, step: int) -> None:
-        """Go on behind so many steps."""
+        """Set the number of steps done."""
         self.state.step = step
         if self.objective.in_epochs:
             self.state.epoch, self.state.batch = divmod(step, self.objective.steps_per_epoch)
@@ -171,7 +171,7 @@ class _Run:
         """Train the steps that are left and publish the checkpoint."""
         objective, config, state = self.objective, self.config, self.state
         clock, marked, amount = Clock(state, config.checkpoint_every_steps), time.perf_counter(), 0
-        # A run killed while it validated its last step goes on with nothing left to measure but that.
+        # A run that was killed during its final validation has only that left to do.
         metrics = {**(state.history[-1] if state.history else {}), "num_steps": self.num_steps, **objective.rates(0.0)}
         while state.step < self.num_steps:
             amount += self.step()
@@ -191,7 +191,7 @@ class _Run:
         return state.metrics
 
     def step(self) -> int:
-        """One optimiser step, whose losses are added to ``sums``; how much it trained on."""
+        """Make one optimiser step and add its losses to ``sums``; returns the amount of data."""
         objective, config, state, group = self.objective, self.config, self.state, self.objective.group
         rate = learning_rate(config, state.step, self.num_steps)
         self.optimizer.param_groups[0]["lr"] = rate
@@ -225,7 +225,7 @@ class _Run:
         return {name: parts[name].detach() for name in objective.names}
 
     def note(self) -> dict[str, float]:
-        """Add a line to the history and start new sums; ``UserError`` where the loss is no number any more."""
+        """Add a line to the history and start new sums; ``UserError`` if the loss is NaN or infinite."""
         state = self.state
         count = state.step - (int(state.history[-1]["step"]) if state.history else 0)
         shown = self.objective.line({name: (total / count).item() for name, total in self.sums.items()})

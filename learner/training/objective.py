@@ -1,4 +1,4 @@
-"""What the training loop asks of a kind of network; a further kind brings a further objective."""
+"""The training loop's interface to a kind of network."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,24 +16,24 @@ from learner.training.parallel import Group
 
 
 class Objective(ABC):
-    """What one kind of network learns: its data, the losses of a step, and what is measured of them."""
+    """Objective of one kind of network: its data, the losses of a step, and metrics."""
 
     names: tuple[str, ...]
     """Of the losses, in the order in which ``training/state.json`` holds their sums."""
     rows_are: str
     """What a row of the data is: ``sequences`` or ``decisions``."""
     free_at_start: tuple[str, ...] = ()
-    """Settings of the architecture in which a training may differ from the weights that it starts from."""
+    """Settings of the architecture that may differ from the initial weights'."""
     has_dropout = False
-    """Whether the result depends on the number of learners, which draw dropout each for itself."""
+    """Whether the result depends on the number of learners, each of which draws its own dropout."""
     arch: Any
     """A dataclass."""
     net: Any
     """The network in training; from ``begin`` on."""
     target: Any = None
-    """A network of the same shape that is kept with ``net`` for resuming; None where there is none."""
+    """A network of the same shape that is saved with ``net`` for resuming, or None."""
     data: Any
-    """Rows to train on and held-out rows are its ``training`` and ``validation``; from ``load`` on."""
+    """The data, with row numbers ``training`` and ``validation``; from ``load`` on."""
     rows_at_once: int
     """Held-out rows of one forward pass."""
     steps_per_epoch: int
@@ -78,19 +78,19 @@ class Objective(ABC):
         learner's share of them."""
 
     def after_step(self, step: int) -> None:
-        """What belongs to the end of a step, the ``step``-th of all."""
+        """Hook after step number ``step``."""
         return
 
     @abstractmethod
     def line(self, means: Mapping[str, float]) -> dict[str, float]:
-        """What is shown of mean losses, with the whole ``loss``."""
+        """Metrics to show from mean losses, with the whole ``loss``."""
 
     @abstractmethod
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
-        """By name, each mean over held-out rows and how many summands it is of."""
+        """Name -> mean over held-out rows, and its number of summands."""
 
     def amount(self, rows: np.ndarray) -> int:
-        """How much a step on ``rows`` trains on, in the unit of ``rates``."""
+        """Amount of data of a step on ``rows``, in the unit of ``rates``."""
         return len(rows)
 
     @abstractmethod

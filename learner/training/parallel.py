@@ -1,7 +1,7 @@
 """Several learners that train one network together: each takes a part of every batch, and gradients are added up.
 
-All of them go through the same steps with the same weights. They agree on what they start from, on every gradient and
-on nothing else: the order of the rows follows from the seed. Only the first reads and writes checkpoints.
+All make the same steps with the same weights. They exchange only the initial state and gradients; the order of the rows
+follows from the seed. Only the first reads and writes checkpoints.
 
 gloo connects learners on CPUs, NCCL those with a GPU each.
 """
@@ -22,9 +22,9 @@ from cluster.errors import PeerLostError, UserError
 _c10d: Any = torch.distributed  # which exports none of its classes to type checkers
 
 _TIMEOUT = timedelta(minutes=5)
-"""How long a learner waits for another: for the slowest to read its data, for the first to write a checkpoint."""
+"""Longest wait for another learner: the slowest reads its data, or the first writes a checkpoint."""
 FINISHED = -1
-"""Step of a training that needs no more."""
+"""Step of a finished training."""
 
 
 class Group:
@@ -35,7 +35,7 @@ class Group:
     """
 
     def __init__(self, host: str, size: int, rank: int = 0, address: str = "", timeout: timedelta = _TIMEOUT) -> None:
-        """Open nothing but, for the first, a port to be found at.
+        """Open only, for the first learner, its port.
 
         Args:
             host: this machine's IP address, as the other learners reach it; nothing listens on another.
@@ -63,18 +63,18 @@ class Group:
         return self.rank == 0
 
     def join(self, device: torch.device) -> None:
-        """Connect with the others, whose tensors are on devices of the same kind. ``PeerLostError`` if one does not
-        come."""
+        """Connect with the others, whose tensors are on devices of the same kind. ``PeerLostError`` if one is
+        missing."""
         self._device = device
         connect = self._connect_gpus if device.type == "cuda" else self._connect_cpus
         self._connected = self._asking_peers(lambda: connect(self._meet()))
 
     def leave(self) -> None:
-        """Close the connections: the others, if they still need this learner, learn of it at once."""
+        """Close the connections; others that still need this learner get an error at once."""
         self._connected = self._store = None
 
     def part(self, rows: int) -> slice:
-        """Which of a batch's rows are this learner's; none where there are fewer rows than learners."""
+        """This learner's rows of a batch; may be empty with fewer rows than learners."""
         return slice(rows * self.rank // self.size, rows * (self.rank + 1) // self.size)
 
     @torch.no_grad()
@@ -124,7 +124,7 @@ class Group:
         return nccl(store, self.rank, self.size, self._timeout)
 
     def _asking_peers(self, ask: Callable[[], Any]) -> Any:
-        """``ask()``; torch and gloo say with a plain ``RuntimeError`` that somebody has gone or is silent."""
+        """``ask()``; a plain ``RuntimeError`` of torch or gloo means that another learner has gone or is silent."""
         try:
             return ask()
         except RuntimeError as error:

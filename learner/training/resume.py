@@ -1,10 +1,10 @@
-"""Training state beside the weights: what a killed learner goes on from.
+"""Training state beside the weights, from which a killed learner resumes.
 
 ``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser, the target network
 where there is one (both safetensors) and ``state.json``: step and schedule, data cursor, random state, loss history,
 and the settings all of it belongs to.
 Each appears whole; only then is the one before it removed. The finished checkpoint has the same ``training/``. All of
-it lies beside ``out``, a path or a URI, so that another machine can go on.
+it lies beside ``out``, a path or a URI, so that another machine can resume.
 """
 
 import json
@@ -23,11 +23,11 @@ from games.game import Game
 from learner.model.checkpoint import CONFIG_FILE, Network, read_tensors, write_model
 
 SAVE_SECONDS = 300.0
-"""Of training, after which a resumable checkpoint is written though ``checkpoint_every_steps`` have not been made: on a
-CPU so many may take hours."""
+"""Training time after which a resumable checkpoint is written before ``checkpoint_every_steps``, which may take hours
+on a CPU."""
 
 HELD_OUT_KEY = "held_out"
-"""Setting that says which deals a training does not see."""
+"""Setting that records the choice of held-out deals."""
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _TARGET_FILE = "target.safetensors"
@@ -37,7 +37,7 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass
 class TrainingState:
-    """Where training stands after ``step`` optimiser steps."""
+    """State of training after ``step`` optimiser steps."""
 
     settings: dict[str, Any]
     """Everything the result depends on: architecture, learner settings, seed, data, first weights, game."""
@@ -47,7 +47,7 @@ class TrainingState:
     batch: int = 0
     """... and batches of it that are done."""
     random_state: dict[str, int] = field(default_factory=dict)
-    """Seed and step: all that dropout, outcome positions and the order of an epoch are drawn from."""
+    """Seed and step, from which dropout, outcome positions and the order of an epoch follow."""
     schedule: dict[str, float] = field(default_factory=dict)
     """``num_steps``, and the learning rate of the last step."""
     pending: list[float] = field(default_factory=list)
@@ -55,14 +55,14 @@ class TrainingState:
     history: list[dict[str, float]] = field(default_factory=list)
     """Mean losses every ``log_every_steps`` steps."""
     seconds: float = 0.0
-    """Of training so far, by all commands."""
+    """Training time so far, over all commands."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Final metrics; empty until training is finished."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a checkpoint of a training holds."""
+    """Contents of a training's checkpoint."""
 
     game: Game
     net: Network
@@ -70,7 +70,7 @@ class Kept:
     """Fused AdamW of the parameters of ``net``."""
     state: TrainingState
     target: Any = None
-    """A network of the same shape that training goes on from too."""
+    """Target network, of the same shape, or None."""
 
     def write(self, directory: Path) -> None:
         """Write all of it into an existing directory."""
@@ -82,7 +82,7 @@ class Kept:
             for name, parameter in self.net.named_parameters()
             for moment in _MOMENTS
         }
-        (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # unlike save_file it says OSError of a full disk
+        (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # raises OSError for a full disk, unlike save_file
         if self.target:
             weights = {name: tensor.cpu().contiguous() for name, tensor in self.target.state_dict().items()}
             (training / _TARGET_FILE).write_bytes(save(weights))
@@ -101,7 +101,7 @@ class Kept:
             self.target.load_state_dict(_tensors(checkpoint, _TARGET_FILE))
 
     def moments(self) -> list[torch.Tensor]:
-        """All moments behind the steps of ``state``; zeros where the optimiser has made none."""
+        """All moments after the steps of ``state``; zeros before the first."""
         for parameter in self.net.parameters():
             if not self.optimizer.state[parameter]:
                 zeros = {moment: torch.zeros_like(parameter) for moment in _MOMENTS}
@@ -116,7 +116,7 @@ def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:
 
 
 class Clock:
-    """How long a training takes over all its commands, and when it is to be saved."""
+    """Training time over all commands, and the times of saving."""
 
     def __init__(self, state: TrainingState, every_steps: int) -> None:
         """``every_steps``: of ``learner.checkpoint_every_steps``; 0 for never."""
@@ -125,13 +125,12 @@ class Clock:
         self._before = state.seconds
 
     def stop(self) -> float:
-        """The seconds of all commands until now, which the state has from now on."""
+        """Write the seconds of all commands so far into the state, and return them."""
         self._state.seconds = self._before + time.perf_counter() - self._began
         return self._state.seconds
 
     def save_due(self) -> bool:
-        """Whether a resumable checkpoint is to be written after the step that was just made; if so, the state has its
-        ``seconds``."""
+        """Whether a resumable checkpoint is due after this step; if so, updates the state's ``seconds``."""
         if not self._every_steps:
             return False
         late = time.perf_counter() - self._saved >= SAVE_SECONDS
@@ -142,7 +141,7 @@ class Clock:
 
 
 def partial_path(out: str | Path) -> str:
-    """Where the resumable checkpoints of ``out`` are kept."""
+    """Directory of the resumable checkpoints of ``out``."""
     return storage.beside(out, ".partial")
 
 
@@ -157,7 +156,7 @@ def save_partial(out: str | Path, kept: Kept) -> None:
 
 
 def save_finished(out: str | Path, kept: Kept) -> None:
-    """Publish the finished checkpoint, without a target, and remove what was kept for resuming."""
+    """Publish the finished checkpoint, without a target, and remove resumable ones."""
     storage.write_directory_atomic(out, replace(kept, target=None).write)
     storage.remove_directory(partial_path(out))
 
@@ -174,7 +173,7 @@ def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState
 
 
 def _as_today(key: str) -> str:
-    """The name by now of a setting: a version before had a group of its own for Q-networks."""
+    """The present name of a setting: an earlier version had a separate group for Q-networks."""
     return key.replace("q_network.kind", "model.architecture").replace("q_network.", "model.")
 
 
@@ -186,9 +185,9 @@ def find_partial(out: str | Path) -> Path | None:
 
 
 def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = False) -> TrainingState:
-    """The training state of a checkpoint; ``ValueError`` naming the first setting in which it differs. The small files
-    are checked here for damage, weights and moments, which take long to hash, by whoever loads them. A ``finished``
-    training that says nothing of what it held out is of a version before, and stays what it is."""
+    """The training state of a checkpoint; ``ValueError`` naming the first setting that differs. Checks only small files
+    for damage; loading checks weights and moments, which take long to hash. A ``finished`` training without a record
+    of held-out deals is of an earlier version, and is accepted."""
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
         raise ValueError(

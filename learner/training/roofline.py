@@ -1,4 +1,4 @@
-"""What a training step costs in arithmetic, and what this machine's matrix products reach: how much of it is used.
+"""FLOPs of a training step, and the machine's rate of matrix products, for the utilisation.
 
 Letters: ``E`` n_embd, ``V`` tokens, ``K`` outcome labels. A multiplication and its addition are 2 FLOPs.
 """
@@ -30,7 +30,7 @@ def training_flops(arch: Architecture, length: float, outcome_share: float) -> f
 
 
 def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOPs a second of large square matrix products, the best of as many as fit into a fifth of a second."""
+    """FLOPs a second of large square matrix products: the best within a fifth of a second."""
     size = 8192 if device.type == "cuda" else 1024
     left, right = (torch.ones(size, size, dtype=dtype, device=device) for _ in range(2))
     timer = Timer("left @ right", globals={"left": left, "right": right}, num_threads=torch.get_num_threads())

@@ -1,4 +1,4 @@
-"""What a transformer learns: the next token and the outcome of every prefix (paper 001, Table 6)."""
+"""Objective of the transformer: next token and outcome of every prefix (paper 001, Table 6)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,14 +23,14 @@ from learner.training.parallel import Group
 from learner.training.roofline import matmul_rate, training_flops
 
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
-"""Learner settings that a resumed run may change: they do not decide what is learned."""
+"""Learner settings that a resumed run may change: they do not change the result."""
 
 
 class SequenceObjective(Objective):
-    """Next tokens and outcomes of sequences, and outcomes of their branches where these weigh anything.
+    """Next tokens and outcomes of sequences and, with ``branch_weight``, outcomes of their branches.
 
     Its losses are in nats: ``observation_loss``, ``outcome_loss``, with branches ``branch_loss``, and ``loss``, their
-    weighted sum. ``matmul_share`` is the part of this machine's rate of large matrix products that training makes.
+    weighted sum. ``matmul_share`` is training's FLOP rate divided by that of large matrix products.
     """
 
     rows_are, in_epochs = "sequences", True

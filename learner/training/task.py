@@ -1,4 +1,4 @@
-"""Training one iteration's network as a unit of work: what a learner actor does, without Ray."""
+"""Training one iteration's network as a unit of work: the work of a learner actor, without Ray."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """Everything that fixes what is trained. Two equal tasks give the same weights on the same hardware."""
+    """All inputs of a training. Two equal tasks give the same weights on the same hardware."""
 
     game: GameConfig
     model: NetworkConfig
@@ -40,7 +40,7 @@ class TrainingTask:
 
 
 class Learner:
-    """Trains one task at a time and can be asked meanwhile how far it is."""
+    """Trains one task at a time; another thread may query its progress."""
 
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
@@ -48,12 +48,12 @@ class Learner:
 
     @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
-        """``run_task``; ``progress`` tells meanwhile how far it is."""
+        """``run_task``; ``progress`` reports on it meanwhile."""
         self._progress = {}
         return run_task(task, self._note, self._group)
 
     def meet(self, host: str, size: int) -> str:
-        """Be the first of a group, on this machine's address; where the others find it."""
+        """Open a group as its first learner, on this machine's address; returns the address for the others."""
         self._group = Group(host, size)
         return self._group.address
 
@@ -75,9 +75,8 @@ class Learner:
 
 
 def check_size(game: Game, model: NetworkConfig) -> None:
-    """``UserError`` for a network whose checkpoints would be taken for another kind, or that this machine cannot train:
-    weights, gradients and two moments, 16 bytes each number. Batches are no larger than the data, so no estimate of
-    them is made beforehand."""
+    """``UserError`` for a network whose checkpoints would be taken for another kind, or that is too large for this
+    machine: weights, gradients and two moments take 16 bytes a parameter. Batches are not estimated."""
     kind = kinds.find(model.kind)
     with torch.device("meta"):
         net = kind.build(kind.architecture(game, model))
@@ -95,7 +94,7 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     Returns the final metrics, and raises; see ``learner.training.loop.train``. ``UserError`` for a network that no
     group can train.
     """
-    # Each batch with branches has shapes of its own, and oneDNN would keep kernels of the last 1,024 (docs/learner.md).
+    # Each batch with branches has different shapes, and oneDNN would keep kernels for 1,024 of them (docs/learner.md).
     os.environ.setdefault(KERNELS_KEPT, "32")
     game = make_game(task.game.name, task.game.options)
     with blaming_input():

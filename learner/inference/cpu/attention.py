@@ -1,7 +1,7 @@
 """Attention over cached keys and values on a CPU.
 
-torch's own attention wants the keys of all rows copied side by side. Here one row at a time is, into memory that stays
-in the processor's cache.
+torch's own attention needs the keys of all rows copied side by side. Here the keys of one row at a time are copied,
+into memory that stays in the processor's cache.
 
 Activations and cache are float32 or bfloat16 bits (``learner.inference.cpu.rowwise``); scores and sums are float32.
 Shape letters: ``T`` packed tokens, ``M`` rows, ``S`` longest history, ``L`` layers, ``E`` n_embd, ``H`` heads.
@@ -25,17 +25,17 @@ def attend(
     heads: int,
     bounds: np.ndarray,
 ) -> np.ndarray:
-    """Put the tokens' keys and values into their slots; ``[T', E]``, of the type of ``qkv``: what each of them takes
-    from the tokens before it in its history, and from itself.
+    """Write the tokens' keys and values into their slots; ``[T', E]``, of the type of ``qkv``: attention output of each
+    token over the tokens before it in its history and itself.
 
     Args:
-        qkv: ``[T', 3E]``: queries, keys and values; the tokens of a row one after the other. Rows behind the last token
-            are there to fill up; zeros come of them.
+        qkv: ``[T', 3E]``: queries, keys and values; the tokens of a row are adjacent. Rows behind the last token are
+            padding, with zeros as output.
         cache: ``[slots, L, 2E]``: keys, then values.
-        layer: which of them.
+        layer: index of the layer.
         keys: ``int64[M, S]`` slots of each row: the history, then its other tokens in this pass.
         row: ``int64[T]`` the row of each token.
-        before: ``int64[T]`` how many of the row's slots it sees.
+        before: ``int64[T]`` number of the row's slots that it attends to.
         own: ``int64[T]`` its own slot.
         heads: H.
         bounds: ``int64[P + 1]`` the parts that threads take, cut between rows (``learner.inference.cpu.threads``).
@@ -67,8 +67,8 @@ def _attend(qkv, cache, layer, keys, row, before, own, heads, bounds, attended):
         end = first + 1
         while end < last and row[end] == row[first]:
             end += 1
-        # Side by side once for all tokens and heads of the row: slots lie far apart, and head by head each line of
-        # memory would be waited for.
+        # Copied once for all tokens and heads of the row: slots lie far apart, and reading them head by head would
+        # wait for every cache line.
         for i in range(before[first] + end - first):
             widen(cache[keys[row[first], i], layer], kv[i])
         for t in range(first, end):

@@ -1,20 +1,20 @@
 """Multiplying by a matrix that never changes, on a CPU.
 
-torch rearranges a bfloat16 matrix anew for every product; for a pass of a few dozen tokens that costs as much as the
-product. Where torch has them, the operations its compiler uses keep the matrix rearranged, and apply GELU to the result
-before it is rounded (docs/performance.md).
+torch repacks a bfloat16 matrix for every product, which for a few dozen tokens costs as much as the product. If torch
+has the operations of its compiler, they keep the matrix packed, and apply GELU to the result before it is rounded
+(docs/performance.md).
 """
 
 import torch
 import torch.nn.functional as F
 
 _USUAL_ROWS = 64
-"""Rows that the arrangement is chosen for; it serves any number."""
+"""Rows that the packing is tuned for; it works for any number."""
 
 
 def rows_for(count: int, dtype: torch.dtype) -> int:
-    """At least ``count``: rows that a product should be given. oneDNN generates code for every number of rows it meets
-    and keeps a thousand of them, so passes are filled up to one of a few sizes."""
+    """Number of rows to pad a product to, at least ``count``. oneDNN generates code for every number of rows and keeps
+    a thousand versions, so passes are padded to a few sizes."""
     if dtype != torch.bfloat16:
         return count
     step = 8 if count <= 128 else 64
@@ -22,7 +22,7 @@ def rows_for(count: int, dtype: torch.dtype) -> int:
 
 
 class Product:
-    """``x @ weight + bias``, and behind it GELU if so wished."""
+    """``x @ weight + bias``, optionally followed by GELU."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype, gelu: str = "") -> None:
         """``weight`` is ``[in, out]``, ``bias`` ``[out]``; copies of both are kept as ``dtype``. ``gelu`` is ``tanh``

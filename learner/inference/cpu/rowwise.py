@@ -1,8 +1,8 @@
-"""What happens to rows of activations between two matrix products on a CPU, in compiled loops.
+"""Row operations between two matrix products on a CPU, in compiled loops.
 
-torch does the same in several operations, each a walk over the whole pass that allocates its result. Activations are
-float32, or bfloat16 seen as ``uint16`` (numpy has no such type): ``widen`` and ``narrow`` go between them and the
-float32 in which everything is computed, ``element`` reads one number.
+torch needs several operations for the same, each of which walks over the whole pass and allocates its result.
+Activations are float32, or bfloat16 as ``uint16`` (numpy has no bfloat16): ``widen`` and ``narrow`` convert from and to
+float32, in which everything is computed, and ``element`` reads one number.
 
 Shape letters: ``T`` packed tokens, ``E`` n_embd, ``K`` outcome labels.
 """
@@ -17,10 +17,10 @@ from learner.inference.cpu.threads import bounds_of
 
 _LOG2_E = math.log2(math.e)
 _IMPOSSIBLE = -1e30
-"""Logit of an outcome that does not count; finite, as fastmath assumes."""
+"""Logit of a masked outcome; finite, as fastmath assumes."""
 _LEAST = -100.0
-"""Powers of two below this one stay there. They count for nothing beside the highest; far below it numbers become
-denormal, with which a processor takes many times as long."""
+"""Least exponent of two; lower ones are raised to it. Their terms are negligible beside the highest, and denormal
+numbers would be many times slower."""
 _POWER_OF_TWO = (1.8775767e-3, 8.9893397e-3, 5.5826318e-2, 2.4015361e-1, 6.9315308e-1, 9.9999994e-1)
 """Polynomial that is 2 to the power of 0 .. 1, highest coefficient first (relative error below 3e-7)."""
 
