@@ -16,7 +16,7 @@ from games.crew.missions import (
     SWAP_TILES,
 )
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, HOLDER, NAME, PICK_TILE, PLACE_TILE, POLL, UNCOVER
-from games.crew.tricks import acts, begin_trick, nobody_acts
+from games.crew.tricks import acts, begin_trick, no_seat_acts
 
 
 @kernel
@@ -38,7 +38,7 @@ def task_of(public, card):
 def begin_tasks(public):
     """Tasks to be chosen lie open; tiles may change, and who is muted may be named, before the choice."""
     if public["allocation"] == DRAFTED and public["num_laid"] < public["num_tasks"]:
-        nobody_acts(public, UNCOVER)
+        no_seat_acts(public, UNCOVER)
     elif public["special"] & (SWAP_TILES | MOVE_A_TILE) != 0:
         acts(public, PICK_TILE, public["commander"])
     else:
@@ -53,7 +53,7 @@ def _begin_allocation(public):
     elif allocation == DRAFTED:
         acts(public, DRAFT, public["commander"])
     elif allocation == DISTRIBUTED:
-        nobody_acts(public, UNCOVER)
+        no_seat_acts(public, UNCOVER)
     elif allocation == DECIDED or special & (SICK | EXACTLY_ONE | ONLY_ENDS | FOUR_AND_LAST) != 0:
         _ask_from(public, 1)
     else:
@@ -131,7 +131,7 @@ def appoint(public, seat):
     if public["allocation"] == DISTRIBUTED:
         public["owners"][public["num_laid"] - 1] = seat
         if public["num_laid"] < public["num_tasks"]:
-            nobody_acts(public, UNCOVER)
+            no_seat_acts(public, UNCOVER)
         else:
             _end_allocation(public)
         return
@@ -142,7 +142,7 @@ def appoint(public, seat):
     if public["special"] & MUTED != 0:
         public["radio"][seat] = 0
     if public["allocation"] == DECIDED:
-        nobody_acts(public, UNCOVER)
+        no_seat_acts(public, UNCOVER)
     elif public["allocation"] == NO_ALLOCATION or public["muting"] != 0:
         _begin_distress(public)
     else:
@@ -210,6 +210,6 @@ def end_passing(public):
 @kernel
 def _end_distress(public):
     if public["special"] & ALL_PINK != 0 and holder_is_late(public):
-        nobody_acts(public, HOLDER)
+        no_seat_acts(public, HOLDER)
     else:
         begin_trick(public, public["commander"])

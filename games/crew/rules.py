@@ -29,7 +29,7 @@ from games.crew.public import (
     TALK,
     UNCOVER,
 )
-from games.crew.tricks import acts, begin_trick, nobody_acts, play_card, talk
+from games.crew.tricks import acts, begin_trick, no_seat_acts, play_card, talk
 
 
 @kernel
@@ -42,7 +42,7 @@ def begin(public, mission):
     public["num_tasks"] = NUM_TASKS[mission]
     for n in range(public["num_tasks"]):
         public["tiles"][n] = MISSION_TILES[mission, n]
-    nobody_acts(public, COMMANDER)
+    no_seat_acts(public, COMMANDER)
 
 
 @kernel
@@ -75,7 +75,7 @@ def _place(public, seat):
     if phase == COMMANDER:
         public["commander"] = seat
         if public["special"] & ALL_PINK != 0 and not holder_is_late(public):
-            nobody_acts(public, HOLDER)
+            no_seat_acts(public, HOLDER)
         else:
             begin_tasks(public)
     elif phase == HOLDER:

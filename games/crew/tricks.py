@@ -18,7 +18,7 @@ def acts(public, phase, seat):
 
 
 @kernel
-def nobody_acts(public, phase):
+def no_seat_acts(public, phase):
     """A phase in which chance shows something, or the end."""
     acts(public, phase, -1)
 
@@ -92,9 +92,9 @@ def _end_trick(public):
     public["result"] = judge(public)
     public["trick"] = 0
     if public["result"] >= 0:
-        nobody_acts(public, OVER)
+        no_seat_acts(public, OVER)
     elif public["num_played"] == 4 and public["special"] & RANDOM_DRAW != 0:
-        nobody_acts(public, EXCHANGE)
+        no_seat_acts(public, EXCHANGE)
     else:
         begin_trick(public, winner)
 

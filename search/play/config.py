@@ -45,5 +45,5 @@ class PlayConfig:
         if self.seed is not None:
             at_least("", self, 0, "seed")
         require(not (self.out and self.replay), "", self, "out", "empty with replay, which plays no hands to keep")
-        require(self.seat == 0 or not self.replay, "", self, "seat", "0 with replay, whose row tells whose hand it is")
+        require(self.seat == 0 or not self.replay, "", self, "seat", "0 with replay, whose row names the seat")
         require(self.row == 0 or bool(self.replay), "", self, "row", "0 without replay, whose rows it counts")
