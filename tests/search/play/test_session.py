@@ -111,7 +111,7 @@ def test_what_cannot_be_done_now_is_refused() -> None:
     session = session_of()
     with pytest.raises(ValueError, match="not over"):
         session.deal()
-    with pytest.raises(ValueError, match="nobody else"):
+    with pytest.raises(ValueError, match="no other seat"):
         session.let_play()
     absent = int(np.flatnonzero(~legal_of(session)[0])[0])
     with pytest.raises(ValueError, match="not legal for seat 0"):
