@@ -45,7 +45,7 @@ def check(config: TrainConfig) -> list[str]:
         _check_rows(config, game)
         kind = networks.find(config.model.kind)
         _check_network(config, kind)
-        players = check_players(generator_settings(config), game, kind.input)
+        players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
@@ -155,12 +155,14 @@ def check_players(
     game: Game,
     given: ModelInput = "histories",
     networks: Sequence[str] = (),
+    group: str = "",
 ) -> list[str]:
     """Check all players before any work.
 
     Args:
         given: input of the run's networks. Networks of whole deals play in every seat: ``earlier_player`` is unused.
         networks: checkpoints that play, besides the own ones of iteration 0's players.
+        group: that ``settings`` are of, with a dot behind it.
 
     Returns:
         Notes on the memory that the tables take with all these networks.
@@ -178,11 +180,13 @@ def check_players(
     for key, name in asked.items():
         (entrant,) = resolve([name], game, settings.search)
         if not entrant.lacks_model:
-            raise ValueError(f"{key}={name}: it plays a network of the run; name a player that asks one, without @DIR")
+            raise ValueError(
+                f"{group}{key}={name}: it plays a network of the run; name a player that asks one, without @DIR"
+            )
         if entrant.kind.model_input != given:
             raise ValueError(
-                f"{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
-                f"{given}; give {key}=PLAYER, one of {kinds.readers(given, game)}"
+                f"{group}{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
+                f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
             )
         brought.append(entrant)
         if key == "newest_player":

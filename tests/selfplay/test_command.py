@@ -80,7 +80,10 @@ GAME = HeartsGame()
             ["model=fc"],
             "model.kind=q_network: a Q-network learns from deals of which every seat's sequence is kept",
         ),
-        (["model=fc", "selfplay.population=false"], "states; give newest_player=PLAYER, one of alphahearts, q_values"),
+        (
+            ["model=fc", "selfplay.population=false"],
+            "read states; give selfplay.newest_player=PLAYER, one of alphahearts, q_values",
+        ),
         (
             ["model=fc", "selfplay.population=false", "selfplay.newest_player=q_values"],
             "give the player as argmax_val@DIR, or alphahearts, q_values, which read states as the networks here do",
