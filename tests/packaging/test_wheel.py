@@ -117,8 +117,8 @@ def test_help_names_every_key_with_its_default_without_importing_much(
         "learn": "learner.batch_size: int = 128\n      Sequences in a step.",
         "generate": "games_per_shard: int = 10000\n      Deals of one Parquet file: the unit of work",
         "tournament": "search.go_mcts.exploration: float = 0.4\n      C of UCT, in units of the utility.",
-        "values": "decisions: int = 1000\n      Decisions that are measured, one of each deal.",
-        "play": "card_seconds: float = 0.4\n      How long a card lies before the next one is shown.",
+        "values": "decisions: int = 1000\n      Number of decisions, one from each deal.",
+        "play": "card_seconds: float = 0.4\n      Seconds before the next card is shown.",
     }
     assert expected[command] in text
 
