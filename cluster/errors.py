@@ -2,11 +2,14 @@
 
 import errno
 import re
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -82,6 +85,20 @@ def blaming_input() -> Iterator[None]:
         raise
     except (ValueError, OSError) as error:
         raise UserError(str(error)) from error
+
+
+def in_one_line(main: Callable[P, int]) -> Callable[P, int]:
+    """Decorator of a command's ``main``, which returns the exit code: bad input is 2 after its one line on stderr."""
+
+    @wraps(main)
+    def command(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return main(*args, **kwargs)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+
+    return command
 
 
 def raised(result: T | Exception) -> T:

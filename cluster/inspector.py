@@ -1,7 +1,6 @@
 """What one process sees of the machine that it runs on, for ``cluster.doctor``; works without Ray."""
 
 import hashlib
-import importlib.metadata
 import os
 import platform
 import shutil
@@ -58,11 +57,11 @@ class Inspector:
 
     def machine(self, ray_dir: str = "/") -> Machine:
         """Software and room; ``ray_dir`` is where Ray keeps its files."""
-        packages = ("ray", "torch", "numpy", "numba", "pyarrow")
-        versions = {"python": platform.python_version(), "kibitz": installed_version()}
+        packages = ("kibitz", "ray", "torch", "numpy", "numba", "pyarrow")
+        versions = {name: installed_version(name) for name in packages}
         disk = shutil.disk_usage(ray_dir)
         return Machine(
-            versions | {name: _version(name) for name in packages},
+            {"python": platform.python_version()} | versions,
             code_digest(),
             len(os.sched_getaffinity(0)),
             _free_memory_mb(),
@@ -117,14 +116,6 @@ def code_digest() -> str:
     for path in sorted(path for package in _CODE for path in (root / package).rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
-
-
-def _version(package: str) -> str:
-    """Version of an installed package, without loading it."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _free_memory_mb() -> int:

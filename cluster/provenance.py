@@ -23,7 +23,7 @@ class Provenance:
 
 
 def installed_version(package: str = "kibitz") -> str:
-    """The version of the installed package; empty in a checkout that is not installed."""
+    """The version of an installed package, without loading it; empty where it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

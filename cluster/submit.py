@@ -28,7 +28,7 @@ from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 from ray.runtime_env import RuntimeEnv
 
 from cluster.actors.connection import TOKEN_HINT, probe
-from cluster.errors import UserError
+from cluster.errors import UserError, in_one_line
 from cluster.reader import end_with_reader
 
 _LOCAL = "http://127.0.0.1:8265"
@@ -242,19 +242,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@in_one_line
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code: the job's own, 2 for bad input, 130 after Ctrl-C."""
     chosen = _parser().parse_args(arguments)
     given = {key: value for key, value in vars(chosen).items() if key.startswith("entrypoint_") and value is not None}
-    try:
-        environment = runtime_env(chosen.runtime_env, chosen.working_dir)
-        client = connect(chosen.address)
-        job = submit(
-            client, chosen.address, chosen.command, runtime_env=environment, submission_id=chosen.job_id, **given
-        )
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    environment = runtime_env(chosen.runtime_env, chosen.working_dir)
+    client = connect(chosen.address)
+    job = submit(client, chosen.address, chosen.command, runtime_env=environment, submission_id=chosen.job_id, **given)
     if chosen.no_wait:
         print(job)
         print(f"its output: ray job logs --follow --address {chosen.address} {job}", file=sys.stderr)

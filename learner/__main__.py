@@ -14,23 +14,11 @@ from games.shards import find_shards
 from learner import kinds
 from learner.config import LearnConfig
 
-SHOWN = (
-    "step",
-    "loss",
-    "observation_loss",
-    "outcome_loss",
-    "branch_loss",
-    "tokens_per_second",
-    "states_per_second",
-    "matmul_share",
-)
-"""Metrics that the progress line shows."""
-
 
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
-    from learner.training.task import TrainingTask, check_size, run_task
+    from learner.training.task import SHOWN, TrainingTask, check_size, run_task
 
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)
@@ -52,7 +40,7 @@ def main(config: LearnConfig) -> None:
                     seed=config.seed,
                 ),
                 lambda now: progress.update(
-                    now["step"] / now["num_steps"], {key: now[key] for key in SHOWN if key in now}
+                    now["step"] / now["num_steps"], {key: now[key] for key in ("step", *SHOWN) if key in now}
                 ),
             )
     except ValueError as error:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from cluster.errors import blaming_input, in_one_line
 from cluster.fields import keys
 from cluster.reader import end_with_reader
 from games import docs, plugins, registry
@@ -76,6 +77,7 @@ def overview() -> str:
     return "\n".join(lines)
 
 
+@in_one_line
 def main() -> int:
     """Entry point; 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -85,13 +87,10 @@ def main() -> int:
     if given.write:
         PAGE.write_text(page(kinds.BUILT_IN), encoding="utf-8")
         return 0
-    try:
+    with blaming_input():
         pages = [
             page(kinds.every()) if name == "players" else docs.page(registry.make_game(name)) for name in given.names
         ]
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     print("\n".join(pages or [overview()]))
     return 0
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
@@ -13,7 +14,7 @@ from search.kept import check_same, remove_parts
 
 @dataclass(frozen=True)
 class Recorded:
-    """A result with its settings: fields of plain values, tuples, dictionaries, and dataclasses of them.
+    """A result of a game with its settings: fields of plain values, tuples, dictionaries, and dataclasses of them.
 
     Its file is a JSON object with ``format``, then the fields in order.
     """
@@ -22,6 +23,9 @@ class Recorded:
     """Increased whenever the meaning of the JSON changes."""
     WHAT: ClassVar[str]
     """Name of the measurement in messages, as in ``a tournament``."""
+
+    game: str
+    game_options: dict[str, bool | int | str]
 
     @property
     def depends_on(self) -> dict[str, Any]:
@@ -74,6 +78,14 @@ class Recorded:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             what = cls.WHAT.removeprefix("a ")
             raise UserError(f"{path}: holds no {what} ({error}); remove it, or give another out") from error
+
+
+def check_out(out: str, key: str = "out") -> None:
+    """``UserError`` where no file can be written under this name, given as ``key``; an empty name is fine."""
+    if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
+        raise UserError(f"{key}={out}: is a directory; name the file to write")
+    if out:
+        storage.check_writable(storage.parent(out))
 
 
 def _read(kind: Any, value: Any) -> Any:

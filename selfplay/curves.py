@@ -7,41 +7,36 @@ seating share a panel, whatever their network's player.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
 from cluster.reader import end_with_reader
+from search.recorded import check_out
 from search.tournament.report import marked, wide_console
 from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
-from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
+from selfplay.report.contents import Run, labels, matched, read_run
 from selfplay.report.pictures import Panel, draw_curves
+from selfplay.report.terminal import curve_table
 
 
+@in_one_line
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when the picture is written, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="kibitz curves", description="The learning curves of runs in one picture.")
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run directory, path or URI")
     parser.add_argument("--out", default="curves.png", help="the picture, a PNG file (curves.png)")
     given = parser.parse_args(arguments)
-    try:
-        with blaming_input():
-            _check_out(given.out)
-            _check_distinct(given.runs)
-            runs = {label: read_run(root) for label, root in zip(labels(given.runs), given.runs, strict=True)}
-            panels = panels_of(runs)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with blaming_input():
+        check_out(given.out, "--out")
+        _check_distinct(given.runs)
+        runs = {label: read_run(root) for label, root in zip(labels(given.runs), given.runs, strict=True)}
+        panels = panels_of(runs)
     for note in (note for run in runs.values() for note in run.notes):
         print(note, file=sys.stderr)
     print("points a hand ahead (95 % interval)")
     for title, panel in panels.items():
-        wide_console().print(table(title, panel))
+        wide_console().print(curve_table(title, panel))
     storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True))
     print(f"curves: {given.out}")
     return 0
@@ -84,27 +79,6 @@ def _panel(
     name, seating = opponent
     title = f"against {name}{' of pairs' if seating == PAIRS else ''}"
     return title, {f"{label}: {player}, {deals} deals": line for (label, player, deals), line in lines.items()}
-
-
-def table(title: str, panel: Panel) -> Table:
-    """A panel as rich prints it: a row for each iteration, a column for each line."""
-    drawn = Table(title=title, title_justify="left")
-    drawn.add_column("iteration", justify="right")
-    for name in panel:
-        drawn.add_column(Text(name), justify="right", overflow="fold")
-    for iteration in sorted({iteration for line in panel.values() for iteration in line}):
-        drawn.add_row(str(iteration), *(_cell(line.get(iteration)) for line in panel.values()))
-    return drawn
-
-
-def _cell(result: TournamentResult | None) -> str:
-    return "-" if result is None else ahead_text(result)
-
-
-def _check_out(out: str) -> None:
-    if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
-        raise UserError(f"--out {out}: is a directory; name the PNG file to write")
-    storage.check_writable(storage.parent(out))
 
 
 if __name__ == "__main__":

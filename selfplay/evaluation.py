@@ -26,7 +26,6 @@ from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.result import TournamentResult, lead
-from search.tournament.stored import settings_of
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -71,22 +70,20 @@ class Evaluation:
         gate, path = self._gate, self._run.gate(iteration)
         if not gate or not iteration:
             return
-        if self.gate(iteration):
-            remove_parts(path)  # left by a command that was killed between keeping the result and this, as below
-            return
         best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
         match = MatchConfig([f"{player}@{network}" for network in networks], gate.deals, gate.seating)
-        self._run.write_state(iteration, "gate")
-        (result,) = self._play([match], iteration, path, f"iteration {iteration}: gate: ", evaluate, metrics, "/gate")
-        ahead = result.advantage
-        metrics.log(iteration, {"gate/points_ahead": ahead})
-        self._keep(path, result)
-        remove_parts(path)
-        if ahead <= gate.margin:
-            enough = f" by more than {gate.margin:g} points" if gate.margin else ""
-            worse = f"not ahead of iteration {best}{enough} ({ahead:+.2f}); the run goes on from that one"
-            print(f"iteration {iteration}: {worse}", file=sys.stderr)
+        missing, title = self._missing([match], [self.gate(iteration)]), f"iteration {iteration}: gate: "
+        if missing:
+            self._run.write_state(iteration, "gate")
+        for result in self._play(missing, iteration, path, title, evaluate, metrics, "/gate"):
+            metrics.log(iteration, {"gate/points_ahead": result.advantage})
+            if result.advantage <= gate.margin:
+                enough = f" by more than {gate.margin:g} points" if gate.margin else ""
+                worse = (
+                    f"not ahead of iteration {best}{enough} ({result.advantage:+.2f}); the run goes on from that one"
+                )
+                print(f"iteration {iteration}: {worse}", file=sys.stderr)
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``curve(iteration)``."""
@@ -94,10 +91,8 @@ class Evaluation:
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:
             self._run.write_state(iteration, "evaluate")
-            for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
-                metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
-                self._keep(path, result)
-        remove_parts(path)
+        for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
+            metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``final()``."""
@@ -105,10 +100,8 @@ class Evaluation:
         missing = self._missing(self._config.evaluation.final, self.final())
         if missing:
             self._run.write_state(self._last, "tournament")
-            for result in self._play(missing, self._best, path, "tournament: ", evaluate, metrics, "/final", seed):
-                metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
-                self._keep(path, result)
-        remove_parts(path)
+        for result in self._play(missing, self._best, path, "tournament: ", evaluate, metrics, "/final", seed):
+            metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
 
     @property
     def _last(self) -> int:
@@ -149,10 +142,6 @@ class Evaluation:
     def _missing(matches: Sequence[MatchConfig], results: Sequence[TournamentResult | None]) -> list[MatchConfig]:
         return [match for match, result in zip(matches, results, strict=True) if result is None]
 
-    @staticmethod
-    def _keep(path: str, played: TournamentResult) -> None:
-        storage.write_json_atomic(path, [result.record() for result in (*stored(path), played)])
-
     # ---- playing
 
     def _play(
@@ -166,13 +155,18 @@ class Evaluation:
         role: str = "",
         seed: int | None = None,
     ) -> Iterator[TournamentResult]:
-        """Play tournaments side by side, their deals shared among all workers; yields each result as soon as it ends.
+        """Play tournaments side by side, their deals shared among all workers; yields each result as soon as it ends,
+        and writes it to the file when the next is asked for.
 
         Args:
+            matches: those missing in the file; with none, removes parts that a killed command left beside it.
             path: file of their results; parts are kept beside it until all tournaments are done.
             role: label that separates their metrics from other tournaments' at the same iteration.
             seed: of all of them; None for each its own.
         """
+        if not matches:
+            remove_parts(path)
+            return
         tournaments = [self._tournament(match, iteration, path, seed) for match in matches]
         figures: dict[str, float] = {}
         title += "tournaments"
@@ -183,8 +177,11 @@ class Evaluation:
                 progress.update(deals, shown)
                 figures.update(evaluator_decisions_per_second=shown["decisions/s"], evaluator_fill=shown["fill"])
 
-            yield from (raised(result) for _, result in play_tournaments(tournaments, evaluate, show))
+            for _, played in play_tournaments(tournaments, evaluate, show):
+                yield (result := raised(played))
+                storage.write_json_atomic(path, [each.record() for each in (*stored(path), result)])
         metrics.log(iteration, {f"{name}{role}": value for name, value in figures.items()})
+        remove_parts(path)
 
     def _tournament(self, match: MatchConfig, iteration: int, path: str, seed: int | None) -> Tournament:
         config, checkpoint = self._config, self._run.checkpoint(iteration)
@@ -198,7 +195,7 @@ class Evaluation:
             self._settings(iteration),
         )
         entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
-        settings = {**settings_of(tournament), "checkpoints": checkpoint_record(entrants)}
+        settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
     def _seed(self, match: MatchConfig) -> int:

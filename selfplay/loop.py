@@ -16,7 +16,7 @@ from cluster.watching.progress import OnProgress, Progress
 from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
-from learner.training.task import TrainingTask
+from learner.training.task import SHOWN, TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
@@ -26,17 +26,6 @@ from selfplay.overlap import StoppedError, at_once
 from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
 from selfplay.successes import counted
-
-_LEARNING = (
-    "loss",
-    "observation_loss",
-    "outcome_loss",
-    "branch_loss",
-    "tokens_per_second",
-    "states_per_second",
-    "matmul_share",
-)
-"""Metrics shown and logged during training."""
 
 
 class Workers(Protocol):
@@ -80,7 +69,7 @@ class Loop:
     def run(self) -> None:
         """Do all missing work."""
         reached = max(self._metrics.last_step("iteration"), 0)
-        self._metrics.log(reached, {"iteration": reached})  # report/timing.py reads where a command resumed the run
+        self._metrics.log(reached, {"iteration": reached})  # report/contents.py reads where a command resumed the run
         for iteration in range(self._config.selfplay.iterations + 1):
             self._metrics.log_new(iteration, {"iteration": iteration})
             if not self._run.trained(iteration):
@@ -171,7 +160,7 @@ class Loop:
                 self._go_on()
                 if not metrics:
                     return
-                learning = {name: metrics[name] for name in _LEARNING if name in metrics}
+                learning = {name: metrics[name] for name in SHOWN if name in metrics}
                 progress.update(metrics["step"] / metrics["num_steps"], {"step": metrics["step"], **learning})
                 self._metrics.log_new(before + int(metrics["step"]), learning)
 

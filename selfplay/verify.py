@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from omegaconf import OmegaConf
 
 from cluster import cli
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
@@ -58,6 +58,7 @@ class Check:
     """Paths to remove then, for the same command to make it again."""
 
 
+@in_one_line
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 where nothing is damaged, 1 where something is, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="kibitz verify", description="Say what of a run is damaged.")
@@ -65,19 +66,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--game", default="", help="a game of your own that it is of, as module:attribute")
     given = parser.parse_args(arguments)
     root = given.run.rstrip("/")
-    try:
-        with blaming_input():
-            checks = list(checks_of(root, given.game))
-        damaged = 0
-        with Progress("checking", len(checks), "files") as progress:
-            for number, check in enumerate(checks, 1):
-                if found := damage(check):
-                    damaged += 1
-                    print(found, flush=True)
-                progress.update(number)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with blaming_input():
+        checks = list(checks_of(root, given.game))
+    damaged = 0
+    with Progress("checking", len(checks), "files") as progress:
+        for number, check in enumerate(checks, 1):
+            if found := damage(check):
+                damaged += 1
+                print(found, flush=True)
+            progress.update(number)
     print(f"{root}: {len(checks)} files checked, {damaged} damaged")
     if damaged:
         print("Remove what is named, and give the command of this directory again.")

@@ -9,8 +9,6 @@ from cluster.preflight import Request
 from cluster.watching.progress import OnProgress
 from learner.devices import on_lent_device
 from learner.training.task import Learner, TrainingTask
-from search.tournament.evaluator import DealsTask
-from search.tournament.matches import Matches
 from search.tournament.workers import evaluators, play_parts
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
@@ -30,35 +28,6 @@ def learner(cluster: ClusterConfig) -> Stage:
     return Stage(request, Learner, together=cluster.learners > 1)
 
 
-class RayWorkers(Stages):
-    """The actors of a whole run."""
-
-    def __init__(
-        self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "", overlap: bool = False
-    ) -> None:
-        """Start nothing yet. ``log_dir``: see ``Stages``; ``overlap``: games are played while a network trains."""
-        stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
-        super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
-
-    def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
-        """Play shards, each to its path; yields reports in order of completion."""
-        return play_shards(self, plans, on_progress)
-
-    def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
-        """Train one network. If a learner dies, its whole group is replaced and resumes from the last checkpoint."""
-        task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
-        ((_, metrics),) = self.run(
-            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
-        )
-        return dict(metrics)
-
-    def evaluate(
-        self, tasks: Iterable[DealsTask], on_progress: OnProgress
-    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
-        """Play parts of tournaments; yields in order of completion; see ``Evaluate``."""
-        return play_parts(self, tasks, on_progress)
-
-
 def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
@@ -68,3 +37,25 @@ def play_shards(
     )
     for _, report in done:
         yield report
+
+
+class RayWorkers(Stages):
+    """The actors of a whole run."""
+
+    generate, evaluate = play_shards, play_parts
+
+    def __init__(
+        self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "", overlap: bool = False
+    ) -> None:
+        """Start nothing yet. ``log_dir``: see ``Stages``; ``overlap``: games are played while a network trains."""
+        stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
+        super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
+
+    def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
+        """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
+        checkpoint."""
+        task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
+        ((_, metrics),) = self.run(
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+        )
+        return dict(metrics)

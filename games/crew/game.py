@@ -5,12 +5,13 @@ import numpy as np
 from games.batches import Loops, playing_out
 from games.bits import count_legal, is_legal, mark_legal, nth_legal
 from games.compiled import CompiledGame, check_options
-from games.crew import determinize, hidden, outcomes, state, view
+from games.crew import determinize, hidden, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
 from games.crew.features import FEATURES, TOKEN_TYPES, next_type
 from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
+from games.outcomes import OutcomeTable
 
 
 class CrewGame(CompiledGame):
@@ -64,7 +65,9 @@ class CrewGame(CompiledGame):
         self.options = {"missions": missions_text(numbers), "distress": distress, **defaults, **choices}
         self.template = template(numbers, distress, **choices)
         self.max_length = max(longest(MISSIONS[number - 1], distress) for number in numbers)
-        self.outcomes = outcomes.build()
+        # All seats fail, label 0, or all succeed, label 1. Equation 5 would be 0 for whatever all seats share.
+        points = np.repeat(np.array([[0], [1]], np.float32), 4, axis=1)
+        self.outcomes = OutcomeTable(points, {"success": points[:, 0]}, "success")
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         return np.repeat(states["public"]["result"].astype(np.int32)[:, None], 4, axis=1)

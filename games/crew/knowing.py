@@ -8,7 +8,7 @@ together.
 import numpy as np
 
 from games.compiling import kernel
-from games.crew.cards import ALL_CARDS, BIT, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PINK_9, ROCKET_4, TASK_CARDS
+from games.crew.cards import ALL_CARDS, BIT, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PINK_9, TASK_CARDS
 from games.crew.judging import played
 from games.crew.missions import ALL_PINK
 from games.crew.public import PASS
@@ -179,15 +179,3 @@ def hear_mark(view, mark):
         return True
     view["some"][turn] = some
     return some != 0
-
-
-@kernel
-def see_commander(view, seat):
-    """The commander holds rocket 4."""
-    return lies_with(view, seat, ROCKET_4)
-
-
-@kernel
-def see_pink_holder(view, seat):
-    """The holder of the pink 9 shows itself."""
-    return lies_with(view, seat, PINK_9)

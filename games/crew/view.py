@@ -17,6 +17,8 @@ from games.crew.cards import (
     HAND_SIZE,
     NUM_CARDS,
     NUM_COLOUR_CARDS,
+    PINK_9,
+    ROCKET_4,
     ROW,
     SILENT,
 )
@@ -24,10 +26,9 @@ from games.crew.knowing import (
     hear_card,
     hear_mark,
     know_nothing,
+    lies_with,
     may_be_drawn,
-    see_commander,
     see_exchanged,
-    see_pink_holder,
     see_play,
     see_received,
 )
@@ -233,9 +234,9 @@ def _see(view, stage, token):
         return _see_own(view, stage, token)
     possible = True
     if stage == SEES_COMMANDER:
-        possible = see_commander(view, token - FIRST_POSITION)
+        possible = lies_with(view, token - FIRST_POSITION, ROCKET_4)
     elif stage == SEES_HOLDER:
-        possible = see_pink_holder(view, token - FIRST_POSITION)
+        possible = lies_with(view, token - FIRST_POSITION, PINK_9)
     elif public["turn"] == 0:
         possible = is_legal(own_legal(view), token)
     elif stage == PLAYS:

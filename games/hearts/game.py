@@ -10,8 +10,7 @@ from games.compiled import CompiledGame, check_options
 from games.hearts import determinize, hidden, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, VOCABULARY
 from games.hearts.describe import describe
-from games.hearts.features import FEATURES, TOKEN_TYPES, next_type
-from games.hearts.perfect import STATE_FEATURES
+from games.hearts.features import FEATURES, STATE_FEATURES, TOKEN_TYPES, next_type
 from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, PUBLIC
 
 _card_points = rows(state.card_points_so_far)

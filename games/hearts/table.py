@@ -51,8 +51,6 @@ class Table:
     """Whether the observer has cards left to pass."""
     points: tuple[int, ...]
     """Points of the cards that each seat has won so far; what a moon or an option adds at the end is not in them."""
-    won: tuple[int, ...]
-    """Tricks that each seat has won."""
     broken: bool
     """Whether hearts may be led."""
 
@@ -65,7 +63,6 @@ def table_of(game: HeartsGame, tokens: np.ndarray) -> Table:
     public, seen = view["public"], view["tokens"][: view["length"]].tolist()
     passes = public["direction"] != 0
     tricks = in_tricks(turns_of(views, tokens, lambda view: view["public"]["turn"] >= 0), 4)
-    winners = [trick.winner for trick in tricks if trick.complete]
     return Table(
         direction=int(public["direction"]) if seen else -1,
         hand=in_hand_order(card for card in range(NUM_CARDS) if int(view["hand"]) >> card & 1),
@@ -75,7 +72,6 @@ def table_of(game: HeartsGame, tokens: np.ndarray) -> Table:
         turn=int(public["turn"]),
         passing=bool(passes) and PASSED_AT <= len(seen) < RECEIVED_AT,
         points=tuple(_points(game, int(cards)) for cards in public["taken"]),
-        won=tuple(winners.count(seat) for seat in range(4)),
         broken=bool(public["broken"]),
     )
 

@@ -24,7 +24,6 @@ from games.skat.rules import (
     modify,
     play_card,
     result,
-    score,
 )
 
 STATE = np.dtype(
@@ -173,9 +172,3 @@ def aside_of(state):
 def result_of(state):
     """``rules.result`` of a finished deal that has a soloist."""
     return result(state["public"], twelve_of(state), aside_of(state))
-
-
-@kernel
-def score_state(state, points):
-    """Write the points of the three seats (``int64[3]``) of a finished deal."""
-    score(state["public"], twelve_of(state), aside_of(state), points)

@@ -45,7 +45,7 @@ class SlotViews:
         if rules.tokens:
             tokens = torch.from_numpy(rules.tokens_to_come(views.take(asked)))
         if rules.outcomes:
-            outcomes = torch.from_numpy(rules.outcomes_to_come(views.take(plan.answered[valued])))
+            outcomes = torch.from_numpy(rules.game.view_outcomes(views.take(plan.answered[valued])))
         return RuleInputs(types, features, tokens, outcomes, choices)
 
     def _make_room(self, num_rows: int) -> None:

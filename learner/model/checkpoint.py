@@ -158,11 +158,7 @@ def _any_config(directory: Path) -> dict[str, Any]:
     if not directory.is_dir():
         raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
     for name in (CONFIG_FILE, WEIGHTS_FILE):
-        if not (directory / name).is_file():
-            raise ValueError(
-                f"{directory / name}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
-                f"{directory} or remove it"
-            )
+        _check_there(directory / name)
     try:
         config: dict[str, Any] = dict(json.loads((directory / CONFIG_FILE).read_text()).items())
     except (ValueError, AttributeError) as error:
@@ -170,6 +166,12 @@ def _any_config(directory: Path) -> dict[str, Any]:
             f"{directory / CONFIG_FILE}: is no JSON object ({error}); restore {directory} or remove it"
         ) from error
     return config
+
+
+def _check_there(file: Path) -> None:
+    if not file.is_file():
+        holds = f"a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}"
+        raise ValueError(f"{file}: no such file; {holds}; restore {file.parent} or remove it")
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:
@@ -186,11 +188,7 @@ def checkpoint_id(checkpoint: str | Path, loaded_later: bool = False) -> str:
     """16 hex digits of BLAKE2b over ``model.safetensors``: equal weights, equal id. ``ValueError`` if it is missing or
     damaged; ``loaded_later`` leaves the check for damage to the loading of the weights."""
     weights = find(checkpoint) / WEIGHTS_FILE
-    if not weights.is_file():
-        raise ValueError(
-            f"{weights}: no such file; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}; restore "
-            f"{weights.parent} or remove it"
-        )
+    _check_there(weights)
     digests = read_digests(weights.parent) if loaded_later else check_digests(weights.parent, [WEIGHTS_FILE])
     return digests.get(WEIGHTS_FILE) or digest_of(weights)
 

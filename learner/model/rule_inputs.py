@@ -84,7 +84,3 @@ class Rules:
         possible[:, self.game.vocabulary.eos] |= self.game.next(views) == Next.END
         possible[~self.game.consistent(views)] = True
         return possible
-
-    def outcomes_to_come(self, views: np.ndarray) -> np.ndarray:
-        """``bool[N, K]``: the possible outcomes; every one after an impossible history."""
-        return self.game.view_outcomes(views)

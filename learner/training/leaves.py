@@ -82,7 +82,7 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         inputs = RuleInputs(
             types=spread(np.stack([rules.next_types(before), rules.next_types(after)], -1)) if rules.types else None,
             features=spread(rules.encode(after)) if rules.features else None,
-            outcomes=torch.from_numpy(rules.outcomes_to_come(after)) if rules.outcomes else None,
+            outcomes=torch.from_numpy(rules.game.view_outcomes(after)) if rules.outcomes else None,
         )
     return Leaves(
         tokens=spread(branches.token.astype(np.int64)),

@@ -48,7 +48,7 @@ def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: n
         possible = torch.from_numpy(rules.tokens_to_come(every).take(_behind(prefixes, width), axis=0))
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
-        outcomes = torch.from_numpy(rules.outcomes_to_come(every.take(_behind(chosen, width))))
+        outcomes = torch.from_numpy(rules.game.view_outcomes(every.take(_behind(chosen, width))))
     return RuleInputs(types, features, possible, outcomes, choices)
 
 

@@ -17,6 +17,16 @@ from learner.config import LearnerConfig, NetworkConfig
 from learner.training.loop import Progress, train
 from learner.training.parallel import Group
 
+SHOWN = (
+    "loss",
+    "observation_loss",
+    "outcome_loss",
+    "branch_loss",
+    "tokens_per_second",
+    "states_per_second",
+    "matmul_share",
+)
+"""Metrics of a training under way that progress lines show, beside its step."""
 KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """Environment variable that oneDNN reads at a process's first matrix product."""
 

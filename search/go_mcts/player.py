@@ -9,9 +9,9 @@ from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
 from search.go_mcts.subtree import Subtrees
+from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
 from search.players.memory import tree_bytes
-from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 
 _ROWS, _MOST_SPECULATIVE = 128, 16

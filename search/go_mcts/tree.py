@@ -110,17 +110,6 @@ class TokenForest:
             child = int(self.nodes.next_sibling[child])
         return found
 
-    def decisions(self, root: int, history: tuple[int, ...]) -> dict[tuple[int, ...], dict[int, list[float]]]:
-        """The tree at and below a node with this history, in the form of ``search.go_mcts.plain``: history -> action ->
-        [sum of values, visits]. For tests and for inspecting a search."""
-        nodes, tree, found = self.nodes, {}, [(root, history)]
-        for node, history in found:
-            below = self.below(node)
-            if nodes.expanded_by[node] == 0:
-                tree[history] = {int(nodes.token[a]): [float(nodes.total[a]), int(nodes.visits[a])] for a in below}
-            found += [(child, (*history, int(nodes.token[child]))) for child in below]
-        return tree
-
     def _make_room(self, count: int) -> None:
         """Make room for ``count`` more nodes; doubles arrays that are too short."""
         needed = self.num_nodes + count

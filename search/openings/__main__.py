@@ -11,8 +11,8 @@ from games.registry import make_game
 from search.openings.config import OpeningsConfig
 from search.openings.measure import by_action, first_values
 from search.openings.report import OpeningsResult, charts, render
+from search.recorded import check_out
 from search.roster.engines import Engines
-from search.tournament.stored import check_out
 
 
 def main(config: OpeningsConfig) -> None:

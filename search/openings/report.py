@@ -22,8 +22,6 @@ class OpeningsResult(Recorded):
 
     WHAT = "openings"
 
-    game: str
-    game_options: dict[str, bool | int | str]
     deals: int
     seed: int
     actions: tuple[OpeningValue, ...]

@@ -23,10 +23,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Footer
 
 from search.pictures.scene import Layout, Pause
-from search.play.hand import HAND_WIDTH, Hand, draw_hand
+from search.play.hand import HAND_WIDTH, KEYS, Hand, Selection, clipped, draw_hand, legal_tokens
 from search.play.hints import Hints, Visits
 from search.play.panel import draw_expectation, draw_note, draw_scores
-from search.play.selection import KEYS, Selection, clipped, legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView, TableView
 

@@ -1,4 +1,4 @@
-"""The model's handles of the histories that a player meets at a table.
+"""The model's handles of the histories that a player meets at a table; the base of players that query a model.
 
 A history is (place at the table, seat); it only grows while its deal lasts.
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from games.game import Game
 from learner.observation_model import EMPTY, Answer, ObservationModel
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 
 
 class Histories:
@@ -70,6 +70,22 @@ class Histories:
         at = turns.game, turns.seat
         self.model.release(self._handle[at])
         self._handle[at], self._held[at], self._action[at] = handles, held, EMPTY
+
+
+class ModelPlayer(ChoosingPlayer):
+    """A player that queries a network, and keeps handles of histories until their deals have ended."""
+
+    def __init__(self, model: ObservationModel) -> None:
+        self.histories = Histories(model)
+
+    def start(self, game: Game, num_games: int) -> None:
+        """A new table begins: every earlier history is forgotten."""
+        super().start(game, num_games)
+        self.histories.start(game, num_games)
+
+    def forget(self, games: np.ndarray) -> None:
+        """Release the model's handles of ended deals."""
+        self.histories.forget(games)
 
 
 def tokens_since(tokens: np.ndarray, held: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from learner.observation_model import ObservationModel
 from search.players.config import ImitationConfig
+from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
-from search.players.model_player import ModelPlayer
 from search.players.player import Turns
 from search.players.policy import legal_policy
 

@@ -1,4 +1,4 @@
-"""The protocol of players, which act on batches of turns; and the base of most players.
+"""The protocol of players, which act on batches of turns; and the bases of most players.
 
 Letters: ``M`` turns of a batch, ``L`` token positions, ``V`` tokens of the vocabulary.
 """
@@ -83,4 +83,19 @@ class ChoosingPlayer:
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token for each of these turns, all with a choice."""
+        raise NotImplementedError
+
+
+class RulesPlayer(ChoosingPlayer):
+    """Plays one game by the compiled rules of ``decide``: chooses by its seat's view alone, and keeps no state."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn, forced moves included, which is faster."""
+        views, chosen = self.game.views(turns.tokens, turns.lengths), np.empty(len(turns.tokens), np.int64)
+        self.decide(turns, views, chosen)
+        return chosen
+
+    def decide(self, turns: Turns, views: np.ndarray, chosen: np.ndarray) -> None:
+        """Write a legal token for every turn into ``chosen``, ``int64[M]``; ``views`` (``[M]``) are the turns'
+        views."""
         raise NotImplementedError

@@ -13,16 +13,11 @@ from search.players.player import ChoosingPlayer, Turns
 from search.players.worlds import weighted_worlds
 
 _DEAL, _SEARCH = 1, 2
-"""Salts of a world's seed."""
+"""Salts of a world's seed: what its deal is sampled from, and what its search draws from."""
 _CANDIDATES = 16_384
 """Most candidates weighed side by side; more would only take memory."""
 _LEAST_SECONDS = 1e-9
 """Rest of a time limit that drawing the worlds has used up: each world gets one run."""
-
-
-def deal_seeds(seeds: np.ndarray) -> np.ndarray:
-    """``uint64``: seeds of the sampled deals."""
-    return mix(seeds, _DEAL)
 
 
 class WorldsPlayer(ChoosingPlayer):
@@ -79,8 +74,8 @@ class WorldsPlayer(ChoosingPlayer):
         if self._num_candidates:
             assert self._beliefs is not None
             sizes = self._num_worlds, self._num_candidates
-            return weighted_worlds(self.game, self._beliefs, views, deal_seeds(turns.seeds), *sizes).states.reshape(-1)
-        return self.game.determinize(np.repeat(views, self._num_worlds), deal_seeds(seeds))[0]
+            return weighted_worlds(self.game, self._beliefs, views, mix(turns.seeds, _DEAL), *sizes).states.reshape(-1)
+        return self.game.determinize(np.repeat(views, self._num_worlds), mix(seeds, _DEAL))[0]
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: the value of each action for the seat to act, -inf where it is illegal or not considered.

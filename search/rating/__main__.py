@@ -18,7 +18,6 @@ from search.tournament.checks import checked
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.report import wide_console
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, with_parts
 from search.tournament.workers import tournament_workers
 
 
@@ -51,8 +50,8 @@ def play_round_robin(config: RatingConfig) -> list[TournamentResult]:
         (path := _path(config.out, a, b)): checked(replace(config, players=[a, b], anchor="", leads_of="", out=path))
         for a, b in pairs(config.players)
     }
-    results = {path: stored_result(path, tournament) for path, tournament in tournaments.items()}
-    missing = {path: with_parts(tournaments[path], path) for path, result in results.items() if result is None}
+    results = {path: tournament.stored(path) for path, tournament in tournaments.items()}
+    missing = {path: tournaments[path].with_parts(path) for path, result in results.items() if result is None}
     print(f"{config.out}: {len(missing)} of {len(results)} pairs to play", flush=True)
     if missing:
         results |= _played(config, missing)

@@ -69,8 +69,6 @@ class Ratings(Recorded):
 
     WHAT = "ratings"
 
-    game: str
-    game_options: dict[str, bool | int | str]
     deals: int
     seed: int
     anchor: str

@@ -11,9 +11,9 @@ from learner.config import EngineConfig
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from search.config import SearchConfig
-from search.players.exploring import Exploring
 from search.players.kinds import PlayerKind
 from search.players.player import Player
+from search.players.random_player import Exploring
 from search.players.support import Support
 from search.roster import kinds
 from search.roster.engines import Engines

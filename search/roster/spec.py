@@ -29,7 +29,7 @@ class PlayerSpec:
     checkpoint: str = ""
     """Directory, path or URI, of its own network."""
     explore: float = 0.0
-    """Probability that an action is uniform over the legal ones (``search.players.exploring``)."""
+    """Probability that an action is uniform over the legal ones (``search.players.random_player``)."""
 
     def configured(self, config: _Config) -> _Config:
         """A copy of its kind's configuration (a dataclass) with its own settings; ``ValueError`` naming player and

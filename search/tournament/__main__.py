@@ -17,7 +17,6 @@ from search.tournament.config import TournamentConfig
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.tournament.report import render, signed
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result, with_parts
 from search.tournament.sweep import report_sweep
 from search.tournament.workers import tournament_workers
 
@@ -53,9 +52,9 @@ class Tournaments:
         for index, point in enumerate(points):
             try:
                 tournament = checked(point.config, point.overrides)
-                before = stored_result(point.config.out, tournament)
+                before = tournament.stored(point.config.out)
                 if before is None:
-                    missing[index] = with_parts(tournament, point.config.out)
+                    missing[index] = tournament.with_parts(point.config.out)
                 else:
                     print(f"{point.config.out}: played before")
                 results.append(before)

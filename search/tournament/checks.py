@@ -9,6 +9,7 @@ from cluster.files import storage
 from games.registry import make_game
 from learner.devices import check_devices, on_lent_device
 from search.players.memory import check_deals
+from search.recorded import check_out
 from search.roster.engines import check_cache
 from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
 from search.tournament.config import TournamentConfig
@@ -16,7 +17,6 @@ from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Tournament
 from search.tournament.seatings import seatings
-from search.tournament.stored import check_out
 
 
 def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProxyType({})) -> Tournament:

@@ -3,7 +3,7 @@ Finished parts may be kept in files (``search.kept``)."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
@@ -12,12 +12,12 @@ from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
 from games.shards import write_shard
-from search.kept import Kept
+from search.kept import Kept, parts_of
 from search.roster.spec import labels
 from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.tournament.matches import Matches, from_arrays, merge, to_arrays
-from search.tournament.result import TournamentResult, summarize
+from search.tournament.result import TournamentResult, identity, summarize
 
 Evaluate = Callable[[Iterable[DealsTask], OnProgress], Iterator[tuple[DealsTask, Matches | Exception]]]
 """Plays parts of tournaments; yields each with its matches or exception, in order of completion."""
@@ -61,6 +61,32 @@ class Tournament:
     def deals_played(self) -> int:
         """Deals of ``played``."""
         return sum(len(part.points) for part in self.played)
+
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """The settings that its result depends on; see ``Recorded.depends_on``."""
+        game = self.game()
+        return {**self.record, **identity(game.name, game.options, labels(self.players), self.deals)}
+
+    def stored(self, path: str) -> TournamentResult | None:
+        """Its result if ``path`` holds it; None for a missing file, or if histories are to be kept, which such files
+        lack. See ``Recorded.stored``."""
+        result = TournamentResult.stored(path, self.depends_on)
+        return None if self.keep else result
+
+    def with_parts(self, path: str) -> "Tournament":
+        """The same with its parts stored for the result ``path``, where new parts will be kept too until the result is
+        written; without parts if histories are to be kept, which parts lack.
+
+        Raises:
+            UserError: a part is damaged or of another tournament, naming the difference.
+        """
+        begun = replace(self, kept=Kept(parts_of(path), self.depends_on, TournamentResult.WHAT))
+        if self.keep:
+            begun.kept.found.clear()
+        if begun.deals_played:
+            print(f"{path}: {begun.deals_played} of {begun.deals.count} deals played before", flush=True)
+        return begun
 
     def tasks(self, match: int) -> list[DealsTask]:
         """The parts still to play, of nearly equal size, independent of the workers and their number."""

@@ -78,8 +78,6 @@ class TournamentResult(Recorded):
     FORMAT = 2
     WHAT = "a tournament"
 
-    game: str
-    game_options: dict[str, bool | int | str]
     players: tuple[str, ...]
     """Entrants, A first."""
     sees_hidden: tuple[str, ...]

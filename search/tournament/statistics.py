@@ -8,6 +8,8 @@ from scipy.special import ndtri, stdtrit
 
 MIN_DEALS = 5
 """Fewest deals for an interval; fewer estimate their spread too poorly."""
+_LEVEL = 0.95
+"""Probability between the two ends of an interval."""
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
@@ -22,32 +24,30 @@ def wilcoxon_p(differences: np.ndarray) -> float:
     return float(stats.wilcoxon(left).pvalue) if len(left) else 1.0
 
 
-def rate_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval of the rate of ones, for any number of deals; it has a width even if all values are equal.
+def rate_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's 95 % interval of the rate of ones, for any number of deals; it has a width even if all values are equal.
 
     Args:
         values: ``float[D, C]``, each 0 or 1.
-        level: probability between the two ends.
 
     Returns:
         lower and upper ends, ``float64[C]`` each.
     """
-    count, z = len(values), float(ndtri((1 + level) / 2))
+    count, z = len(values), float(ndtri((1 + _LEVEL) / 2))
     rate, weight = values.mean(axis=0), 1 / (1 + z**2 / count)
     middle = weight * (rate + z**2 / (2 * count))
     half = weight * z * np.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
-def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray] | None:
-    """Student's t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
+def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Student's 95 % t interval of the mean over deals; None for fewer than ``MIN_DEALS`` of them.
 
     Its coverage is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10 deals of Hearts; a
     studentised one is infinite where most deals tie.
 
     Args:
         values: ``float[D, C]``.
-        level: probability between the two ends.
 
     Returns:
         lower and upper ends, ``float64[C]`` each.
@@ -56,7 +56,7 @@ def mean_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, 
     if num_deals < MIN_DEALS:
         return None
     mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
-    half = stdtrit(num_deals - 1, (1 + level) / 2) * deviation / np.sqrt(num_deals)
+    half = stdtrit(num_deals - 1, (1 + _LEVEL) / 2) * deviation / np.sqrt(num_deals)
     return mean - half, mean + half
 
 

@@ -1,7 +1,6 @@
 """A whole tournament in one call, for one process."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from games.game import Game
 from search.players.player import Player
@@ -17,7 +16,6 @@ def run_tournament(
     deals: int,
     seed: int,
     table_size: int = 256,
-    settings: Mapping[str, Any] | None = None,
     on_progress: Callable[[int, int], None] = lambda deals, decisions: None,
     seating: str = ALL,
 ) -> TournamentResult:
@@ -27,7 +25,6 @@ def run_tournament(
 
     Args:
         table_size: matches played side by side.
-        settings: put into the result unchanged.
         on_progress: called with the deals ended and decisions taken since the last call.
         seating: one of ``search.tournament.seatings.SEATINGS``.
     """
@@ -35,4 +32,4 @@ def run_tournament(
     if len(set(names)) != len(names):
         raise ValueError(f"players of a tournament need distinct names; these have {', '.join(names)}")
     matches = play_deals(game, players, Deals(seed, deals, seating=seating), table_size, on_progress)
-    return summarize(game, names, matches, settings)
+    return summarize(game, names, matches)

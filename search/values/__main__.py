@@ -17,10 +17,10 @@ from search.kept import Kept, parts_of
 from search.players.config import ArgmaxValConfig
 from search.players.memory import check_deals
 from search.players.player import Player
+from search.recorded import check_out
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, checkpoint_record, resolve, seat_players, with_networks
-from search.tournament.stored import check_out
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, draw_decisions
 from search.values.measure import Part, ask, measure

@@ -48,6 +48,20 @@ def playout_utilities(
         kept: parts in files, which are not played again.
     """
     kept, total = kept or Kept(), int(decisions.legal.sum()) * worlds
+    rows, actions = np.nonzero(decisions.legal)
+    world_seeds, playout_seeds = (np.uint64(derive(seed, "values", name)) for name in ("worlds", "playouts"))
+
+    def ends(numbers: np.ndarray) -> np.ndarray:
+        """``float32[N]``: what the playouts ``numbers`` (``int64[N]``) end with, all side by side."""
+        candidate = numbers // worlds
+        row = rows[candidate]
+        world = row * worlds + numbers % worlds
+        views = game.views(decisions.tokens[row], decisions.lengths[row])
+        states, seats = game.determinize(views, mix(world_seeds, world))
+        game.play(states, actions[candidate])
+        play_out(game, player, states, mix(playout_seeds, world))
+        return utility[game.outcome(states)[np.arange(len(numbers)), seats]].astype(np.float32)
+
     size = table_size * max(1, round(total / table_size / _PARTS))
     parts, ended = list[np.ndarray](), 0
     while ended < total:
@@ -57,31 +71,10 @@ def playout_utilities(
             tables = list[np.ndarray]()
             for first in range(ended, end := min(ended + size, total), table_size):
                 numbers = np.arange(first, min(first + table_size, end))
-                tables.append(_table(game, decisions, player, utility, worlds, seed, numbers))
+                tables.append(ends(numbers))
                 on_progress(len(numbers))
             part = np.concatenate(tables)
             kept.keep(name, {"utilities": part})
         parts.append(part)
         ended += len(part)
     return np.concatenate(parts).reshape(-1, worlds)
-
-
-def _table(
-    game: Game,
-    decisions: Decisions,
-    player: Player | None,
-    utility: np.ndarray,
-    worlds: int,
-    seed: int,
-    numbers: np.ndarray,
-) -> np.ndarray:
-    """``float32[N]``: utilities of the playouts ``numbers`` (``int64[N]``), all side by side."""
-    rows, actions = np.nonzero(decisions.legal)
-    candidate = numbers // worlds
-    row = rows[candidate]
-    world = row * worlds + numbers % worlds
-    world_seeds, playout_seeds = (np.uint64(derive(seed, "values", name)) for name in ("worlds", "playouts"))
-    states, seats = game.determinize(game.views(decisions.tokens[row], decisions.lengths[row]), mix(world_seeds, world))
-    game.play(states, actions[candidate])
-    play_out(game, player, states, mix(playout_seeds, world))
-    return utility[game.outcome(states)[np.arange(len(numbers)), seats]].astype(np.float32)

@@ -22,8 +22,6 @@ class ValuesResult(Recorded):
 
     WHAT = "a measurement of values"
 
-    game: str
-    game_options: dict[str, bool | int | str]
     utility: str
     """Name of the utility of values and reference."""
     unit: str

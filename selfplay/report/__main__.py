@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-from pathlib import Path
 
-from cluster.errors import UserError, blaming_input
-from cluster.files import storage
+from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.reader import end_with_reader
+from search.recorded import check_out
 from selfplay.report.contents import read_run
 from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
@@ -16,14 +15,35 @@ from selfplay.run_directory import RunDirectory
 _LAST_PORT = 65535
 
 
+@in_one_line
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when the page is written, 2 after one line on what is wrong."""
     given = _parser().parse_args(arguments)
-    try:
-        _work(given)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    for option in ("deals", "searched", "port"):
+        if getattr(given, option) < 0:
+            raise UserError(f"--{option} {getattr(given, option)}: must be at least 0")
+    if given.port > _LAST_PORT:
+        raise UserError(f"--port {given.port}: must be at most {_LAST_PORT}")
+    for root in given.runs:
+        with blaming_input():
+            read_run(root)
+    if given.serve:
+        if len(given.runs) > 1 or given.out:
+            raise UserError("--serve shows one run and writes no file; leave out the other runs and --out")
+        _serve(given)
+        return 0
+    several = len(given.runs) > 1
+    if several and (given.game or given.player):
+        raise UserError("--game and --player say who plays the deals of one run; leave them out with several")
+    out = given.out or ("comparison.html" if several else RunDirectory(given.runs[0]).result("report.html"))
+    check_out(out, "--out")
+    with blaming_input():
+        written = (
+            write_comparison(given.runs, out)
+            if several
+            else write_page(given.runs[0], out, given.deals, given.searched, Own(given.game, given.player))
+        )
+    print(written)
     return 0
 
 
@@ -38,35 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--serve", action="store_true", help=f"keep the page up to date, at http://{HOST}:PORT")
     parser.add_argument("--port", type=int, default=8501, help="8501; 0 for any free one")
     return parser
-
-
-def _work(given: argparse.Namespace) -> None:
-    for option in ("deals", "searched", "port"):
-        if getattr(given, option) < 0:
-            raise UserError(f"--{option} {getattr(given, option)}: must be at least 0")
-    if given.port > _LAST_PORT:
-        raise UserError(f"--port {given.port}: must be at most {_LAST_PORT}")
-    for root in given.runs:
-        with blaming_input():
-            read_run(root)
-    if given.serve:
-        if len(given.runs) > 1 or given.out:
-            raise UserError("--serve shows one run and writes no file; leave out the other runs and --out")
-        _serve(given)
-        return
-    several = len(given.runs) > 1
-    if several and (given.game or given.player):
-        raise UserError("--game and --player say who plays the deals of one run; leave them out with several")
-    out = given.out or ("comparison.html" if several else RunDirectory(given.runs[0]).result("report.html"))
-    if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
-        raise UserError(f"--out {out}: is a directory; name the file to write")
-    with blaming_input():
-        written = (
-            write_comparison(given.runs, out)
-            if several
-            else write_page(given.runs[0], out, given.deals, given.searched, Own(given.game, given.player))
-        )
-    print(written)
 
 
 def _serve(given: argparse.Namespace) -> None:

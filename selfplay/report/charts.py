@@ -12,8 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from search.tournament.result import lead
-from selfplay.report.contents import Run, matched
-from selfplay.report.timing import STAGES, seconds_by_stage
+from selfplay.report.contents import STAGES, Run, matched, seconds_by_stage
 
 Runs = Mapping[str, Run]
 """Label -> run; several runs have their labels in the legend."""

@@ -16,9 +16,8 @@ from learner import kinds
 from search.tournament.report import sections, signed, times, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
-from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
+from selfplay.report.contents import Run, ahead_text, labels, matched, read_run, seconds_by_stage
 from selfplay.report.deals import RECORDED, Deal, Own, sample_deals
-from selfplay.report.timing import seconds_by_stage
 from selfplay.run_directory import RunDirectory
 
 _TEMPLATES = Environment(

@@ -36,7 +36,6 @@ from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
 from search.tournament.parts import play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
@@ -260,11 +259,11 @@ def test_a_tournament_is_another_one_with_other_beliefs(networks: dict[str, str]
     result = played(config)
     assert result.settings["checkpoints"][beliefs]["id"] == checkpoint_id(networks["t"])
     result.write(path)
-    assert stored_result(path, checked(config)) == result
+    assert checked(config).stored(path) == result
     shutil.rmtree(beliefs)
     shutil.copytree(networks["u"], beliefs)
     with pytest.raises(UserError, match=r"holds a tournament with checkpoints\..*id="):
-        stored_result(path, checked(config))
+        checked(config).stored(path)
     other = played(config)
     assert other.columns != result.columns  # the weights of deals make the play
     config.search = replace(config.search, alphahearts=AlphaHeartsConfig(worlds=2, iterations=4))

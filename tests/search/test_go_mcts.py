@@ -17,6 +17,7 @@ from search.go_mcts.tree import TokenForest
 from search.go_mcts.uct import SelectionRule, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
+from tests.search.trees import decisions
 from tests.search.turns import decision_histories, searched, turns_at
 
 ROOT = (LEADS, 1, 3)
@@ -47,7 +48,7 @@ def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> N
     statistics = search.statistics
     assert (statistics.simulations, statistics.illegal) == (3, 1)
 
-    tree = search.forest.decisions(0, ROOT)
+    tree = decisions(search.forest, 0, ROOT)
     # Run 1: 3 starts at -0.1 and gets the value 0.5 of the history that was cut short.
     # UCT after run 1, total 3 visits: 1 scores 0.2 + 0.4 sqrt(ln 3) = 0.619,
     # 3 scores 0.4/2 + 0.4 sqrt(ln 3 / 2) = 0.496.
@@ -83,7 +84,7 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it(pruned
     value, visits = (-0.1 - 0.01, 1) if pruned else (-0.1 + 0.5, 2)
     assert search.statistics.illegal == pruned
     tree = {ROOT: {1: [pytest.approx(0.2), 1], 3: [pytest.approx(value), visits]}}
-    assert search.forest.decisions(0, ROOT) == plain.tree == tree
+    assert decisions(search.forest, 0, ROOT) == plain.tree == tree
 
 
 def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
@@ -110,7 +111,7 @@ def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
     # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
     # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
     assert search.statistics.illegal == 0
-    for tree in (search.forest.decisions(0, root), plain.tree):
+    for tree in (decisions(search.forest, 0, root), plain.tree):
         assert tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
 
 
@@ -182,7 +183,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     for row, (action, tree) in enumerate(plain_searches(game, num_steps, **beyond)):
         assert actions[row] == action
         if len(tree[histories[row]]) > 1:
-            assert search.forest.decisions(row, histories[row]) == nearly(tree)
+            assert decisions(search.forest, row, histories[row]) == nearly(tree)
 
 
 def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_grows_on() -> None:
@@ -209,7 +210,7 @@ def test_a_kept_subtree_is_what_the_plain_algorithm_knows_of_the_history_and_gro
         reference.seed = seed
         reference.search(later[row])
         known = {h: c for h, c in reference.tree.items() if h[: len(later[row])] == later[row]}
-        assert search.forest.decisions(row, later[row]) == nearly(known)
+        assert decisions(search.forest, row, later[row]) == nearly(known)
         assert sum(visits for _, visits in known[later[row]].values()) > before
         shared += 1
     assert shared >= 2
@@ -240,7 +241,7 @@ def test_a_crowded_cache_and_kept_subtrees_leave_every_slot_accounted_for(lanes:
         if later:
             turns = turns_at(game, later, derive_many(7, len(later)))
             player.search(turns)
-        trees.append([search.forest.decisions(row, ()) for row in range(4)])
+        trees.append([decisions(search.forest, row, ()) for row in range(4)])
         player.start(game, 4)
         assert model.slots_left == slots
     if lanes == 1:  # else it depends on the room who asks first

@@ -9,6 +9,7 @@ from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.go_mcts.tree import UNCLAIMED
 from tests.search.models import FunctionModel, hash_model
+from tests.search.trees import decisions
 from tests.search.turns import decision_histories, turns_at
 
 
@@ -43,7 +44,7 @@ def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
         search = player.search(turns_at(game, histories, seeds))
         forest, sims = search.forest, search.sims
         batches[speculative] = search.statistics.batches
-        trees.append([forest.decisions(row, ()) for row in range(3)])
+        trees.append([decisions(forest, row, ()) for row in range(3)])
         assert search.statistics.simulations == sims.begun.sum() == 180
         # a model that says anything of anything: guesses go wrong
         assert (search.statistics.rolled_back > 0) == (speculative > 1)
@@ -67,7 +68,7 @@ def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed
         search = player.search(turns_at(game, histories, seeds))
         assert search.statistics.illegal > 40
         assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, UNCLAIMED}
-        trees.append([search.forest.decisions(row, ()) for row in range(4)])
+        trees.append([decisions(search.forest, row, ()) for row in range(4)])
     assert trees[0] == trees[1]
 
 
@@ -97,5 +98,5 @@ def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
         search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]))
-        trees.append(search.forest.decisions(list(chosen).index(4), ()))
+        trees.append(decisions(search.forest, list(chosen).index(4), ()))
     assert trees[0] == trees[1] == trees[2]

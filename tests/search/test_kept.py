@@ -14,12 +14,12 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
+from search.recorded import check_out
 from search.tournament.checks import checked
 from search.tournament.config import TournamentConfig
 from search.tournament.evaluator import Evaluator
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import check_out, stored_result, with_parts
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.selfplay.commands import call
@@ -46,8 +46,8 @@ def config(network: str, tmp_path: Path) -> Callable[..., TournamentConfig]:
 def begun(config: TournamentConfig) -> Tournament:
     """The tournament as the command has it before it plays."""
     tournament = checked(config)
-    assert stored_result(config.out, tournament) is None
-    return with_parts(tournament, config.out)
+    assert tournament.stored(config.out) is None
+    return tournament.with_parts(config.out)
 
 
 def played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, int]]:
@@ -102,7 +102,7 @@ def test_parts_that_a_command_left_beside_its_result_go_with_the_next(config: Ca
     parts = Path(f"{config().out}.parts")
     assert len(list(parts.iterdir())) == 4
     Path(config().out).write_text(json.dumps(result.record()))
-    assert stored_result(config().out, tournament) == result and not parts.exists()
+    assert tournament.stored(config().out) == result and not parts.exists()
 
 
 @pytest.mark.parametrize(

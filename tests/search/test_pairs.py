@@ -29,7 +29,6 @@ from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.report import render
 from search.tournament.result import TournamentResult, lead, summarize
 from search.tournament.seatings import seatings
-from search.tournament.stored import stored_result
 from search.tournament.sweep import behind
 from search.tournament.tournament import run_tournament
 from selfplay.config import MatchConfig
@@ -168,9 +167,9 @@ def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: P
     path, one = str(tmp_path / "result.json"), tournament()
     result = played(one)
     result.write(path)
-    assert stored_result(path, one) == result
+    assert one.stored(path) == result
     with pytest.raises(UserError, match=r"result\.json: holds a tournament with seating=pairs, and this one has seat"):
-        stored_result(path, tournament(seating="all"))
+        tournament(seating="all").stored(path)
     assert behind(result, replace(result, seating="all")) is None
 
 
@@ -179,11 +178,11 @@ def test_settings_of_players_newer_than_a_file_count_as_their_defaults_there(tmp
     result = played(one)
     older = {key: value for key, value in asdict(SearchConfig()).items() if key != "hearts_complex"}
     replace(result, settings={**result.settings, "search": older}).write(path)
-    assert stored_result(path, one) is not None
+    assert one.stored(path) is not None
     search = SearchConfig()
     search.hearts_complex.cheat = True
     with pytest.raises(UserError, match=r"search\.hearts_complex\.cheat=False, and this one has search\.\S+cheat=True"):
-        stored_result(path, tournament(search=search))
+        tournament(search=search).stored(path)
 
 
 def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from games.skat.cards import EOS, NULL, PASS, VOCABULARY, card_id
 from games.skat.game import SkatGame
 from games.skat.rules import template
 from games.skat.state import STATE, deal_hands
-from search.players.exploring import Exploring
 from search.players.player import Turns
-from search.players.random_player import RandomPlayer, choose_uniformly
+from search.players.random_player import Exploring, RandomPlayer, choose_uniformly
 from search.players.table import play_table
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.declaring import takes_all

@@ -27,7 +27,6 @@ from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.result import TournamentResult
-from search.tournament.stored import stored_result
 from search.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
 from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
@@ -271,6 +270,6 @@ def test_a_result_counts_for_a_tournament_only_if_its_engine_answers_alike(
     other = replace(one, record={"engine": asdict(replace(engine, **setting))})
     if refused:
         with pytest.raises(UserError, match=r"result\.json: holds a tournament with engine\.mask_outcomes=False"):
-            stored_result(path, other)
+            other.stored(path)
     else:
-        assert stored_result(path, other) is not None
+        assert other.stored(path) is not None

@@ -17,10 +17,9 @@ from learner.model.checkpoint import save_weights
 from search.kept import Kept
 from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
-from search.players.exploring import Exploring
 from search.players.player import Turns
 from search.players.playouts import play_out
-from search.players.random_player import RandomPlayer
+from search.players.random_player import Exploring, RandomPlayer
 from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
 from search.tournament.statistics import mean_interval

@@ -10,10 +10,11 @@ from cluster.files import storage
 from search.players.random_player import RandomPlayer
 from search.tournament.result import TournamentResult
 from search.tournament.tournament import run_tournament
-from selfplay.curves import main, panels_of, table
+from selfplay.curves import main, panels_of
 from selfplay.report import pictures
 from selfplay.report.contents import Run, read_run
 from selfplay.report.pictures import draw_curves
+from selfplay.report.terminal import curve_table
 from selfplay.run_directory import RunDirectory
 from tests.search.toy import ToyGame
 from tests.selfplay.material import tiny_config
@@ -110,7 +111,7 @@ def test_names_longer_than_the_picture_leave_room_for_the_line() -> None:
 
 
 def test_a_run_that_has_not_come_as_far_has_gaps_in_the_table() -> None:
-    drawn = table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
+    drawn = curve_table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
     columns = [list(column.cells) for column in drawn.columns]
     assert columns[0] == ["0", "2"] and columns[2][0] == "-" and "(" in str(columns[2][1])
 
@@ -132,7 +133,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, str(tmp_path / "none")], "none: no run lies there"),
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
         ([good, f"{good}/"], "good: is given twice; give every run once"),
-        ([good, "--out", str(tmp_path)], "is a directory; name the PNG file to write"),
+        ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
     ):
         assert main(arguments) == 2
         printed = capsys.readouterr().err

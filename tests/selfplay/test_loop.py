@@ -101,8 +101,8 @@ class Chatty(InProcess):
 
 def test_the_learning_curve_has_a_point_for_every_iteration(finished: Path) -> None:
     curve = learning_curve(Evaluation(tiny_config(str(finished)), RunDirectory(str(finished))), iterations=2)
-    assert [iteration for iteration, _ in curve] == [0, 1, 2]
-    assert all(results[0] and results[0].columns[-1].matches == 3 * 4 for _, results in curve)
+    assert all(list(line) == [0, 1, 2] for line in curve.values())
+    assert all(result.columns[-1].matches == 3 * 4 for result in next(iter(curve.values())).values())
 
 
 def test_each_iteration_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from rich.console import Console
 from search.players.random_player import RandomPlayer
 from search.tournament.result import TournamentResult
 from search.tournament.tournament import run_tournament
-from selfplay.report.terminal import _curve_table, plot
+from selfplay.report.pictures import draw_curves
+from selfplay.report.terminal import curve_table
 from tests.search.toy import ToyGame
 
 
@@ -19,7 +20,7 @@ def tournament(deals: int) -> TournamentResult:
 def printed(result: TournamentResult) -> str:
     console = Console(width=140)
     with console.capture() as capture:
-        console.print(_curve_table([(0, [result])]))
+        console.print(curve_table("curve", {"line": {0: result}}))
     return capture.get()
 
 
@@ -37,4 +38,4 @@ def test_a_curve_point_that_rounds_to_zero_has_no_minus() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_points_with_and_without_interval_are_plotted_together() -> None:
-    assert plot([(0, [tournament(2)]), (1, [tournament(9)])]).startswith(b"\x89PNG")
+    assert draw_curves({"": {"line": {0: tournament(2), 1: tournament(9)}}}).startswith(b"\x89PNG")

@@ -22,11 +22,10 @@ from selfplay.config import GateConfig, InitialConfig, TrainConfig
 from selfplay.loop import Loop
 from selfplay.report.__main__ import main
 from selfplay.report.charts import charts
-from selfplay.report.contents import Logged, read_run
+from selfplay.report.contents import Logged, read_run, seconds_by_stage
 from selfplay.report.deals import sample_deals
 from selfplay.report.page import page, sample, write_comparison, write_page
 from selfplay.report.serve import LivePage, server
-from selfplay.report.timing import seconds_by_stage
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, tiny_config
 

@@ -10,13 +10,9 @@ from games.skat.replay import concede, new_state, replay
 from games.skat.state import result_of
 
 
-def differences(record: Record) -> list[str]:
-    """What a record and the replay of its deal disagree in; empty if nothing."""
-    return disagreement(record, new_state())
-
-
-def disagreement(record: Record, state: np.void) -> list[str]:
-    """As ``differences``; the deal is replayed in ``state``, a new one."""
+def differences(record: Record, state: np.void | None = None) -> list[str]:
+    """What a record and the replay of its deal disagree in; empty if nothing. ``state``: a new one to replay it in."""
+    state = new_state() if state is None else state
     refused = replay(state, record.hands, np.array(record.seats, np.int64), np.array(record.tokens, np.int64))
     if refused >= 0:
         return [_refusal(record, state, refused)]

@@ -26,7 +26,7 @@ from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, write_shard
 from games.skat.cards import EOS
-from games.skat.records.agreement import disagreement
+from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, Record, read, stream
 from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE
@@ -182,9 +182,8 @@ def _taken(line: str, kept: Filter, state: np.void) -> tuple[str, str]:
         return "no record", str(error)
     if kept.refuses(record):
         return "rated too low", f"record {record.id}: rated too low"
-    differences = disagreement(record, state)
-    if differences:
-        return "differs from our rules", f"record {record.id}: {'; '.join(differences)}"
+    if faults := differences(record, state):
+        return "differs from our rules", f"record {record.id}: {'; '.join(faults)}"
     if state["public"]["turn"] >= 0:
         return "ended early", f"record {record.id}: ended after {state['public']['num_played']} cards"
     return "", ""

@@ -31,10 +31,9 @@ from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_
 from games.hearts.hidden import room, unseen
 from games.hearts.rules import card_points
 from games.hearts.view import own_legal
-from search.players.player import Turns
+from search.players.player import RulesPlayer, Turns
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.rules import shooter_suspected
-from search.scripted.rules_player import RulesPlayer
 
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~(_LOW_SPADES | QUEEN_SET)

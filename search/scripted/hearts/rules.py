@@ -18,8 +18,7 @@ from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_
 from games.hearts.hidden import unseen
 from games.hearts.rules import card_points
 from games.hearts.view import own_legal
-from search.players.player import Turns
-from search.scripted.rules_player import RulesPlayer
+from search.players.player import RulesPlayer, Turns
 
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~((QUEEN_SET << 1) - 1)
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)

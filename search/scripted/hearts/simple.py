@@ -17,8 +17,7 @@ from games.bits import lowest
 from games.compiling import kernel
 from games.hearts.cards import BIT, HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
 from games.hearts.view import own_legal
-from search.players.player import Turns
-from search.scripted.rules_player import RulesPlayer
+from search.players.player import RulesPlayer, Turns
 
 
 class HeartsSimple(RulesPlayer):

@@ -19,13 +19,13 @@ from games.skat.cards import (
     points_of,
 )
 from games.skat.game import SkatGame
-from games.skat.rules import DISCARD, OVER, SCORINGS, template
+from games.skat.rules import DISCARD, OVER, SCORINGS, score, template
 from games.skat.state import (
     STATE,
     aside_of,
     deal_hands,
     result_of,
-    score_state,
+    twelve_of,
 )
 
 SEEDS = st.integers(0, 1 << 40)
@@ -142,7 +142,7 @@ def test_card_points_and_tricks_add_up(seed) -> None:
 def test_points_are_those_of_the_scoring(seed, scoring) -> None:
     points = np.zeros(3, np.int64)
     for state in finished(seed, 20, scoring):
-        score_state(state, points)
+        score(state["public"], twelve_of(state), aside_of(state), points)
         soloist = int(state["public"]["soloist"])
         if soloist < 0:
             assert points.tolist() == [0, 0, 0]

@@ -17,9 +17,9 @@ from learner.model.network import PolicyValueNet, initialise
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.play.app import Pace, Phase, PlayApp
+from search.play.hand import legal_tokens
 from search.play.hints import Hints
 from search.play.layouts import layout_of
-from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.play.widgets import HandView
 from search.roster.engines import Engines

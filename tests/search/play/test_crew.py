@@ -8,10 +8,9 @@ from games.registry import make_game
 from games.rng import derive_many
 from search.pictures.cards import standing
 from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
+from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
 from search.play.layouts import layout_of
 from search.play.panel import draw_scores
-from search.play.selection import legal_tokens
 from tests.search.play.material import size
 
 PLAYERS = ["crew_rules", "random", "go_mcts:num_runs=40"]

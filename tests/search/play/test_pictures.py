@@ -8,11 +8,10 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
+from search.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
 from search.play.hints import ActionHint, Expectation, Visits
 from search.play.layouts import PlainLayout, layout_of
 from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
-from search.play.selection import KEYS, legal_tokens
 from search.scripted.hearts.layout import HeartsLayout
 from tests.search.play.material import size
 

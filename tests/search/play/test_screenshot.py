@@ -3,7 +3,7 @@
 import html
 from pathlib import Path
 
-from search.play.screenshot import screenshot
+from tests.search.play.screenshot import screenshot
 
 PICTURE = Path(__file__).parents[3] / "docs/images/play.svg"
 

@@ -10,9 +10,8 @@ from games.rng import derive_many
 from search.pictures.cards import standing
 from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
 from search.play.app import Phase
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand
+from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
 from search.play.layouts import layout_of
-from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.players.player import Turns
 from search.scripted.skat.layout import SkatLayout

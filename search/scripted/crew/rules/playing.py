@@ -8,12 +8,12 @@ import numpy as np
 
 from games.bits import count, lowest
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET
+from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
 from games.crew.legal import legal_plays
-from search.scripted.crew.rules.keeping import worth_keeping
+from games.crew.missions import COMMANDER_ENDS
 from search.scripted.crew.rules.means import means, means_of_other, stays_highest
 from search.scripted.crew.rules.notes import LEVELS, in_order
-from search.scripted.crew.rules.specials import special_value
+from search.scripted.crew.rules.specials import special_value, worth_for_special
 from search.scripted.crew.rules.winning import estimate, is_void, only_holds, wins
 
 _TRICKS, _TRICKS_MORE, _STEEPNESS = 2.25, 0.8, 1.4
@@ -176,3 +176,34 @@ def _forced(public, notes, led):
         for seat in range(1, behind):
             risk += only_holds(notes, seat, card) * fails
     return min(risk, 1.0)
+
+
+@kernel
+def worth_keeping(view, notes, card):
+    """Gain in the chance of success by keeping a card of the hand, except by means to win own tasks; below 0 for a card
+    better played."""
+    public, hand = view["public"], view["hand"]
+    colour = card // 9
+    special = public["special"]
+    own, others = notes["owned"][0], notes["open"] & ~notes["owned"][0]
+    if colour == ROCKET:
+        if card == ROCKET_4 and (special & COMMANDER_ENDS != 0 or public["last"] == 0):
+            return 0.5
+        shed = own == 0 and others != 0
+        return (-0.02 if shed else 0.013) + 0.003 * (card - 36)
+    in_colour = COLOUR_CARDS[colour]
+    unseen = notes["unseen"] & in_colour
+    share = count(unseen & (BIT[card] - 1)) / count(unseen) if unseen != 0 else 0.5
+    worth = 0.0
+    if others & in_colour & ~BIT[card] != 0:
+        lower = count(hand & in_colour & (BIT[card] - 1))
+        worth -= 0.035 * share / (1.0 + lower)
+        worth += 0.07 * (1.0 - share)
+    guarded = hand & notes["open"] & in_colour & ~BIT[card]
+    if guarded != 0:
+        worth += 0.05 / count(hand & in_colour & ~guarded)
+    worth += 0.03 * share if own & ~in_colour != 0 else -0.007 * share
+    worth -= 0.007 / count(hand & in_colour)
+    if special != 0:
+        worth += worth_for_special(public, notes, special, hand, card, share)
+    return worth

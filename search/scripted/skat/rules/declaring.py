@@ -6,6 +6,7 @@ from games.bits import count, lowest
 from games.compiling import kernel
 from games.skat.cards import (
     ALL_CARDS,
+    BIT,
     FIRST_GAME,
     FIRST_MODIFIER,
     NULL,
@@ -18,7 +19,6 @@ from games.skat.cards import (
 from games.skat.legal import legal_tokens
 from search.scripted.skat.rules.bidding import value_of, worth
 from search.scripted.skat.rules.coefficients import BY_HAND, PICKED_UP
-from search.scripted.skat.rules.discarding import best_discards
 from search.scripted.skat.rules.null import danger_of_hand
 from search.scripted.skat.rules.playing import ABOVE
 from search.scripted.skat.rules.strength import strength
@@ -36,6 +36,30 @@ def choose_discard(view, shift, numbers):
         if expected > best:
             pair, best = laid, expected
     return lowest(pair & ~view["laid"])
+
+
+@kernel
+def best_discards(twelve, first, game, leads, numbers):
+    """``(pair, strength)``: the two cards of twelve (sets) to discard in ``game``, and the strength of the rest
+    (``strength.strength``). ``first``: the card already discarded, or empty; the second lies above it.
+
+    ``numbers`` is scratch of ``strength``.
+    """
+    best, most = np.int64(0), -np.inf
+    others, lower = ALL_CARDS & ~twelve, twelve
+    while lower != 0:
+        one = np.int64(BIT[lowest(lower)])
+        lower &= lower - 1
+        if first != 0 and one != first:
+            continue
+        upper = lower
+        while upper != 0:
+            pair = one | BIT[lowest(upper)]
+            upper &= upper - 1
+            chance = strength(twelve & ~pair, game, leads, points_of(pair), PICKED_UP, others, numbers)
+            if chance > most:
+                best, most = pair, chance
+    return best, most
 
 
 @kernel

@@ -12,8 +12,7 @@ import numpy as np
 from games.compiling import kernel
 from games.skat.cards import NULL
 from games.skat.rules import AUCTION, CHOICE, DISCARD, MODIFIER, PLAY
-from search.players.player import Turns
-from search.scripted.rules_player import RulesPlayer
+from search.players.player import RulesPlayer, Turns
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.bidding import choose_call, choose_pickup, optimism
 from search.scripted.skat.rules.coefficients import NUM_FEATURES

@@ -1,4 +1,4 @@
-"""The pictures of the docs: ``python -m search.play.screenshot docs/images/play.svg GAME [CHECKPOINT]``.
+"""The pictures of the docs: ``python -m tests.search.play.screenshot docs/images/play.svg GAME [CHECKPOINT]``.
 
 A hand from a fixed seed against the game's scripted players, up to a decision; with a network, its expectations and a
 search of the decision.
@@ -16,9 +16,9 @@ from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.pictures.scene import Pause
 from search.play.app import Pace, Phase, PlayApp
+from search.play.hand import legal_tokens
 from search.play.hints import Hints
 from search.play.layouts import layout_of
-from search.play.selection import legal_tokens
 from search.play.session import Session
 from search.roster import kinds
 from search.roster.engines import Engines
