@@ -78,7 +78,7 @@ def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str
 
 def test_the_help_has_the_keys_of_tournaments_too() -> None:
     printed = help_of("rating")
-    assert "Names the deals and everything random in them." in printed and "Directory of the results" in printed
+    assert "Seed of the deals and all random numbers." in printed and "Directory of the results" in printed
 
 
 def test_a_new_player_meets_everybody_and_nobody_plays_again(
