@@ -12,7 +12,8 @@ Choices where the paper leaves something open:
 
 - *Sign.* It calls q the points that are won and plays the highest; here q is minus the points still to come.
 - *Reward.* Points when they are made, not all at the end; a moon is scored after the seat's last decision.
-- *Scale.* Points, so a Huber delta of 1 is one point.
+- *Scale.* Points. The paper's reward is (26 - points) / 26, so its Huber loss, linear from 1, is linear
+  from 26 points (``model.huber_delta``).
 - *Target network.* Every ``target_every_steps`` steps, and at the start of a training.
 - *How much is trained.* A batch "once per 4 states" is read as one step for four decisions that are new: of the newest
   iteration. Batches also draw from the two rounds before, which ``selfplay.replay_games`` keeps.

@@ -327,9 +327,8 @@ def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
 
 
-@pytest.mark.parametrize("experiment", ["alphahearts", "alphahearts_demo"])
-def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
-    config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
+def test_alphahearts_paper_has_the_numbers_of_paper_002() -> None:
+    config: TrainConfig = build_command("train", "experiment=alphahearts_paper", "cluster=local")
     selfplay, learner = config.selfplay, config.learner
     # "Multi-agent Reinforcement Learning": four copies play 64 games an epoch, data stay for 3 rounds.
     assert not selfplay.population and selfplay.games_per_iteration == 64 and selfplay.replay_games == 3 * 64
@@ -337,14 +336,23 @@ def test_alphahearts_has_the_numbers_of_paper_002(experiment: str) -> None:
     # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
     assert selfplay.gate and selfplay.gate.margin == 0.5 and learner.batch_size == 32
     assert config.model.states_per_step == 4 and config.model.discount == 0.99
+    assert not selfplay.branches and not learner.branch_weight and not config.first_learner.branch_weight
+    # "Huber loss", linear from 1 as everywhere, of rewards (26 - points) / 26 ("Reward"): from 26 points.
+    assert config.model.huber_delta == 26.0
     # The text has no passing, and "no player may lead with hearts" is out of its scope.
     game = make_game(config.game.name, config.game.options)
     assert not game.options["pass_cards"] and not game.options["must_break_hearts"]
-    assert selfplay.branches and not learner.branch_weight  # beyond the paper, for the first network alone
     for match in (*config.evaluation.curve, *config.evaluation.final):
         resolve(match.players, game, given=["states"])
         assert match.seating == "pairs"
     assert config.evaluation.final[0].deals == 200
+
+
+@pytest.mark.parametrize("experiment", ["alphahearts", "alphahearts_demo"])
+def test_iterations_of_alphahearts_have_the_objective_of_the_first(experiment: str) -> None:
+    config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
+    assert config.selfplay.branches and config.learner.branch_weight == config.first_learner.branch_weight == 1.0
+    assert not config.selfplay.population and config.selfplay.replay_games == 3 * config.selfplay.games_per_iteration
 
 
 def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
