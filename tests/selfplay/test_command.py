@@ -50,7 +50,7 @@ GAME = HeartsGame()
             ["selfplay.gate=null", "selfplay.gate.margin=1"],
             "selfplay.gate is null and has no keys; give the group itself",
         ),
-        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, crew_demo"),
+        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, alphahearts_paper"),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, q_network, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
@@ -181,7 +181,7 @@ def test_without_an_experiment_nothing_is_played(
 ) -> None:
     assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
     assert (
-        "for example experiment=hearts_demo; there are alphahearts, alphahearts_demo, crew_demo"
+        "for example experiment=hearts_demo; there are alphahearts, alphahearts_demo, alphahearts_paper"
         in capsys.readouterr().err
     )
     assert list(tmp_path.iterdir()) == []
@@ -337,7 +337,7 @@ def test_alphahearts_paper_has_the_numbers_of_paper_002() -> None:
     assert selfplay.gate and selfplay.gate.margin == 0.5 and learner.batch_size == 32
     assert config.model.states_per_step == 4 and config.model.discount == 0.99
     assert not selfplay.branches and not learner.branch_weight and not config.first_learner.branch_weight
-    # "Huber loss", linear from 1 as everywhere, of rewards (26 - points) / 26 ("Reward"): from 26 points.
+    # "Huber loss", linear from 1 as everywhere, of "the total proportion of points avoided": from 26 points.
     assert config.model.huber_delta == 26.0
     # The text has no passing, and "no player may lead with hearts" is out of its scope.
     game = make_game(config.game.name, config.game.options)
