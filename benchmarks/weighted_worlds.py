@@ -26,6 +26,7 @@ from games.hearts.game import HeartsGame
 from games.rng import mix
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
+from search.players.beliefs import by_network
 from search.players.worlds import FLOOR, effective_size, log_likelihoods, resample, tempered
 from search.roster.engines import Engines
 from search.scripted.hearts.rules import HeartsRules
@@ -51,7 +52,7 @@ def measured(model: ObservationModel, true: np.ndarray, row: int) -> list[list[f
     seeds = mix(np.uint64(row), np.arange(CANDIDATES))
     states, seats = GAME.determinize(np.repeat(views_of(GAME, true), CANDIDATES), seeds)
     among = np.concatenate([states, true])[None], np.concatenate([seats, seat])[None]
-    logs = log_likelihoods(GAME, model, *among)
+    logs = log_likelihoods(GAME, by_network(model), *among)
     hidden, hands = np.roll(true["hands"][0], -int(seat[0])), states["hands"]
     weights, uniform = tempered(logs[:, :-1], FLOOR)[0], np.full((1, CANDIDATES), 1 / CANDIDATES)
     deals = np.logaddexp.reduce(logs[0]) - logs[0, -1], np.log(CANDIDATES + 1)
@@ -69,7 +70,7 @@ def weighed(model: ObservationModel, true: np.ndarray, count: int) -> float:
     """Candidates of a position weighed in a second of processor time, ``count`` at a time."""
     states, seats = GAME.determinize(np.repeat(views_of(GAME, true), count), np.arange(count, dtype=np.uint64))
     began = time.process_time()
-    log_likelihoods(GAME, model, states[None], seats[None])
+    log_likelihoods(GAME, by_network(model), states[None], seats[None])
     return count / (time.process_time() - began)
 
 

@@ -6,10 +6,10 @@ Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of th
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import ObservationModel
 from learner.state_model import StateModel
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.search import alphahearts
+from search.players.beliefs import Beliefs, by_network
 from search.players.kinds import PlayerKind
 from search.players.memory import worlds_bytes
 from search.players.worlds_player import WorldsPlayer
@@ -25,7 +25,7 @@ class AlphaHearts(WorldsPlayer):
 
     name = "alphahearts"
 
-    def __init__(self, model: StateModel, config: AlphaHeartsConfig, beliefs: ObservationModel | None = None) -> None:
+    def __init__(self, model: StateModel, config: AlphaHeartsConfig, beliefs: Beliefs | None = None) -> None:
         """``beliefs`` where the settings name one."""
         super().__init__(config.worlds_searched, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
         self.config, self._model = config, model
@@ -62,7 +62,7 @@ class QValues(WorldsPlayer):
 
     name = "q_values"
 
-    def __init__(self, model: StateModel, config: QValuesConfig, beliefs: ObservationModel | None = None) -> None:
+    def __init__(self, model: StateModel, config: QValuesConfig, beliefs: Beliefs | None = None) -> None:
         """``beliefs`` where the settings name one."""
         worlds = 1 if config.cheat else config.worlds
         super().__init__(worlds, config.cheat, 0.0, _STATES, config.candidates, beliefs)
@@ -96,7 +96,7 @@ ALPHAHEARTS = PlayerKind(
     model_input="states",
     further=_beliefs,
     decision_bytes=_searched_bytes,
-    factory=lambda game, model, settings, *beliefs: AlphaHearts(model, settings, *beliefs),
+    factory=lambda game, model, settings, *beliefs: AlphaHearts(model, settings, *map(by_network, beliefs)),
 )
 Q_VALUES = PlayerKind(
     name="q_values",
@@ -107,5 +107,5 @@ Q_VALUES = PlayerKind(
     model_input="states",
     further=_beliefs,
     decision_bytes=_judged_bytes,
-    factory=lambda game, model, settings, *beliefs: QValues(model, settings, *beliefs),
+    factory=lambda game, model, settings, *beliefs: QValues(model, settings, *map(by_network, beliefs)),
 )

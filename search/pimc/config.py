@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, require
+from cluster.validation import at_least, one_of, require
 from search.players.config import check_candidates
 
 
@@ -13,8 +13,10 @@ class PimcConfig:
     worlds: int = 50
     """Sampled deals consistent with the seat's history, n of Algorithm 2."""
     candidates: int = 0
-    """Number of deals to draw the worlds from, in proportion to the likelihood of the others' actions under a network;
-    0 for equally likely worlds, without a network."""
+    """Number of deals to draw the worlds from, in proportion to the likelihood of the others' actions; 0 for equally
+    likely worlds."""
+    beliefs: str = "network"
+    """Policy by which the others' actions are likely: ``network``, or ``scripted`` for the game's scripted player."""
     evaluator: str = "uct"
     """Evaluation of actions in a world, PerfectInfoVal of Algorithm 2. ``uct``: a search with all cards open;
     ``playouts``: a playout by the game's scripted player after each action; ``network``: a playout by a network's
@@ -28,6 +30,9 @@ class PimcConfig:
     seconds: float = 0.0
     """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
     counts. 0 for no limit. Results then depend on the machine."""
+    confidence: float = 0.0
+    """Standard errors over the worlds by which an action must be better than the scripted player's to be played in its
+    place (SPARTA); 0 plays the highest sum, as in the paper."""
     cheat: bool = False
     """Whether all worlds are the true deal: an upper bound for real players. With ``solver`` all worlds get the same
     values, so one is enough."""
@@ -36,14 +41,18 @@ class PimcConfig:
 
     def __post_init__(self) -> None:
         at_least("pimc", self, 1, "worlds", "runs")
-        at_least("pimc", self, 0, "exploration", "seconds")
+        at_least("pimc", self, 0, "exploration", "seconds", "confidence")
+        one_of("pimc", self, ("network", "scripted"), "beliefs")
         for key in ("runs", "exploration", "seconds"):
             default = getattr(PimcConfig, key)
             counts = self.evaluator == "uct" or getattr(self, key) == default
             require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
         check_candidates("pimc", self)
+        weighs = self.candidates > 0 or self.beliefs == "network"
+        require(weighs, "pimc", self, "beliefs", "network with pimc.candidates=0, as there is nothing to weigh")
 
     @property
     def needs_model(self) -> bool:
         """Whether these settings use a network."""
-        return self.candidates > 0 or self.evaluator in ("network", "value")
+        weighs = self.candidates > 0 and self.beliefs == "network"
+        return weighs or self.evaluator in ("network", "value")

@@ -11,12 +11,13 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import EMPTY, ObservationModel
 from search.pimc.config import PimcConfig
+from search.players.beliefs import by_network, by_player
 from search.players.config import ImitationConfig
 from search.players.histories import tokens_since
 from search.players.imitation import Imitation
 from search.players.kinds import PlayerKind
 from search.players.memory import worlds_bytes
-from search.players.player import Player
+from search.players.player import Player, Turns
 from search.players.playouts import play_out
 from search.players.support import Support
 from search.players.worlds_player import WorldsPlayer
@@ -98,6 +99,10 @@ def check_pimc(game: Game, config: PimcConfig, support: Support) -> None:
         raise ValueError(f"pimc:evaluator={config.evaluator}: for {game.name} it must be one of {', '.join(known)}")
     if not (config.cheat or game.can_determinize):
         raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
+    if support.baseline is None and (config.confidence or config.beliefs == "scripted"):
+        raise ValueError(
+            f"player pimc: {game.name} has no scripted player; leave out pimc.confidence and pimc.beliefs=scripted"
+        )
 
 
 class Pimc(WorldsPlayer):
@@ -108,8 +113,11 @@ class Pimc(WorldsPlayer):
     def __init__(self, model: Model, config: PimcConfig, support: Support) -> None:
         """``model``: None where the settings use none."""
         assert model is not None or not config.needs_model
-        super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, model)
         self.config, self.model, self._support = config, model, support
+        beliefs = None if model is None else by_network(model)
+        if config.beliefs == "scripted":
+            beliefs = by_player(support.scripted)
+        super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
         name = config.evaluator
         self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluator(name)
 
@@ -118,9 +126,34 @@ class Pimc(WorldsPlayer):
         """The game's scripted player, made when first used."""
         return self._support.scripted(self.game)
 
+    def values(self, turns: Turns) -> np.ndarray:
+        """``float64[M, V]``: sums over the worlds, or with ``confidence`` the advantages of ``ahead_of``."""
+        if not self.config.confidence:
+            return super().values(turns)
+        self.scripted.start(self.game, len(turns.seeds))
+        return ahead_of(self.world_values(turns), self.scripted.act(turns), self.config.confidence)
+
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: see ``Evaluator``."""
         return self._evaluator(self, worlds, seeds, seconds)
+
+
+def ahead_of(values: np.ndarray, actions: np.ndarray, errors: float) -> np.ndarray:
+    """``float64[M, V]``: mean advantage of each action over that of ``actions`` (``int[M]``), less so many standard
+    ``errors`` over the worlds; 0 for the latter itself, and below 0 for actions that are not surely better.
+
+    SPARTA (Lerer et al., AAAI 2020, arXiv 1912.02318) leaves the blueprint for a better action; the margin stands in
+    for the many playouts that it takes there.
+
+    Args:
+        values: ``float64[M, W, V]``, -inf for what is illegal, which is the same in all worlds of a row.
+    """
+    rows, legal = np.arange(len(values)), np.isfinite(values[:, 0])
+    more = np.where(legal[:, None], values, 0.0) - values[rows, :, actions][:, :, None]
+    sure = more.mean(axis=1) - errors * more.std(axis=1) / np.sqrt(values.shape[1])
+    sure = np.where(sure > 0, sure, -1.0)
+    sure[rows, actions] = 0.0
+    return np.where(legal, sure, -np.inf)
 
 
 def _decision_bytes(game: Game, config: PimcConfig) -> int:

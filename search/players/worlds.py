@@ -1,7 +1,7 @@
-"""Deals consistent with a seat's history, weighted by the likelihood of the others' actions under a network.
+"""Deals consistent with a seat's history, weighted by the likelihood of the others' actions.
 
 ``Game.determinize`` samples consistent deals uniformly. Here deals are drawn in proportion to the likelihood of the
-others' actions under a network's policy, given their histories: importance sampling with resampling.
+others' actions (``search.players.beliefs``): importance sampling with resampling.
 
 Only actions that the seat has seen count; these are the same in all candidates. Unseen actions, such as the cards that
 others passed to each other in Hearts, are sampled uniformly with the deal; they would make almost all weights 0.
@@ -15,16 +15,10 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
-from learner.observation_model import EMPTY, ObservationModel
-from search.players.choices import choice_places
-from search.players.policy import legal_policy
+from search.players.beliefs import Beliefs
 
-_ODD = 0.1
-"""Assumed share of random actions: one action that is unlikely under the network does not rule out a deal."""
 FLOOR = 25
 """Least effective sample size of the weights; of few candidates, half of them."""
-_ROWS = 256
-"""Most histories queried side by side; more would only leave the processor's caches."""
 _DEAL, _PICK = 1, 2
 """Salts of a view's seed."""
 
@@ -41,7 +35,7 @@ class Worlds(NamedTuple):
 
 
 def weighted_worlds(
-    game: Game, model: ObservationModel, views: np.ndarray, seeds: np.ndarray, worlds: int, candidates: int
+    game: Game, beliefs: Beliefs, views: np.ndarray, seeds: np.ndarray, worlds: int, candidates: int
 ) -> Worlds:
     """``worlds`` deals for each view, drawn from ``candidates`` deals in proportion to their weights.
 
@@ -52,7 +46,7 @@ def weighted_worlds(
     number = np.arange(candidates)
     each = mix(mix(seeds, _DEAL)[:, None], number).reshape(-1)
     states, seats = (drawn.reshape(-1, candidates) for drawn in game.determinize(np.repeat(views, candidates), each))
-    weights, exponent = tempered(log_likelihoods(game, model, states, seats), min(FLOOR, candidates / 2))
+    weights, exponent = tempered(log_likelihoods(game, beliefs, states, seats), min(FLOOR, candidates / 2))
     picked = resample(weights, worlds, mix(seeds, _PICK))
     return Worlds(np.take_along_axis(states, picked, axis=1), exponent, effective_size(weights))
 
@@ -96,7 +90,7 @@ def effective_size(weights: np.ndarray) -> np.ndarray:
     return np.asarray(1 / np.square(weights).sum(axis=1))
 
 
-def log_likelihoods(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+def log_likelihoods(game: Game, beliefs: Beliefs, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
     """``float64[M, C]``: ln p of the actions of all seats but the observer's (``int[M, C]``), as far as they are the
     same in all candidates (``[M, C]``) of a row."""
     behind = np.arange(1, game.num_players)
@@ -105,30 +99,5 @@ def log_likelihoods(game: Game, model: ObservationModel, states: np.ndarray, sea
     each = tokens.reshape(*others.shape, -1)
     seen = np.broadcast_to((each == each[:, :1]).all(axis=1, keepdims=True), each.shape).reshape(tokens.shape)
     _, rows, same = np.unique(np.hstack([tokens, seen]), axis=0, return_index=True, return_inverse=True)
-    logs = np.empty(len(rows))
-    size = max(1, min(_ROWS, model.slots_left // game.max_length))
-    for first in range(0, len(rows), size):
-        part = rows[first : first + size]
-        logs[first : first + size] = _history_logs(game, model, tokens[part], lengths[part], seen[part])
+    logs = beliefs(game, tokens[rows], lengths[rows], seen[rows])
     return np.asarray(logs[same.reshape(others.shape)].sum(axis=2))
-
-
-def _history_logs(
-    game: Game, model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray, seen: np.ndarray
-) -> np.ndarray:
-    """``float64[B]``: ln p of a seat's own actions at the places ``seen`` of its history, by the model's policy over
-    legal actions."""
-    logs, handles = np.zeros(len(tokens)), np.full(len(tokens), EMPTY)
-    known, asks = np.zeros(len(tokens), np.int64), choice_places(game, tokens, lengths) & seen
-    while len(rows := np.flatnonzero(asks.any(axis=1))):  # all first choices, then all second ones: few queries
-        places = asks[rows].argmax(axis=1)
-        asks[rows, places] = False
-        new = [tokens[row, known[row] : place] for row, place in zip(rows, places, strict=True)]
-        answer = model.query(handles[rows], np.concatenate(new), places - known[rows])
-        model.release(handles[rows])
-        handles[rows], known[rows] = answer.handles, places
-        legal = game.view_legal(game.views(tokens[rows], places))
-        taken = legal_policy(answer.next_token, legal)[np.arange(len(rows)), tokens[rows, places]]
-        logs[rows] += np.log((1 - _ODD) * taken + _ODD / legal.sum(axis=1))
-    model.release(handles)
-    return logs

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from games.rng import mix
-from learner.observation_model import ObservationModel
+from search.players.beliefs import Beliefs
 from search.players.player import ChoosingPlayer, Turns
 from search.players.worlds import weighted_worlds
 
@@ -30,7 +30,7 @@ class WorldsPlayer(ChoosingPlayer):
         seconds: float,
         side_by_side: int,
         candidates: int = 0,
-        beliefs: ObservationModel | None = None,
+        beliefs: Beliefs | None = None,
     ) -> None:
         """
         Args:
@@ -55,6 +55,10 @@ class WorldsPlayer(ChoosingPlayer):
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""
+        return self.combined(self.world_values(turns))
+
+    def world_values(self, turns: Turns) -> np.ndarray:
+        """``float64[M, W, V]``: values of actions in each world, -inf where illegal."""
         began, seconds = time.monotonic(), self._seconds * len(turns.seeds)
         seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
         if self.sees_hidden:
@@ -65,7 +69,7 @@ class WorldsPlayer(ChoosingPlayer):
         if seconds:
             seconds = max(_LEAST_SECONDS, seconds - (time.monotonic() - began))
         values = self.evaluate(worlds, mix(seeds, _SEARCH), seconds)
-        return self.combined(values.reshape(len(turns.seeds), self._num_worlds, -1))
+        return values.reshape(len(turns.seeds), self._num_worlds, -1)
 
     def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
         """``[B]``: deals consistent with the seats' histories, one for each seed (``uint64[B]``); with candidates,

@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from search.alphahearts.player import AlphaHearts, QValues
 from search.config import SearchConfig
 from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc
+from search.players.beliefs import by_network
 from search.players.support import Support
 from search.players.worlds_player import WorldsPlayer
 from search.roster.engines import Engines
@@ -43,11 +45,13 @@ from tests.search.test_pimc import turns_of
 CPU = EngineConfig(device="cpu", precision="fp32")
 PLAYERS: dict[str, Callable[[Game, FunctionModel, int], WorldsPlayer]] = {
     "pimc": lambda game, beliefs, count: Pimc(beliefs, PimcConfig(worlds=4, candidates=count, runs=10), Support()),
-    "alphahearts": lambda game, beliefs, count: AlphaHearts(
-        LinearStates(game), AlphaHeartsConfig(worlds=4, iterations=4, candidates=count, beliefs="DIR"), beliefs
+    "alphahearts": lambda game, model, count: AlphaHearts(
+        LinearStates(game),
+        AlphaHeartsConfig(worlds=4, iterations=4, candidates=count, beliefs="DIR"),
+        by_network(model),
     ),
-    "q_values": lambda game, beliefs, count: QValues(
-        LinearStates(game), QValuesConfig(worlds=4, candidates=count, beliefs="DIR"), beliefs
+    "q_values": lambda game, model, count: QValues(
+        LinearStates(game), QValuesConfig(worlds=4, candidates=count, beliefs="DIR"), by_network(model)
     ),
 }
 
@@ -202,7 +206,8 @@ def test_beliefs_share_the_engine_of_players_of_the_same_network(networks: dict[
     names = [f"argmax_val:utility=own@{networks['t']}", weighted, f"q_values@{networks['q']}"]
     _, alphahearts, q_values = make_players(names, NO_PASS, SearchConfig(), engines=engines)
     assert isinstance(alphahearts, AlphaHearts) and isinstance(q_values, QValues)
-    assert alphahearts._beliefs is engines.get(networks["t"], "own") and q_values._beliefs is None
+    assert isinstance(alphahearts._beliefs, partial) and q_values._beliefs is None
+    assert alphahearts._beliefs.args == (engines.get(networks["t"], "own"),)
     assert alphahearts._model is q_values._model is engines.state_model(networks["q"])
     assert len(engines._engines) == 2
 

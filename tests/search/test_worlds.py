@@ -12,6 +12,7 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from search.players.beliefs import by_network
 from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.toy import CARDS, FOLLOWS, LEADS, PLAYS, ToyWorlds, movers, other_hands
@@ -51,7 +52,7 @@ def test_a_likelihood_by_hand() -> None:
         return np.array([chances[history].get(token, 0.0) for token in range(TOY.vocabulary.size)], np.float32), 0.0
 
     states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
-    logs = log_likelihoods(TOY, FunctionModel(answer), states[None], np.ones((1, 2), np.int8))
+    logs = log_likelihoods(TOY, by_network(FunctionModel(answer)), states[None], np.ones((1, 2), np.int8))
     np.testing.assert_allclose(np.exp(logs), [[0.9 * 0.75 + 0.05, 0.05]], rtol=1e-6)
 
 
@@ -80,7 +81,7 @@ def test_what_the_seat_has_seen_of_the_others_counts_and_nothing_else(name: str,
     states, seats = game.determinize(np.repeat(views, count), derive_many(1, count))
     table = hash_model(game, 0.1)
     model = FunctionModel(table)
-    found = log_likelihoods(game, model, states[None], seats[None])[0]
+    found = log_likelihoods(game, by_network(model), states[None], seats[None])[0]
     wanted = [plain_log_likelihood(game, table, states, row, int(seats[row])) for row in range(count)]
     np.testing.assert_allclose(found, [total for total, _ in wanted], rtol=1e-5)
     assert not model.held
@@ -98,7 +99,7 @@ def test_a_uniform_policy_tells_nothing_where_all_hands_leave_equally_many_choic
         TOY.play(state, options[[(seed >> ply) % len(options)]])
     views = TOY.views(*TOY.histories(state, TOY.to_move(state)))
     states, seats = TOY.determinize(np.repeat(views, 6), derive_many(seed, 6))
-    logs = log_likelihoods(TOY, uniform_model(TOY.vocabulary.size), states[None], seats[None])
+    logs = log_likelihoods(TOY, by_network(uniform_model(TOY.vocabulary.size)), states[None], seats[None])
     np.testing.assert_allclose(logs, np.full((1, 6), logs[0, 0]))
 
 
@@ -153,7 +154,7 @@ def test_worlds_are_drawn_by_the_exact_posterior(hand: list[int], plays: list[in
     chances = np.array([likelihood(table, 1 - seat, other, plays) for other in hands])
     tokens = np.array([[LEADS if seat == 0 else FOLLOWS, *hand, *plays]])
     views = TOY.views(np.repeat(tokens, draws, axis=0), np.full(draws, tokens.shape[1]))
-    found = weighted_worlds(TOY, FunctionModel(table), views, derive_many(8, draws), 1, 100)
+    found = weighted_worlds(TOY, by_network(FunctionModel(table)), views, derive_many(8, draws), 1, 100)
     assert (found.exponent == 1).all()
     drawn = [tuple(other) for other in found.states["hands"][:, 0, 1 - seat].tolist()]
     times = [drawn.count(other) for other in hands]
@@ -177,9 +178,9 @@ def test_the_worlds_of_a_view_do_not_depend_on_those_beside_it() -> None:
     game = HeartsGame()
     views, _ = midway(game, 3, 20)
     seeds, model = derive_many(4, 3), FunctionModel(hash_model(game, 0.1))
-    together = weighted_worlds(game, model, views, seeds, 4, 6)
+    together = weighted_worlds(game, by_network(model), views, seeds, 4, 6)
     for row in range(3):
-        alone = weighted_worlds(game, model, views[row : row + 1], seeds[row : row + 1], 4, 6)
+        alone = weighted_worlds(game, by_network(model), views[row : row + 1], seeds[row : row + 1], 4, 6)
         for mine, theirs in zip(alone, together, strict=True):
             np.testing.assert_array_equal(mine[0], theirs[row])
 
@@ -193,7 +194,7 @@ def test_weights_that_would_collapse_are_tempered_to_the_floor(candidates: int, 
         return (np.arange(len(legal)) == legal.argmax()).astype(np.float32), 0.0
 
     views, _ = midway(game, 2, 40)
-    found = weighted_worlds(game, FunctionModel(certain), views, derive_many(2, 2), 1, candidates)
+    found = weighted_worlds(game, by_network(FunctionModel(certain)), views, derive_many(2, 2), 1, candidates)
     assert (found.exponent < 1).all()
     np.testing.assert_allclose(found.effective, floor, rtol=1e-3)
 
@@ -202,7 +203,7 @@ def test_worlds_agree_with_what_the_seat_has_seen_and_no_handle_is_kept() -> Non
     game, model = HeartsGame(), uniform_model(HeartsGame().vocabulary.size)
     views, states = midway(game, 2, 30)
     tokens, _ = game.histories(states, game.to_move(states))
-    found = weighted_worlds(game, model, views, derive_many(1, 2), 3, 5).states
+    found = weighted_worlds(game, by_network(model), views, derive_many(1, 2), 3, 5).states
     assert found.shape == (2, 3) and not model.held
     for world in range(3):
         np.testing.assert_array_equal(game.histories(found[:, world], np.zeros(2, np.int64))[0], tokens)
@@ -214,6 +215,8 @@ def test_few_free_slots_only_make_more_queries() -> None:
     seeds = derive_many(1, 1)
     wide, narrow = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
     for mine, theirs in zip(
-        weighted_worlds(game, wide, views, seeds, 3, 4), weighted_worlds(game, narrow, views, seeds, 3, 4), strict=True
+        weighted_worlds(game, by_network(wide), views, seeds, 3, 4),
+        weighted_worlds(game, by_network(narrow), views, seeds, 3, 4),
+        strict=True,
     ):
         np.testing.assert_array_equal(mine, theirs)

@@ -50,7 +50,10 @@ GAME = HeartsGame()
             ["selfplay.gate=null", "selfplay.gate.margin=1"],
             "selfplay.gate is null and has no keys; give the group itself",
         ),
-        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo, alphahearts_paper"),
+        (
+            ["experiment=TYPO"],
+            "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo",
+        ),
         (["learner=TYPO"], "learner=TYPO: no such choice; there are default, paper, policy_first, q_network, small"),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
@@ -180,10 +183,7 @@ def test_without_an_experiment_nothing_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "selfplay", f"run.dir={tmp_path}/run") == 2
-    assert (
-        "for example experiment=hearts_demo; there are alphahearts, alphahearts_demo, alphahearts_paper"
-        in capsys.readouterr().err
-    )
+    assert "for example experiment=hearts_demo; there are alphahearts, alphahearts_demo" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,140 @@
+"""SPARTA by PIMC: worlds weighed by a scripted player, which is left where another action is surely better."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from games.game import Game
+from games.registry import make_game
+from games.rng import derive_many
+from search.pimc.config import PimcConfig
+from search.pimc.player import Pimc, ahead_of
+from search.players.beliefs import by_player
+from search.players.player import ChoosingPlayer, Turns
+from search.players.table import play_table
+from search.players.worlds import log_likelihoods
+from search.roster.kinds import support_of
+from search.roster.registry import resolve
+from tests.search.test_pimc import turns_of
+from tests.search.test_worlds import toy_state
+from tests.search.toy import ToyGame
+
+TOY = ToyGame()
+GAMES = ["hearts", "skat", "crew"]
+SEARCHED = PimcConfig(worlds=6, candidates=12, evaluator="playouts", beliefs="scripted", confidence=1.0)
+
+
+class Lowest(ChoosingPlayer):
+    """Plays the lowest card that is legal."""
+
+    name = "lowest"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        return turns.legal.argmax(axis=1)
+
+
+def test_a_likelihood_by_hand() -> None:
+    """Seat 0 has led card 2. With card 0 in its other place the player would have led that: one action in ten is
+    anybody's, half of those card 2. With card 4 there it would have led card 2: nine in ten, and its half."""
+    states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
+    logs = log_likelihoods(TOY, by_player(lambda game: Lowest()), states[None], np.ones((1, 2), np.int8))
+    np.testing.assert_allclose(np.exp(logs), [[0.05, 0.95]])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_likelihoods_are_those_of_the_player_asked_one_decision_at_a_time(name: str) -> None:
+    game = make_game(name)
+    support, turns = support_of(game), turns_of(game, 1, 20)
+    views = np.repeat(game.views(turns.tokens[:1], turns.lengths[:1]), 8)
+    states, seats = game.determinize(views, derive_many(5, 8))
+    found = log_likelihoods(game, by_player(support.scripted), states[None], seats[None])[0]
+    player, observer = support.scripted(game), int(seats[0])
+    for row in range(len(states)):
+        expected = 0.0
+        for other in (seat for seat in range(game.num_players) if seat != observer):
+            every, lengths = game.histories(states, np.full(len(states), other))
+            for place in range(int(lengths[row])):
+                legal = game.view_legal(game.views(every[row : row + 1], np.array([place])))
+                if legal.sum() > 1 and len(set(every[:, place].tolist())) == 1:
+                    agrees = _asked(game, player, every[row], place, legal) == every[row, place]
+                    expected += np.log(0.9 * agrees + 0.1 / legal.sum())
+        assert found[row] == pytest.approx(expected)
+
+
+def _asked(game: Game, player: ChoosingPlayer, history: np.ndarray, place: int, legal: np.ndarray) -> int:
+    tokens = np.full((1, game.max_length), game.vocabulary.eos, game.vocabulary.dtype)
+    tokens[0, :place] = history[:place]
+    player.start(game, 1)
+    nothing = np.zeros(1, np.int64)
+    turns = Turns(nothing, nothing, tokens, np.array([place], np.int32), legal, nothing.astype(np.uint64))
+    return int(player.act(turns)[0])
+
+
+def test_what_is_surely_better_by_hand() -> None:
+    """Two worlds, four actions, the last illegal; the scripted player plays the first, worth 0 and 1.
+
+    The second is worth 1 and 1: 0.5 more, give or take a standard deviation of 0.5, so a standard error of
+    0.5 / sqrt(2). The third is worth 0.5 and 1.5: 0.5 more in both worlds, without error."""
+    inf = np.inf
+    values = np.array([[[0.0, 1.0, 0.5, -inf], [1.0, 1.0, 1.5, -inf]]])
+    error = 0.5 / np.sqrt(2)
+    np.testing.assert_allclose(ahead_of(values, np.array([0]), 1.0), [[0.0, 0.5 - error, 0.5, -inf]])
+    np.testing.assert_allclose(ahead_of(values, np.array([0]), 2.0), [[0.0, -1.0, 0.5, -inf]])
+    np.testing.assert_allclose(ahead_of(values, np.array([2]), 1.0), [[-1.0, -1.0, 0.0, -inf]])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_who_is_never_sure_plays_as_the_scripted_player_does(name: str) -> None:
+    game = make_game(name)
+    player, scripted = Pimc(None, replace(SEARCHED, confidence=1e9), support_of(game)), support_of(game).scripted(game)
+    turns = turns_of(game, 12, 8)
+    for asked in (player, scripted):
+        asked.start(game, len(turns.seeds))
+    values = np.where(turns.legal[:, None], player.world_values(turns), 0.0)
+    varies = (values.std(axis=1) > 0.0) | ~turns.legal  # what is the same in all worlds is sure
+    unsure = varies.all(axis=1)
+    assert unsure.any() and (player.act(turns) == scripted.act(turns))[unsure].all()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_whole_deals_with_the_same_decisions_alone_and_side_by_side(name: str) -> None:
+    game = make_game(name)
+    seeds, seating = derive_many(7, 3), np.zeros((3, game.num_players), np.int64)
+    together = play_table(game, [Pimc(None, SEARCHED, support_of(game))], seating, seeds, secret=5)
+    for row in range(3):
+        player = Pimc(None, SEARCHED, support_of(game))
+        alone = play_table(game, [player], seating[row : row + 1], seeds[row : row + 1], secret=5)
+        assert alone.states.tobytes() == together.states[row : row + 1].tobytes()
+
+
+def test_a_team_that_searches_fulfils_more_missions() -> None:
+    game = make_game("crew")
+    settings = replace(SEARCHED, worlds=10, candidates=50)
+    players = [Pimc(None, settings, support_of(game)), support_of(game).scripted(game)]
+    seeds = derive_many(11, 30)
+    wins = [
+        game.points(play_table(game, players, np.full((30, 4), team), seeds, secret=1).states)[:, 0].sum()
+        for team in (0, 1)
+    ]
+    assert wins[0] >= wins[1] + 3  # twice as many are expected
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("pimc:beliefs=scripted", "pimc.beliefs=scripted: must be network with pimc.candidates=0"),
+        ("pimc:beliefs=rules:candidates=60", "pimc.beliefs=rules: must be one of network, scripted"),
+        ("pimc:confidence=-1", "pimc.confidence=-1.0: must be at least 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as error:
+        resolve([name], make_game("crew"))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["pimc:confidence=1", "pimc:beliefs=scripted:candidates=60"])
+def test_a_game_without_a_scripted_player_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="openspiel:leduc_poker has no scripted player"):
+        resolve([name], make_game("openspiel:leduc_poker"))
