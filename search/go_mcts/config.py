@@ -17,6 +17,9 @@ class GoMctsConfig:
     """C of UCT, in units of the utility."""
     threshold: float = 0.05
     """Least probability, normalised over the legal actions, of an action that becomes a child."""
+    prior_visits: int = 1
+    """Visits that the model's value V(h.a) of a new child counts for; 1 is Algorithm 3, more trusts the values of a
+    network that has learned them well: beyond the paper."""
     illegal_penalty: float = 0.01
     """Mu: subtracted from every node on the path of a simulation that ended in an impossible history."""
     lanes: int = 1
@@ -44,7 +47,7 @@ class GoMctsConfig:
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
-        at_least("go_mcts", self, 1, "num_runs", "lanes")
+        at_least("go_mcts", self, 1, "num_runs", "lanes", "prior_visits")
         non_negative = ("num_steps", "speculative", "seconds", "virtual_loss", "exploration", "illegal_penalty")
         at_least("go_mcts", self, 0, *non_negative)
         one_of("go_mcts", self, ("uct", "puct"), "selection")

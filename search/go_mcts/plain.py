@@ -25,8 +25,8 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 
 
 class PlainGoMcts:
-    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``prune_impossible`` and
-    ``selection``."""
+    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``prune_impossible``,
+    ``selection`` and ``prior_visits``."""
 
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
         self.game, self.model, self.config = game, model, config
@@ -70,13 +70,14 @@ class PlainGoMcts:
         return best
 
     def expand(self, history: History) -> None:
-        """The function Expand: a child for every legal action above the threshold, valued by the model as one visit;
-        the most probable action where none exceeds it."""
+        """The function Expand: a child for every legal action above the threshold, valued by the model as one visit
+        (beyond the paper as ``prior_visits``); the most probable action where none exceeds it."""
         legal = self.game.view_legal(self.view(history))
         policy = self.priors[history] = legal_policy(self.model(history)[0][None], legal)[0]
         chosen = [a for a in np.flatnonzero(legal[0]).tolist() if policy[a] > self.config.threshold]
         chosen = chosen or [int(policy.argmax())]
-        self.tree[history] = {a: [float(np.float32(self.model((*history, a))[1])), 1] for a in chosen}
+        visits = self.config.prior_visits
+        self.tree[history] = {a: [visits * float(np.float32(self.model((*history, a))[1])), visits] for a in chosen}
 
     def rollout(self, history: History) -> History:
         """The function Rollout: append the model's tokens, until the search player has had N_steps turns."""

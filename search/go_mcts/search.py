@@ -179,15 +179,16 @@ class Search:
 
     def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, next_token: np.ndarray) -> None:
         """The queried part of Expand: add a child for every legal action whose probability exceeds the threshold, with
-        its value as one visit."""
+        its value as ``prior_visits`` visits."""
         sims, decisions = self.sims, self.sims.node[rows]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
         used = children[legal]
-        below = self.forest.add_decisions(decisions, children)
+        below = self.forest.add_decisions(decisions, children, self.config.prior_visits)
         nodes = self.forest.nodes
         nodes.prior[below] = policy[children]
-        nodes.total[below] = nodes.value[below] = answer.action_values[used]
+        nodes.value[below] = answer.action_values[used]
+        nodes.total[below] = self.config.prior_visits * nodes.value[below].astype(np.float64)
         nodes.next_token[below], nodes.handle[below] = answer.action_next[used], answer.action_handles[used]
         self.model.release(answer.action_handles[~used])
         settled = rows[(children.sum(1) == 1) & (decisions == sims.tree[rows])]

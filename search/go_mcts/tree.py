@@ -89,12 +89,12 @@ class TokenForest:
         children, self.num_nodes = _find_or_add(parents, tokens, self.num_nodes, self.nodes)
         return np.asarray(children)
 
-    def add_decisions(self, nodes: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens, with one
-        visit each; the caller writes their values."""
+    def add_decisions(self, nodes: np.ndarray, children: np.ndarray, visits: int) -> np.ndarray:
+        """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens, with so
+        many ``visits`` each; the caller writes their values."""
         rows, tokens = np.nonzero(children)
         made = self.child_nodes(nodes[rows][::-1], tokens[::-1])[::-1]  # the newest child comes first
-        self.nodes.visits[made] = 1
+        self.nodes.visits[made] = visits
         return made
 
     def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -166,6 +166,7 @@ def plain_searches(game: Game, num_steps: int, **beyond: bool | str) -> list[tup
         (100_000, {"mask_impossible": True}),
         (100_000, {"prune_impossible": True}),
         (100_000, {"selection": "puct"}),
+        (100_000, {"prior_visits": 7, "exploration": 0.05}),
     ],
 )
 def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
@@ -306,7 +307,7 @@ def test_pending_simulations_make_others_look_elsewhere() -> None:
     values = np.array([0.6, 0.5])
     for loss, second in ((0.0, 0), (0.5, 1)):
         forest = TokenForest(np.zeros(1, np.int64), 4)
-        made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]))
+        made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]), 1)
         forest.nodes.total[made] = values
         selection = SelectionRule(exploration=0.0, puct=False, virtual_loss=loss)
         chosen = select(np.zeros(2, np.int64), np.zeros(2, bool), selection, forest.nodes)
