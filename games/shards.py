@@ -43,6 +43,9 @@ _COLUMNS: dict[str, Any] = {
 _BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome": "outcome"}
 """Columns of a shard with branches -> fields of ``Branches``, in their order: lists of int32, equally long in a row."""
 
+_LABELS = "label"
+"""Column of a shard with labels: as the tokens."""
+
 PathOrUri = str | os.PathLike[str]
 
 
@@ -68,6 +71,9 @@ class Sequences:
     """``int32[N]``: number of the deal within its shard."""
     branches: Branches | None = None
     """Of these ``N`` sequences; None without any."""
+    labels: np.ndarray | None = None
+    """``[N, L]`` as ``tokens``: at the place of an action what another player would have done (``selfplay.labels``),
+    ``eos`` where it was not asked; None without any."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():
@@ -108,7 +114,12 @@ class Sequences:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
         }
-        return Sequences(**columns, branches=_joined([(part.branches, len(part)) for part in parts]))
+        labels = [part.labels for part in parts]
+        return Sequences(
+            **columns,
+            branches=_joined([(part.branches, len(part)) for part in parts]),
+            labels=None if None in labels else np.concatenate(labels),  # type: ignore[arg-type]
+        )
 
 
 @dataclass(frozen=True)
@@ -176,13 +187,12 @@ def _identity(game: Game) -> dict[str, str]:
 
 
 def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
-    tokens = np.ascontiguousarray(sequences.tokens)
-    width = tokens.shape[1] * tokens.itemsize
     table = pa.table(
         {
-            "tokens": pa.Array.from_buffers(pa.binary(width), len(tokens), [None, pa.py_buffer(tokens)]),
+            "tokens": _encode_tokens(sequences.tokens),
             **{name: pa.array(getattr(sequences, name)) for name in _COLUMNS},
             **_encode_branches(sequences.branches),
+            **({} if sequences.labels is None else {_LABELS: _encode_tokens(sequences.labels)}),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -190,6 +200,13 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
         table, sink, row_group_size=_ROW_GROUP, compression="zstd", use_dictionary=False, write_page_checksum=True
     )
     return sink.getvalue()
+
+
+def _encode_tokens(tokens: np.ndarray) -> pa.Array:
+    """``[N, L]`` as a column of ``N`` binaries of one width."""
+    rows = np.ascontiguousarray(tokens)
+    width = rows.shape[1] * rows.itemsize
+    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(rows)])
 
 
 def _encode_branches(branches: Branches | None) -> dict[str, pa.Array]:
@@ -241,12 +258,16 @@ def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
     columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in _COLUMNS.items()}
     columns["tokens"] = np.empty((ends[-1], game.max_length), game.vocabulary.dtype)
     branches = list[tuple[Branches | None, int]]()
+    labels: np.ndarray | None = None
     for path, end in zip(paths, ends, strict=True):
         part = read_shard(path, game)
+        if part.labels is not None:
+            labels = np.full_like(columns["tokens"], game.vocabulary.eos) if labels is None else labels
+            labels[end - len(part) : end] = part.labels
         for name, column in columns.items():
             column[end - len(part) : end] = getattr(part, name)
         branches.append((part.branches, len(part)))
-    return Sequences(**columns, branches=_joined(branches))
+    return Sequences(**columns, branches=_joined(branches), labels=labels)
 
 
 def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
@@ -281,27 +302,35 @@ def _entries(file: pq.ParquetFile) -> dict[str, str]:
 
 
 def _decode(table: pa.Table, game: Game) -> Sequences:
-    dtype = game.vocabulary.dtype
     for name in ("tokens", *_COLUMNS):
         if name not in table.column_names:
             raise ValueError(f"no column {name!r}")
         if table[name].null_count:
             raise ValueError(f"column {name!r} has empty cells")
-    if table["tokens"].type != pa.binary(game.max_length * dtype.itemsize):
-        raise ValueError(f"tokens are {table['tokens'].type}, not {game.max_length} tokens of {dtype.name} a row")
     if table.num_rows == 0:
         raise ValueError("it has no rows")
-    tokens = [
-        np.frombuffer(chunk.buffers()[1], dtype)[chunk.offset * game.max_length :][: len(chunk) * game.max_length]
-        for chunk in table["tokens"].chunks
-    ]
     player = table["player"].combine_chunks().dictionary_encode()  # one object for each name, not for each row
     return Sequences(
-        tokens=np.concatenate(tokens).reshape(-1, game.max_length),
+        tokens=_decode_tokens(table, "tokens", game),
         player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
         **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
         branches=_decode_branches(table),
+        labels=_decode_tokens(table, _LABELS, game) if _LABELS in table.column_names else None,
     )
+
+
+def _decode_tokens(table: pa.Table, name: str, game: Game) -> np.ndarray:
+    """``[N, L]`` of a column as ``_encode_tokens`` makes it."""
+    dtype, length, column = game.vocabulary.dtype, game.max_length, table[name]
+    if column.type != pa.binary(length * dtype.itemsize):
+        raise ValueError(f"{name} are {column.type}, not {length} tokens of {dtype.name} a row")
+    if column.null_count:
+        raise ValueError(f"column {name!r} has empty cells")
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype)[chunk.offset * length :][: len(chunk) * length]
+        for chunk in column.chunks
+    ]
+    return np.concatenate(parts).reshape(-1, length)
 
 
 def _decode_branches(table: pa.Table) -> Branches | None:
@@ -336,8 +365,12 @@ def _check(sequences: Sequences, game: Game) -> None:
             f"tokens are {sequences.tokens.dtype.name}{list(sequences.tokens.shape)}; {game.name} has rows of "
             f"{game.max_length} {vocabulary.dtype.name}"
         )
+    labels = sequences.tokens if sequences.labels is None else sequences.labels
+    if labels.shape != sequences.tokens.shape or labels.dtype != sequences.tokens.dtype:
+        raise ValueError(f"labels are {labels.dtype.name}{list(labels.shape)}, tokens {list(sequences.tokens.shape)}")
     for what, values, limit in (
         ("token", sequences.tokens, vocabulary.size),
+        ("label", labels, vocabulary.size),
         ("outcome label", sequences.outcome, game.outcomes.num_labels),
         ("seat", sequences.seat, game.num_players),
     ):

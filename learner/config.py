@@ -126,6 +126,9 @@ class LearnerConfig:
     outcome_weight: float = 0.1
     branch_weight: float = 0.0
     """Beyond the paper: weight of the outcome loss of branches (``selfplay.branches``); 0 reads none."""
+    label_weight: float = 0.0
+    """Beyond the paper: weight in the observation loss of labels (``selfplay.labels``), which replace the action that
+    was played as target; 0 reads none."""
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
     all (see ``learner.training.loss``)."""
@@ -144,7 +147,9 @@ class LearnerConfig:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
         at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
-        at_least("learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight")
+        at_least(
+            "learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"
+        )
         above("learner", self, 0, "learning_rate")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)

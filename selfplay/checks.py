@@ -35,10 +35,20 @@ def check(config: TrainConfig) -> list[str]:
                 f"{key}.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it, or set "
                 f"{key}.branch_weight=0"
             )
+        if learner.label_weight and not config.selfplay.labels:
+            raise UserError(
+                f"{key}.label_weight={learner.label_weight}: selfplay.labels names no player that makes any; name one, "
+                f"or set {key}.label_weight=0"
+            )
     if config.selfplay.branches and not any(branched(config)):
         raise UserError(
             f"selfplay.branches={config.selfplay.branches}: no network learns from them; give them a "
             "learner.branch_weight or initial_learner.branch_weight, or set branches to 0"
+        )
+    if config.selfplay.labels and not any(_read_by(config, "label_weight")):
+        raise UserError(
+            f"selfplay.labels={config.selfplay.labels}: no network learns from them; give them a learner.label_weight "
+            "or initial_learner.label_weight, or leave labels out"
         )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
@@ -134,9 +144,14 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
     """Whether a learner reads the branches of iteration 0 (also by replay), and the branches of later iterations."""
-    selfplay, first = config.selfplay, config.first_learner
-    later = selfplay.iterations > 0 and config.learner.branch_weight > 0
-    return first.branch_weight > 0 or (later and selfplay.replay_games > 0), later
+    return _read_by(config, "branch_weight")
+
+
+def _read_by(config: TrainConfig, weight: str) -> tuple[bool, bool]:
+    """Whether this weight is above 0 for shards of iteration 0 (also by replay), and for those of later iterations."""
+    selfplay = config.selfplay
+    later = selfplay.iterations > 0 and getattr(config.learner, weight) > 0
+    return getattr(config.first_learner, weight) > 0 or (later and selfplay.replay_games > 0), later
 
 
 def generator_settings(config: TrainConfig) -> GeneratorSettings:
@@ -147,6 +162,7 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         engine=on_lent_device(config.engine, config.cluster.generator_gpus),
         games=config.selfplay,
         branched=branched(config),
+        labelled=_read_by(config, "label_weight"),
     )
 
 
@@ -193,6 +209,8 @@ def check_players(
             brought += [entrant.with_network(path) for path in networks]
     if games.branches:
         _check_branches(settings, game)
+    if games.labels:
+        brought += resolve([games.labels], game, settings.search, given=())
     if given == "states" and len(networks) > 1:
         raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
     said, key = list[str](), f"games_per_table={games.games_per_table}"

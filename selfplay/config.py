@@ -92,6 +92,11 @@ class GamesConfig:
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
+    labels: str = ""
+    """Player that says for decisions of the kept sequences what it would have done: targets for
+    ``learner.label_weight``, made in iterations where a learner reads them; empty for none."""
+    label_share: float = 1.0
+    """Share of the decisions that leave a choice which are labelled."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
@@ -131,6 +136,7 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "branches", "initial_games_per_shard")
+        within("selfplay", self, 0, 1, "label_share")
 
 
 @dataclass
@@ -235,3 +241,4 @@ class GenerateConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
         at_least("", self, 0, "seed", "branches")
+        within("", self, 0, 1, "label_share")

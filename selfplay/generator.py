@@ -26,6 +26,7 @@ from search.roster.engines import Engines
 from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
 from selfplay.branches import branch
 from selfplay.config import GamesConfig
+from selfplay.labels import label
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
 from selfplay.successes import Played, Successes, play_on, success_metadata
@@ -41,6 +42,8 @@ class GeneratorSettings:
     games: GamesConfig
     branched: tuple[bool, bool] = (True, True)
     """Whether iteration 0, and later ones, have branches: only where a learner reads them."""
+    labelled: tuple[bool, bool] = (True, True)
+    """The same of labels."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,21 @@ class Generator:
         sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
+        if self._labelled(plan):
+            sequences = replace(sequences, labels=self._labels(plan, played.states, sequences))
         return sequences
 
     def _branched(self, plan: ShardPlan) -> bool:
         return self._settings.games.branches > 0 and self._settings.branched[plan.iteration > 0]
+
+    def _labelled(self, plan: ShardPlan) -> bool:
+        return bool(self._settings.games.labels) and self._settings.labelled[plan.iteration > 0]
+
+    def _labels(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> np.ndarray:
+        settings = self._settings
+        (player,) = make_players([settings.games.labels], self.game, settings.search, engines=self._engines)
+        seed = derive(plan.run_seed, "labels", plan.iteration, plan.shard)
+        return label(self.game, ended, sequences, player, settings.games.label_share, seed)
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player
@@ -167,6 +181,7 @@ class Generator:
         branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
             **({"branches": branches} if self._branched(plan) else {}),
+            **({"labels": self._settings.games.labels} if self._labelled(plan) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),

@@ -12,7 +12,7 @@ from cluster.files import storage
 from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
-from games.shards import ShardError, read_shards
+from games.shards import ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
@@ -41,6 +41,8 @@ class TrainingData:
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
     """Of all sequences, on the host; None where they are not trained on."""
+    labels: np.ndarray | None = None
+    """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Batch:
     """Branches of the sequences; None where they are not trained on."""
     weights: torch.Tensor | None = None
     """``float32[...]``: of the tokens behind ``prefixes`` in the observation loss; None for 1 each."""
+    targets: torch.Tensor | None = None
+    """``int64[...]``: what ``prefixes`` predict where labels take the place of actions; None for the next tokens."""
     whole: tuple[int, int] | None = None
     """Prefixes and leaves of the whole batch, if this is one learner's part of it; else None."""
 
@@ -84,9 +88,10 @@ def load_data(
     min_rows: int,
     device: torch.device,
     branch_weight: float = 0.0,
+    label_weight: float = 0.0,
 ) -> TrainingData:
-    """Read shards, with branches if ``branch_weight`` is above 0, and split off validation deals. ``ValueError`` naming
-    unsuitable shards or rows."""
+    """Read shards, with branches and labels if their weights are above 0, and split off validation deals.
+    ``ValueError`` naming unsuitable shards or rows."""
     try:
         sequences = read_shards(shards, game)
     except ShardError as error:
@@ -95,6 +100,8 @@ def load_data(
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
     if branch_weight:
         check_branches(0 if sequences.branches is None else len(sequences.branches.place), branch_weight, shards)
+    if label_weight:
+        check_labels(label_weight, shards)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos)
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -110,6 +117,7 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
+        labels=sequences.labels if label_weight else None,
     )
 
 
@@ -132,6 +140,20 @@ def data_digest(shards: Sequence[str]) -> str:
         except FileNotFoundError as error:
             raise ValueError(f"{shard}: no such file") from error
     return digest.hexdigest()
+
+
+def check_labels(label_weight: float, shards: Sequence[str]) -> None:
+    """``ValueError`` where there are no labels to train on, or those of several players."""
+    said = {shard_info(shard).provenance.get("labels", ""): shard for shard in shards}
+    said.pop("", None)
+    if not said:
+        raise ValueError(
+            f"learner.label_weight={label_weight}: shards {shards[0]}..{shards[-1]} hold no labels; make some with "
+            "selfplay.labels (labels of python -m selfplay.generate), or set it to 0"
+        )
+    if len(said) > 1:
+        found = " and ".join(f"{player} ({shard})" for player, shard in said.items())
+        raise ValueError(f"learner.label_weight={label_weight}: labels of one player are learned, not of {found}")
 
 
 def held_out(deal_seeds: np.ndarray) -> np.ndarray:
@@ -163,6 +185,7 @@ def make_batch(
     seed: int = 0,
     part: slice | None = None,
     others_weight: float = 1.0,
+    label_weight: float = 1.0,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
@@ -171,26 +194,38 @@ def make_batch(
         num_judged: prefixes of each sequence that train the outcome head, drawn from ``seed``; 0 for all.
         part: restrict the batch to these ``rows``, at least one, with the whole batch's layout; None for all.
         others_weight: of tokens that are not the observer's own actions.
+        label_weight: of labels, where the data have them.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
     whole = None
     if part is not None:
         whole = counts(data, rows)
         rows, draws = rows[part], None if draws is None else draws[part]
-    lengths, inputs, leaves, views, weights = data.lengths[rows], NO_INPUTS, None, None, None
+    lengths, inputs, leaves, views, weights, targets = data.lengths[rows], NO_INPUTS, None, None, None, None
     index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
     judged = None if draws is None else stratified_positions(draws, lengths)
+    prefixes = real_prefixes(lengths, longest - 1)
     if rules or others_weight != 1.0:
         views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
-        prefixes = real_prefixes(lengths, longest - 1)
         inputs = rule_inputs(rules, views, prefixes, judged)
         if others_weight != 1.0:
-            weights = torch.from_numpy(action_weights(rules.game, views, prefixes, others_weight))
+            weights = action_weights(rules.game, views, prefixes, others_weight)
+    if data.labels is not None:
+        labels, targets = (each[rows, 1:longest].ravel()[prefixes] for each in (data.labels, data.host_tokens))
+        labelled = labels != rules.game.vocabulary.eos
+        targets = np.where(labelled, labels, targets).astype(np.int64)
+        weights = np.where(labelled, np.float32(label_weight), np.float32(1.0) if weights is None else weights)
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
     batch = assemble(tokens, lengths, data.outcome[index], judged, inputs, leaves)
-    return replace(batch, whole=whole, weights=None if weights is None else weights.to(data.tokens.device))
+    there = data.tokens.device
+    return replace(
+        batch,
+        whole=whole,
+        weights=None if weights is None else torch.from_numpy(weights).to(there),
+        targets=None if targets is None else torch.from_numpy(targets).to(there),
+    )
 
 
 def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:

@@ -57,7 +57,8 @@ def losses(
         packed = net.hidden(tokens, dtype, generator, given, positions, seen)
         hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
         branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
-    prefixes, targets = hidden.index_select(0, batch.prefixes), batch.tokens[:, 1:].flatten()[batch.prefixes]
+    prefixes = hidden.index_select(0, batch.prefixes)
+    targets = batch.tokens[:, 1:].flatten()[batch.prefixes] if batch.targets is None else batch.targets
     logits = net.next_token_logits(prefixes, dtype, inputs).float()
     each = F.cross_entropy(logits, targets, reduction="none")
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes

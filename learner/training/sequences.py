@@ -52,13 +52,16 @@ class SequenceObjective(Objective):
 
     def settings(self) -> dict[str, Any]:
         learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
-        for key, unset in (("branch_weight", 0.0), ("others_weight", 1.0)):
+        for key, unset in (("branch_weight", 0.0), ("label_weight", 0.0), ("others_weight", 1.0)):
             if getattr(self.config, key) == unset:
                 del learner[f"learner.{key}"]  # so that trainings begun before there was such a setting can go on
         return {f"model.{key}": value for key, value in self.arch.record().items()} | learner
 
     def load(self, shards: Sequence[str]) -> None:
-        self.data = load_data(self.game, shards, self.config.min_rows, self.device, self.config.branch_weight)
+        config = self.config
+        self.data = load_data(
+            self.game, shards, config.min_rows, self.device, config.branch_weight, config.label_weight
+        )
         # The last batch of an epoch may be smaller.
         self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
 
@@ -90,7 +93,8 @@ class SequenceObjective(Objective):
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         config, group = self.config, self.group
         part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
-        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, config.others_weight)
+        weights = config.others_weight, config.label_weight
+        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, *weights)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
@@ -102,7 +106,8 @@ class SequenceObjective(Objective):
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """At every prefix."""
-        batch = make_batch(self.data, rows, self.rules, others_weight=self.config.others_weight)
+        weights: Any = {"others_weight": self.config.others_weight, "label_weight": self.config.label_weight}
+        batch = make_batch(self.data, rows, self.rules, **weights)
         prefixes, leaves = batch.counts
         parts = losses(self.net, batch, dtype=self.dtype).named()
         return {name: (mean, leaves if name == "branch_loss" else prefixes) for name, mean in parts.items()}

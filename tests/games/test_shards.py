@@ -256,6 +256,40 @@ def test_shards_with_and_without_branches_read_as_one(tmp_path: Path) -> None:
     assert branches_of(together) == [one for part in parts for one in branches_of(part)]
 
 
+# ---- labels
+
+
+def labelled(count: int, seed: int = 1) -> Sequences:
+    """Hands with a label at every third token."""
+    sequences = hearts_sequences(count, seed=seed)
+    labels = np.full_like(sequences.tokens, HEARTS.vocabulary.eos)
+    labels[:, ::3] = sequences.tokens[:, ::3] // 2
+    return replace(sequences, labels=labels)
+
+
+def test_labels_read_back_as_written_and_shards_without_have_eos_beside_them(tmp_path: Path) -> None:
+    parts = [hearts_sequences(3), labelled(8), hearts_sequences(2, seed=4)]
+    for number, part in enumerate(parts):
+        write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
+    paths = find_shards(tmp_path)
+    np.testing.assert_array_equal(read_shard(paths[1], HEARTS).labels, parts[1].labels)
+    assert read_shard(paths[0], HEARTS).labels is None and "label" not in pq.read_schema(paths[0]).names
+    labels = read_shards(paths, HEARTS).labels
+    assert labels is not None and labels.dtype == HEARTS.vocabulary.dtype
+    np.testing.assert_array_equal(labels[3:11], parts[1].labels)
+    assert (labels[[0, 1, 2, 11, 12]] == HEARTS.vocabulary.eos).all()
+
+
+def test_labels_that_are_no_tokens_are_refused(tmp_path: Path) -> None:
+    sequences = labelled(4)
+    assert sequences.labels is not None
+    sequences.labels[2, 5] = HEARTS.vocabulary.size
+    with pytest.raises(ValueError, match=r"row 2: label outside 0\.\.60"):
+        write_shard(tmp_path / "a.parquet", sequences, HEARTS, PROVENANCE)
+    with pytest.raises(ValueError, match=r"labels are .*\[4, 3\], tokens"):
+        write_shard(tmp_path / "a.parquet", replace(sequences, labels=sequences.labels[:, :3]), HEARTS, PROVENANCE)
+
+
 def lists(rows: int, first: list[int | None], kind: pa.DataType | None = None) -> pa.Array:
     return pa.array([first, *[[]] * (rows - 1)], pa.list_(kind or pa.int32()))
 

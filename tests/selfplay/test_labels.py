@@ -1,0 +1,125 @@
+"""Labels of played deals against a player that is asked by hand, and what a generator writes of them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster.errors import UserError
+from games.crew.game import CrewGame
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.shards import Sequences, read_shard, shard_info
+from search.players.player import Turns
+from search.roster.kinds import support_of
+from selfplay.checks import check
+from selfplay.config import TrainConfig
+from selfplay.generator import Generator
+from selfplay.labels import label
+from tests.selfplay.material import run, tiny_config
+from tests.selfplay.test_branches import plan, random_deals, settings
+
+HEARTS, CREW = HeartsGame(), CrewGame()
+
+
+def labelled(
+    game: Game, count: int, share: float = 1.0, keep: np.ndarray | None = None
+) -> tuple[Sequences, np.ndarray]:
+    states, sequences = random_deals(game, count, keep)
+    return sequences, label(game, states, sequences, support_of(game).scripted(game), share, seed=3)
+
+
+def asked_by_hand(game: Game, history: np.ndarray, place: int) -> int | None:
+    """What the scripted player does after ``place`` tokens of a history; None where its seat has no choice there."""
+    tokens = np.full((1, game.max_length), game.vocabulary.eos, game.vocabulary.dtype)
+    tokens[0, :place] = history[:place]
+    legal, nothing = game.view_legal(game.views(tokens, np.array([place]))), np.zeros(1, np.int64)
+    if legal.sum() < 2:
+        return None
+    player = support_of(game).scripted(game)
+    player.start(game, 1)
+    return int(player.act(Turns(nothing, nothing, tokens, np.array([place]), legal, nothing.astype(np.uint64)))[0])
+
+
+@pytest.mark.parametrize("game", [HEARTS, CREW], ids=lambda game: game.name)
+def test_labels_are_what_the_player_says_at_every_choice_and_eos_elsewhere(game: Game) -> None:
+    sequences, labels = labelled(game, 2)
+    assert labels.shape == sequences.tokens.shape and labels.dtype == sequences.tokens.dtype
+    for tokens, found in zip(sequences.tokens, labels, strict=True):
+        for place in range(game.max_length):
+            ended = (tokens[:place] == game.vocabulary.eos).any()
+            said = None if ended else asked_by_hand(game, tokens, place)
+            assert found[place] == (game.vocabulary.eos if said is None else said)
+    differ = (labels != game.vocabulary.eos) & (labels != sequences.tokens)
+    assert differ.sum() > 10  # a random player does something else
+
+
+def test_a_share_of_the_decisions_is_labelled_as_all_of_them_would_be() -> None:
+    (sequences, every), (_, some) = labelled(HEARTS, 30), labelled(HEARTS, 30, share=0.25)
+    eos = HEARTS.vocabulary.eos
+    there = some != eos
+    assert (some[there] == every[there]).all() and len(sequences) == 120
+    assert 0.2 < there.sum() / (every != eos).sum() < 0.3
+
+
+def test_a_sequence_has_the_same_labels_whichever_others_are_kept() -> None:
+    keep = np.zeros((6, 4), bool)
+    keep[[0, 2, 5], [1, 3, 0]] = True
+    sequences, labels = labelled(HEARTS, 6, keep=keep)
+    whole, every = labelled(HEARTS, 6)
+    for row in range(3):
+        there = (whole.game == sequences.game[row]) & (whole.seat == sequences.seat[row])
+        assert np.array_equal(labels[row], every[there][0])
+
+
+# ---- the generator
+
+
+def test_a_generator_adds_labels_and_changes_nothing_else(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
+    for path, player in zip(paths, ("hearts_rules", "hearts_rules", ""), strict=True):
+        Generator(settings(labels=player)).generate(plan({"random": 1.0}), str(path))
+    rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert without.labels is None and np.array_equal(rows.tokens, without.tokens)
+    assert rows.labels is not None and (rows.labels != HEARTS.vocabulary.eos).sum() > 5 * len(rows)
+    assert shard_info(paths[0]).provenance["labels"] == "hearts_rules"
+    assert "labels" not in shard_info(paths[2]).provenance
+
+
+def run_config(**changes: Any) -> TrainConfig:
+    config = tiny_config("unused")
+    config.selfplay = replace(config.selfplay, **changes)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("weight", "changes", "message"),
+    [
+        (0.5, {}, "learner.label_weight=0.5: selfplay.labels names no player that makes any"),
+        (0.0, {"labels": "hearts_rules"}, "selfplay.labels=hearts_rules: no network learns from them"),
+        (0.5, {"labels": "skat_rules"}, "plays skat only, not hearts"),
+        (0.5, {"labels": "nobody"}, "no player 'nobody'"),
+        (0.5, {"labels": "argmax_val"}, "needs a network: give the player as argmax_val@DIR"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused_in_one_line(weight: float, changes: dict[str, str], message: str) -> None:
+    config = run_config(**changes)
+    config.learner = replace(config.learner, label_weight=weight)
+    with pytest.raises((UserError, ValueError), match=message) as error:
+        check(config)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_learns_from_labels_and_ends_in_the_same_bytes_again(tmp_path: Path) -> None:
+    def weights(name: str, label_weight: float) -> bytes:
+        config = tiny_config(str(tmp_path / name))
+        config.selfplay = replace(config.selfplay, iterations=1, labels="hearts_rules" if label_weight else "")
+        config.learner = replace(config.learner, label_weight=label_weight)
+        run(config)
+        return (tmp_path / name / "iterations/001/checkpoint/model.safetensors").read_bytes()
+
+    first = weights("first", 1.0)
+    assert first == weights("again", 1.0) and first != weights("without", 0.0)
