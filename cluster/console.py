@@ -50,6 +50,12 @@ COMMANDS = {
         "selfplay.config:GenerateConfig",
         "out=shards games=10000 game=hearts",
     ),
+    "label": Command(
+        "selfplay.label",
+        "say for shards that exist what another player would have done",
+        "selfplay.config:LabelConfig",
+        "data=shards player=hearts_rules out=labelled game=hearts",
+    ),
     "tournament": Command(
         "search.tournament",
         "players against each other, every deal in every seating",

@@ -18,6 +18,7 @@ from search.roster.registry import check_decisions, check_networks, resolve
 from search.tournament.seatings import seatings
 from selfplay.config import TrainConfig
 from selfplay.generator import GeneratorSettings
+from selfplay.labels import labeller
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
@@ -210,7 +211,7 @@ def check_players(
     if games.branches:
         _check_branches(settings, game)
     if games.labels:
-        brought += resolve([games.labels], game, settings.search, given=())
+        brought.append(labeller(games.labels, f"{group}labels", game, settings.search))
     if given == "states" and len(networks) > 1:
         raise ValueError(f"checkpoints: {games.newest_player} sits at every seat, so give one of {len(networks)}")
     said, key = list[str](), f"games_per_table={games.games_per_table}"

@@ -242,3 +242,26 @@ class GenerateConfig(GamesConfig):
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
         at_least("", self, 0, "seed", "branches")
         within("", self, 0, 1, "label_share")
+
+
+@dataclass
+class LabelConfig:
+    """Labels for shards that exist: ``python -m selfplay.label``."""
+
+    game: GameConfig = MISSING
+    data: str = MISSING
+    """Directory of the shards, or URI."""
+    player: str = MISSING
+    """Player that labels; one with a network names it, as in ``argmax_val@DIR``."""
+    out: str = MISSING
+    """Directory of the labelled shards; those of ``data`` stay as they are."""
+    share: float = 1.0
+    """Share of the decisions that leave a choice which are labelled."""
+    seed: int = 0
+    """Root of every random number."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+
+    def __post_init__(self) -> None:
+        within("", self, 0, 1, "share")
+        at_least("", self, 0, "seed")

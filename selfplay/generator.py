@@ -137,7 +137,7 @@ class Generator:
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
         if self._labelled(plan):
-            sequences = replace(sequences, labels=self._labels(plan, played.states, sequences))
+            sequences = replace(sequences, labels=self._labels(plan, sequences))
         return sequences
 
     def _branched(self, plan: ShardPlan) -> bool:
@@ -146,11 +146,11 @@ class Generator:
     def _labelled(self, plan: ShardPlan) -> bool:
         return bool(self._settings.games.labels) and self._settings.labelled[plan.iteration > 0]
 
-    def _labels(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> np.ndarray:
+    def _labels(self, plan: ShardPlan, sequences: Sequences) -> np.ndarray:
         settings = self._settings
         (player,) = make_players([settings.games.labels], self.game, settings.search, engines=self._engines)
         seed = derive(plan.run_seed, "labels", plan.iteration, plan.shard)
-        return label(self.game, ended, sequences, player, settings.games.label_share, seed)
+        return label(self.game, sequences, player, settings.games.label_share, seed)
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player

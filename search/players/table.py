@@ -135,9 +135,13 @@ def _clock() -> float:
     return time.monotonic() - compiling.seconds
 
 
-def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """``int64[M]``: one player's actions at its turns (positions ``mine``), checked."""
-    asked = replace(turns.take(mine), hidden=states[mine] if player.sees_hidden else None)
+def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
+    """``int64[M]``: one player's actions at its turns (positions ``mine``), checked; ``states`` for those that see
+    hidden cards."""
+    asked = turns.take(mine)
+    if player.sees_hidden:
+        assert states is not None
+        asked = replace(asked, hidden=states[mine])
     actions = np.asarray(player.act(asked))
     if actions.shape != mine.shape or actions.dtype.kind not in "iu":
         raise ValueError(

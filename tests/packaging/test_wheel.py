@@ -101,7 +101,7 @@ def test_workers_too_import_the_installed_packages(installed: Path, work_dir: Pa
     assert [len(read_shard(shard, HeartsGame())) for shard in shards] == [40, 40]
 
 
-@pytest.mark.parametrize("command", ["selfplay", "learn", "generate", "tournament", "values", "play"])
+@pytest.mark.parametrize("command", ["selfplay", "learn", "generate", "label", "tournament", "values", "play"])
 def test_help_names_every_key_with_its_default_without_importing_much(
     installed: Path, work_dir: Path, command: str
 ) -> None:
@@ -116,6 +116,7 @@ def test_help_names_every_key_with_its_default_without_importing_much(
         "selfplay": "selfplay.games_per_iteration: int = 500000\n      Deals of every later iteration.",
         "learn": "learner.batch_size: int = 128\n      Sequences in a step.",
         "generate": "games_per_shard: int = 10000\n      Deals of one Parquet file: the unit of work",
+        "label": "share: float = 1.0\n      Share of the decisions",
         "tournament": "search.go_mcts.exploration: float = 0.4\n      C of UCT, in units of the utility.",
         "values": "decisions: int = 1000\n      Number of decisions, one from each deal.",
         "play": "card_seconds: float = 0.4\n      Seconds before the next card is shown.",
@@ -127,8 +128,8 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     done = run([installed / "kibitz", "turnament"], cwd=work_dir)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
-        "error: no command 'turnament'; there are selfplay, learn, generate, tournament, rating, values, openings, "
-        "play, report, curves, doctor, submit, show, verify, docs\n"
+        "error: no command 'turnament'; there are selfplay, learn, generate, label, tournament, rating, values, "
+        "openings, play, report, curves, doctor, submit, show, verify, docs\n"
     )
 
 

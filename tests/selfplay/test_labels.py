@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from cluster.errors import UserError
+from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.game import Game
 from games.hearts.game import HeartsGame
-from games.shards import Sequences, read_shard, shard_info
+from games.shards import Sequences, find_shards, read_shard, shard_info
 from search.players.player import Turns
 from search.roster.kinds import support_of
 from selfplay.checks import check
-from selfplay.config import TrainConfig
+from selfplay.config import LabelConfig, TrainConfig
 from selfplay.generator import Generator
+from selfplay.label import main
 from selfplay.labels import label
 from tests.selfplay.material import run, tiny_config
 from tests.selfplay.test_branches import plan, random_deals, settings
@@ -27,8 +29,8 @@ HEARTS, CREW = HeartsGame(), CrewGame()
 def labelled(
     game: Game, count: int, share: float = 1.0, keep: np.ndarray | None = None
 ) -> tuple[Sequences, np.ndarray]:
-    states, sequences = random_deals(game, count, keep)
-    return sequences, label(game, states, sequences, support_of(game).scripted(game), share, seed=3)
+    _, sequences = random_deals(game, count, keep)
+    return sequences, label(game, sequences, support_of(game).scripted(game), share, seed=3)
 
 
 def asked_by_hand(game: Game, history: np.ndarray, place: int) -> int | None:
@@ -123,3 +125,81 @@ def test_a_run_learns_from_labels_and_ends_in_the_same_bytes_again(tmp_path: Pat
 
     first = weights("first", 1.0)
     assert first == weights("again", 1.0) and first != weights("without", 0.0)
+
+
+# ---- shards that exist
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    """Two shards of random play."""
+    for number in range(2):
+        one = replace(plan({"random": 1.0}), shard=number)
+        Generator(settings()).generate(one, str(tmp_path / "shards" / one.name))
+    return tmp_path / "shards"
+
+
+def command(shards: Path, out: Path, **changes: Any) -> LabelConfig:
+    given = {"player": "hearts_rules", **changes}
+    return LabelConfig(game=GameConfig("hearts"), data=str(shards), out=str(out), **given)
+
+
+def test_shards_that_exist_are_labelled_as_a_generator_would_and_stay_as_they_are(shards: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in shards.iterdir()}
+    main(command(shards, tmp_path / "out"))
+    assert {path.name: path.read_bytes() for path in shards.iterdir()} == before
+    for path in find_shards(shards):
+        old, new = read_shard(path, HEARTS), read_shard(tmp_path / "out" / Path(path).name, HEARTS)
+        expected = label(HEARTS, old, support_of(HEARTS).scripted(HEARTS), 1.0, seed=0)  # it draws no numbers
+        assert new.labels is not None and np.array_equal(new.labels, expected)
+        assert np.array_equal(new.tokens, old.tokens) and np.array_equal(new.outcome, old.outcome)
+
+
+def test_the_same_command_labels_what_is_missing_with_the_same_bytes(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = command(shards, tmp_path / "out", player="random", share=0.5)
+    main(config)
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    next((tmp_path / "out").iterdir()).unlink()
+    main(config)
+    assert "2 shards labelled by random, 1 of them now" in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"player": "hearts_simple"},
+            r"its labels is 'hearts_rules', and this command's 'hearts_simple'",
+        ),
+        ({"share": 0.5}, r"its label_share is '1.0', and this command's '0.5'; take another out"),
+    ],
+)
+def test_labels_of_another_command_are_kept(
+    shards: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    main(command(shards, tmp_path / "out"))
+    with pytest.raises(UserError, match=message):
+        main(command(shards, tmp_path / "out", **changes))
+
+
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        ("pimc:cheat=true:worlds=1", "player=pimc:cheat=true:worlds=1: it sees hidden cards"),
+        ("imitation", "needs a network: give the player as imitation@DIR"),
+        ("hearts_rulez", "no player 'hearts_rulez'"),
+        ("crew_rules", "plays crew only, not hearts"),
+    ],
+)
+def test_players_that_cannot_label_are_refused(shards: Path, tmp_path: Path, player: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        main(command(shards, tmp_path / "out", player=player))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_shards_themselves_are_no_place_for_labels(shards: Path) -> None:
+    with pytest.raises(UserError, match="holds the shards to label; name another directory"):
+        main(command(shards, shards))
