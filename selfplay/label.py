@@ -11,11 +11,12 @@ from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from cluster.watching.progress import Progress
+from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from games.shards import find_shards, read_shard, shard_info, write_shard
 from search.roster.engines import Engines
-from search.roster.registry import check_networks, seat_players
+from search.roster.registry import Entrant, check_networks, seat_players
 from selfplay.config import LabelConfig
 from selfplay.labels import label, labeller
 
@@ -31,6 +32,13 @@ def main(config: LabelConfig) -> None:
         raise UserError(f"out={config.out}: holds the shards to label; name another directory")
     storage.check_writable(config.out)
     missing = {path: out for path, out in shards.items() if not _labelled(out, path, config)}
+    if missing:
+        _label(missing, entrant, game, config)
+    print(f"{config.out}: {len(shards)} shards labelled by {config.player}, {len(missing)} of them now")
+
+
+def _label(missing: Mapping[str, str], entrant: Entrant, game: Game, config: LabelConfig) -> None:
+    """Write the shards ``missing`` (path -> path in ``out``)."""
     engines, done = Engines(game, config.engine), 0
     with Progress("labelling", len(missing), "shards") as progress, blaming_input():
         for path, out in missing.items():
@@ -40,7 +48,6 @@ def main(config: LabelConfig) -> None:
             write_shard(out, replace(sequences, labels=labels), game, _provenance(path, config))
             done += 1
             progress.update(done, {})
-    print(f"{config.out}: {len(shards)} shards labelled by {config.player}, {len(missing)} of them now")
 
 
 def _name(path: str) -> str:

@@ -33,6 +33,7 @@ COMMANDS = (
     "selfplay.__main__",
     "selfplay.doctor",
     "selfplay.generate",
+    "selfplay.label",
     "selfplay.verify",
 )
 """Modules that are commands: they alone meet Hydra, through ``cluster.cli``."""
