@@ -32,7 +32,7 @@ class PimcConfig:
     counts. 0 for no limit. Results then depend on the machine."""
     confidence: float = 0.0
     """Standard errors over the worlds by which an action must be better than the scripted player's to be played in its
-    place (SPARTA); 0 plays the highest sum, as in the paper."""
+    place (SPARTA); of several the highest lower bound. 0 plays the highest sum, as in the paper."""
     cheat: bool = False
     """Whether all worlds are the true deal: an upper bound for real players. With ``solver`` all worlds get the same
     values, so one is enough."""
@@ -48,6 +48,8 @@ class PimcConfig:
             counts = self.evaluator == "uct" or getattr(self, key) == default
             require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
         check_candidates("pimc", self)
+        has_error = self.worlds > 1 or self.cheat or not self.confidence
+        require(has_error, "pimc", self, "worlds", "2 at least with pimc.confidence, which needs their spread")
         weighs = self.candidates > 0 or self.beliefs == "network"
         require(weighs, "pimc", self, "beliefs", "network with pimc.candidates=0, as there is nothing to weigh")
 

@@ -4,6 +4,7 @@ Letters: ``M`` turns of a batch, ``B`` worlds of all of them, ``Z`` legal action
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -131,26 +132,31 @@ class Pimc(WorldsPlayer):
         if not self.config.confidence:
             return super().values(turns)
         self.scripted.start(self.game, len(turns.seeds))
-        return ahead_of(self.world_values(turns), self.scripted.act(turns), self.config.confidence)
+        blueprint = self.scripted.act(replace(turns, game=np.arange(len(turns.seeds))))
+        return ahead_of(*self.world_values(turns), blueprint, self.config.confidence)
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: see ``Evaluator``."""
         return self._evaluator(self, worlds, seeds, seconds)
 
 
-def ahead_of(values: np.ndarray, actions: np.ndarray, errors: float) -> np.ndarray:
-    """``float64[M, V]``: mean advantage of each action over that of ``actions`` (``int[M]``), less so many standard
-    ``errors`` over the worlds; 0 for the latter itself, and below 0 for actions that are not surely better.
+def ahead_of(values: np.ndarray, independent: np.ndarray, actions: np.ndarray, confidence: float) -> np.ndarray:
+    """``float64[M, V]``: mean advantage of each action over that of ``actions`` (``int[M]``), less ``confidence``
+    standard errors; 0 for the latter itself, and below 0 for actions that are not surely better.
 
     SPARTA (Lerer et al., AAAI 2020, arXiv 1912.02318) leaves the blueprint for a better action; the margin stands in
     for the many playouts that it takes there.
 
     Args:
         values: ``float64[M, W, V]``, -inf for what is illegal, which is the same in all worlds of a row.
+        independent: ``float64[M]``, number of independent worlds, which weights make fewer than ``W``; infinite for the
+            true deal, whose values have no error.
     """
     rows, legal = np.arange(len(values)), np.isfinite(values[:, 0])
+    assert legal[rows, actions].all()
     more = np.where(legal[:, None], values, 0.0) - values[rows, :, actions][:, :, None]
-    sure = more.mean(axis=1) - errors * more.std(axis=1) / np.sqrt(values.shape[1])
+    error = np.sqrt(more.var(axis=1, ddof=min(1, more.shape[1] - 1)) / independent[:, None])
+    sure = more.mean(axis=1) - confidence * error
     sure = np.where(sure > 0, sure, -1.0)
     sure[rows, actions] = 0.0
     return np.where(legal, sure, -np.inf)

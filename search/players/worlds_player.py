@@ -55,31 +55,34 @@ class WorldsPlayer(ChoosingPlayer):
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""
-        return self.combined(self.world_values(turns))
+        return self.combined(self.world_values(turns)[0])
 
-    def world_values(self, turns: Turns) -> np.ndarray:
-        """``float64[M, W, V]``: values of actions in each world, -inf where illegal."""
+    def world_values(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
+        """``float64[M, W, V]``: values of actions in each world, -inf where illegal; ``float64[M]``: how many
+        independent worlds they are worth."""
         began, seconds = time.monotonic(), self._seconds * len(turns.seeds)
         seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
         if self.sees_hidden:
             assert turns.hidden is not None
-            worlds = np.repeat(turns.hidden, self._num_worlds)
+            worlds, independent = np.repeat(turns.hidden, self._num_worlds), np.full(len(turns.seeds), np.inf)
         else:
-            worlds = self.sampled(turns, seeds)
+            worlds, independent = self.sampled(turns, seeds)
         if seconds:
             seconds = max(_LEAST_SECONDS, seconds - (time.monotonic() - began))
         values = self.evaluate(worlds, mix(seeds, _SEARCH), seconds)
-        return values.reshape(len(turns.seeds), self._num_worlds, -1)
+        return values.reshape(len(turns.seeds), self._num_worlds, -1), independent
 
-    def sampled(self, turns: Turns, seeds: np.ndarray) -> np.ndarray:
+    def sampled(self, turns: Turns, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``[B]``: deals consistent with the seats' histories, one for each seed (``uint64[B]``); with candidates,
-        drawn from these by the likelihood of the others' actions."""
+        drawn from these by the likelihood of the others' actions. ``float64[M]``: see ``world_values``."""
         views = self.game.views(turns.tokens, turns.lengths)
         if self._num_candidates:
             assert self._beliefs is not None
             sizes = self._num_worlds, self._num_candidates
-            return weighted_worlds(self.game, self._beliefs, views, mix(turns.seeds, _DEAL), *sizes).states.reshape(-1)
-        return self.game.determinize(np.repeat(views, self._num_worlds), mix(seeds, _DEAL))[0]
+            found = weighted_worlds(self.game, self._beliefs, views, mix(turns.seeds, _DEAL), *sizes)
+            return found.states.reshape(-1), np.minimum(found.effective, self._num_worlds)
+        states = self.game.determinize(np.repeat(views, self._num_worlds), mix(seeds, _DEAL))[0]
+        return states, np.full(len(views), float(self._num_worlds))
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: the value of each action for the seat to act, -inf where it is illegal or not considered.

@@ -7,13 +7,13 @@ import pytest
 
 from games.game import Game
 from games.registry import make_game
-from games.rng import derive_many
+from games.rng import derive_many, mix
 from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc, ahead_of
 from search.players.beliefs import by_player
 from search.players.player import ChoosingPlayer, Turns
 from search.players.table import play_table
-from search.players.worlds import log_likelihoods
+from search.players.worlds import log_likelihoods, weighted_worlds
 from search.roster.kinds import support_of
 from search.roster.registry import resolve
 from tests.search.test_pimc import turns_of
@@ -74,14 +74,28 @@ def _asked(game: Game, player: ChoosingPlayer, history: np.ndarray, place: int, 
 def test_what_is_surely_better_by_hand() -> None:
     """Two worlds, four actions, the last illegal; the scripted player plays the first, worth 0 and 1.
 
-    The second is worth 1 and 1: 0.5 more, give or take a standard deviation of 0.5, so a standard error of
-    0.5 / sqrt(2). The third is worth 0.5 and 1.5: 0.5 more in both worlds, without error."""
-    inf = np.inf
+    The second is worth 1 and 1: 1 and 0 more, 0.5 on average with a sample variance of 0.5. The third is worth 0.5 and
+    1.5: 0.5 more in both worlds, without error."""
+    inf, two = np.inf, np.array([2.0])
     values = np.array([[[0.0, 1.0, 0.5, -inf], [1.0, 1.0, 1.5, -inf]]])
-    error = 0.5 / np.sqrt(2)
-    np.testing.assert_allclose(ahead_of(values, np.array([0]), 1.0), [[0.0, 0.5 - error, 0.5, -inf]])
-    np.testing.assert_allclose(ahead_of(values, np.array([0]), 2.0), [[0.0, -1.0, 0.5, -inf]])
-    np.testing.assert_allclose(ahead_of(values, np.array([2]), 1.0), [[-1.0, -1.0, 0.0, -inf]])
+    error = np.sqrt(0.5 / 2)
+    np.testing.assert_allclose(ahead_of(values, two, np.array([0]), 0.5), [[0.0, 0.5 - 0.5 * error, 0.5, -inf]])
+    np.testing.assert_allclose(ahead_of(values, two, np.array([0]), 2.0), [[0.0, -1.0, 0.5, -inf]])
+    np.testing.assert_allclose(ahead_of(values, two, np.array([2]), 0.5), [[-1.0, -1.0, 0.0, -inf]])
+    # Of worlds that are worth half as many the error is larger, and the true deal has none.
+    np.testing.assert_allclose(ahead_of(values, two / 2, np.array([0]), 0.5), [[0, 0.5 - np.sqrt(0.125), 0.5, -inf]])
+    np.testing.assert_allclose(ahead_of(values[:, :1], np.array([inf]), np.array([0]), 9), [[0.0, 1.0, 0.5, -inf]])
+
+
+def test_weighted_worlds_are_worth_their_effective_number() -> None:
+    game = make_game("crew")
+    player, turns = Pimc(None, replace(SEARCHED, worlds=40, candidates=60), support_of(game)), turns_of(game, 12, 30)
+    player.start(game, 12)
+    independent = player.world_values(turns)[1]
+    views = game.views(turns.tokens, turns.lengths)
+    expected = weighted_worlds(game, by_player(support_of(game).scripted), views, mix(turns.seeds, 1), 40, 60).effective
+    np.testing.assert_array_equal(independent, np.minimum(expected, 40))
+    assert (independent < 40).any()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -91,7 +105,7 @@ def test_who_is_never_sure_plays_as_the_scripted_player_does(name: str) -> None:
     turns = turns_of(game, 12, 8)
     for asked in (player, scripted):
         asked.start(game, len(turns.seeds))
-    values = np.where(turns.legal[:, None], player.world_values(turns), 0.0)
+    values = np.where(turns.legal[:, None], player.world_values(turns)[0], 0.0)
     varies = (values.std(axis=1) > 0.0) | ~turns.legal  # what is the same in all worlds is sure
     unsure = varies.all(axis=1)
     assert unsure.any() and (player.act(turns) == scripted.act(turns))[unsure].all()
@@ -125,6 +139,7 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
     [
         ("pimc:beliefs=scripted", "pimc.beliefs=scripted: must be network with pimc.candidates=0"),
         ("pimc:beliefs=rules:candidates=60", "pimc.beliefs=rules: must be one of network, scripted"),
+        ("pimc:worlds=1:confidence=1", "pimc.worlds=1: must be 2 at least with pimc.confidence"),
         ("pimc:confidence=-1", "pimc.confidence=-1.0: must be at least 0"),
     ],
 )
