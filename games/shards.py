@@ -114,11 +114,13 @@ class Sequences:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
         }
-        labels = [part.labels for part in parts]
+        labels = [part.labels for part in parts if part.labels is not None]
+        if 0 < len(labels) < len(parts):
+            raise ValueError("some of these sequences have labels, others none")
         return Sequences(
             **columns,
             branches=_joined([(part.branches, len(part)) for part in parts]),
-            labels=None if None in labels else np.concatenate(labels),  # type: ignore[arg-type]
+            labels=np.concatenate(labels) if labels else None,
         )
 
 
@@ -248,8 +250,9 @@ def read_shard(path: PathOrUri, game: Game) -> Sequences:
     return sequences
 
 
-def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
-    """All sequences of at least one shard, in the order of ``paths``. Raises ``ShardError`` as :func:`read_shard`.
+def read_shards(paths: Sequence[PathOrUri], game: Game, with_labels: bool = True) -> Sequences:
+    """All sequences of at least one shard, in the order of ``paths``, with their labels if any has some and they are
+    wanted. Raises ``ShardError`` as :func:`read_shard`.
 
     Each shard is copied to its place as it is read, so memory holds the sequences once and one shard beside them, and
     branches twice while they are joined.
@@ -261,7 +264,7 @@ def read_shards(paths: Sequence[PathOrUri], game: Game) -> Sequences:
     labels: np.ndarray | None = None
     for path, end in zip(paths, ends, strict=True):
         part = read_shard(path, game)
-        if part.labels is not None:
+        if with_labels and part.labels is not None:
             labels = np.full_like(columns["tokens"], game.vocabulary.eos) if labels is None else labels
             labels[end - len(part) : end] = part.labels
         for name, column in columns.items():

@@ -29,33 +29,14 @@ def check(config: TrainConfig) -> list[str]:
     """Run all checks; returns notes for the user."""
     check_tracker(config.tracker)
     check_actors(config.cluster.place)
-    for key, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
+    for learner in (config.first_learner, config.learner):
         check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
-        if learner.branch_weight and not config.selfplay.branches:
-            raise UserError(
-                f"{key}.branch_weight={learner.branch_weight}: selfplay.branches=0 makes none; raise it, or set "
-                f"{key}.branch_weight=0"
-            )
-        if learner.label_weight and not config.selfplay.labels:
-            raise UserError(
-                f"{key}.label_weight={learner.label_weight}: selfplay.labels names no player that makes any; name one, "
-                f"or set {key}.label_weight=0"
-            )
-    if config.selfplay.branches and not any(branched(config)):
-        raise UserError(
-            f"selfplay.branches={config.selfplay.branches}: no network learns from them; give them a "
-            "learner.branch_weight or initial_learner.branch_weight, or set branches to 0"
-        )
-    if config.selfplay.labels and not any(_read_by(config, "label_weight")):
-        raise UserError(
-            f"selfplay.labels={config.selfplay.labels}: no network learns from them; give them a learner.label_weight "
-            "or initial_learner.label_weight, or leave labels out"
-        )
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
         kind = networks.find(config.model.kind)
         _check_network(config, kind)
+        _check_targets(config, kind)
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players
         if config.selfplay.gate:
@@ -141,6 +122,29 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     }
     check_memory(generator_settings(config), game, shards, "selfplay.")
     check_size(game, config.model)
+
+
+def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
+    """``UserError`` for branches or labels that no learner reads, or that a learner reads and no player makes."""
+    selfplay = config.selfplay
+    for weight, key, made in (
+        ("branch_weight", "branches", selfplay.branches),
+        ("label_weight", "labels", selfplay.labels),
+    ):
+        for name, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
+            value = getattr(learner, weight)
+            if value and not made:
+                raise UserError(
+                    f"{name}.{weight}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
+                    f"{name}.{weight}=0"
+                )
+            if value and weight in kind.unused:
+                raise UserError(f"{name}.{weight}={value}: a {kind.title} learns from none; set it to 0")
+        if made and not any(_read_by(config, weight)):
+            raise UserError(
+                f"selfplay.{key}={made}: no network learns from them; give them a learner.{weight} or "
+                f"initial_learner.{weight}, or leave them out"
+            )
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
@@ -242,7 +246,8 @@ def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, i
     """
     games, initial = settings.games, settings.games.initial
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
-    names = [*initial.players, games.newest_player, games.earlier_player, *branch]
+    labels = [games.labels] if games.labels else []
+    names = [*initial.players, games.newest_player, games.earlier_player, *branch, *labels]
     check_decisions(resolve(names, game, settings.search), game)
     at_once = min(games.games_per_table, max(shards.values()))
     check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")

@@ -7,7 +7,7 @@ from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
 from cluster.merging import overridden
-from cluster.validation import at_least, one_of, require, within
+from cluster.validation import above, at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig
@@ -136,6 +136,7 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "branches", "initial_games_per_shard")
+        above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")
 
 
@@ -241,6 +242,7 @@ class GenerateConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
         at_least("", self, 0, "seed", "branches")
+        above("", self, 0, "label_share")
         within("", self, 0, 1, "label_share")
 
 
@@ -263,5 +265,6 @@ class LabelConfig:
     engine: EngineConfig = field(default_factory=EngineConfig)
 
     def __post_init__(self) -> None:
+        above("", self, 0, "share")
         within("", self, 0, 1, "share")
         at_least("", self, 0, "seed")

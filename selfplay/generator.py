@@ -26,7 +26,7 @@ from search.roster.engines import Engines
 from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
 from selfplay.branches import branch
 from selfplay.config import GamesConfig
-from selfplay.labels import label
+from selfplay.labels import label, labeller, labels_by
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
 from selfplay.successes import Played, Successes, play_on, success_metadata
@@ -43,7 +43,7 @@ class GeneratorSettings:
     branched: tuple[bool, bool] = (True, True)
     """Whether iteration 0, and later ones, have branches: only where a learner reads them."""
     labelled: tuple[bool, bool] = (True, True)
-    """The same of labels."""
+    """Whether iteration 0, and later ones, have labels."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ class Generator:
         """Play the shard's games and write its file."""
         meter = Meter()
         entrants, names = self._seated(plan)
+        labels = self._labeller(plan)
         try:
-            with self._engines.serving(networks_of(entrants)):
+            with self._engines.serving(networks_of([*entrants, labels] if labels else entrants)):
                 players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
                 kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
         finally:  # the caller has counted this shard by the next query
@@ -136,21 +137,24 @@ class Generator:
         sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
-        if self._labelled(plan):
-            sequences = replace(sequences, labels=self._labels(plan, sequences))
+        if entrant := self._labeller(plan):
+            sequences = replace(sequences, labels=self._labels(plan, sequences, entrant))
         return sequences
 
     def _branched(self, plan: ShardPlan) -> bool:
         return self._settings.games.branches > 0 and self._settings.branched[plan.iteration > 0]
 
-    def _labelled(self, plan: ShardPlan) -> bool:
-        return bool(self._settings.games.labels) and self._settings.labelled[plan.iteration > 0]
-
-    def _labels(self, plan: ShardPlan, sequences: Sequences) -> np.ndarray:
+    def _labeller(self, plan: ShardPlan) -> Entrant | None:
+        """The player that labels the shard, if one does."""
         settings = self._settings
-        (player,) = make_players([settings.games.labels], self.game, settings.search, engines=self._engines)
-        seed = derive(plan.run_seed, "labels", plan.iteration, plan.shard)
-        return label(self.game, sequences, player, settings.games.label_share, seed)
+        wanted = settings.games.labels and settings.labelled[plan.iteration > 0]
+        return labeller(settings.games.labels, "labels", self.game, settings.search) if wanted else None
+
+    def _labels(self, plan: ShardPlan, sequences: Sequences, entrant: Entrant) -> np.ndarray:
+        games, seed = self._settings.games, derive(plan.run_seed, "labels", plan.iteration, plan.shard)
+        (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
+        at_once = games.games_per_table * self.game.num_players
+        return label(self.game, sequences, player, games.label_share, seed, at_once)
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         settings, name = self._settings, self._branch_player
@@ -181,7 +185,7 @@ class Generator:
         branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
             **({"branches": branches} if self._branched(plan) else {}),
-            **({"labels": self._settings.games.labels} if self._labelled(plan) else {}),
+            **({"labels": labels_by(labels, self._engines)} if (labels := self._labeller(plan)) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),

@@ -4,8 +4,9 @@ Each shard is written to ``out`` under its name, with labels by the player in pl
 (``selfplay.labels``). The same command again labels the shards that are missing.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input
@@ -15,10 +16,13 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from games.shards import find_shards, read_shard, shard_info, write_shard
-from search.roster.engines import Engines
-from search.roster.registry import Entrant, check_networks, seat_players
+from search.roster.engines import Engines, check_cache
+from search.roster.registry import Entrant, check_decisions, check_networks, seat_players
 from selfplay.config import LabelConfig
-from selfplay.labels import label, labeller
+from selfplay.labels import label, labeller, labels_by
+
+_AT_ONCE = 2048
+"""Sequences labelled side by side, of which a network keeps keys and values."""
 
 
 def main(config: LabelConfig) -> None:
@@ -26,27 +30,38 @@ def main(config: LabelConfig) -> None:
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         entrant = labeller(config.player, "player", game, config.search)
-        check_networks([entrant], game)
+        for kind, arch in check_networks([entrant], game):
+            check_cache(kind, arch, config.engine, _AT_ONCE, f"player={config.player}, {_AT_ONCE} sequences at once")
+        check_decisions([entrant], game)
+        by = labels_by(entrant, Engines(game, config.engine))
         shards = {path: f"{config.out}/{_name(path)}" for path in find_shards(config.data)}
     if storage.resolve(config.out) == storage.resolve(config.data):
         raise UserError(f"out={config.out}: holds the shards to label; name another directory")
     storage.check_writable(config.out)
-    missing = {path: out for path, out in shards.items() if not _labelled(out, path, config)}
+    settings = {
+        "labels": by,
+        "label_share": str(config.share),
+        "label_seed": str(config.seed),
+        "label_settings": json.dumps(asdict(entrant.settings) if entrant.settings else {}, sort_keys=True),
+    }
+    missing = {path: out for path, out in shards.items() if not _is_there(out, path, settings)}
     if missing:
-        _label(missing, entrant, game, config)
+        _write(missing, entrant, game, config, settings)
     print(f"{config.out}: {len(shards)} shards labelled by {config.player}, {len(missing)} of them now")
 
 
-def _label(missing: Mapping[str, str], entrant: Entrant, game: Game, config: LabelConfig) -> None:
+def _write(
+    missing: Mapping[str, str], entrant: Entrant, game: Game, config: LabelConfig, settings: Mapping[str, str]
+) -> None:
     """Write the shards ``missing`` (path -> path in ``out``)."""
-    engines, done = Engines(game, config.engine), 0
+    engines = Engines(game, config.engine)
     with Progress("labelling", len(missing), "shards") as progress, blaming_input():
-        for path, out in missing.items():
+        for done, (path, out) in enumerate(missing.items(), 1):
             sequences, seed = read_shard(path, game), derive(config.seed, "labels", _name(path))
             (player,) = seat_players([entrant], [config.player], game, engines)
-            labels = label(game, sequences, player, config.share, seed)
-            write_shard(out, replace(sequences, labels=labels), game, _provenance(path, config))
-            done += 1
+            labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
+            provenance = {**shard_info(path).provenance, **settings}
+            write_shard(out, replace(sequences, labels=labels), game, provenance)
             progress.update(done, {})
 
 
@@ -54,24 +69,18 @@ def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def _labelled(out: str, path: str, config: LabelConfig) -> bool:
+def _is_there(out: str, path: str, settings: Mapping[str, str]) -> bool:
     """Whether ``out`` is what this command makes of the shard at ``path``; ``UserError`` where it is another."""
     if not storage.exists(out):
         return False
     with blaming_input():
-        theirs, ours = shard_info(out).provenance, _provenance(path, config)
+        theirs, ours = shard_info(out).provenance, {**shard_info(path).provenance, **settings}
     for key in sorted(theirs.keys() | ours.keys()):
         if theirs.get(key) != ours.get(key):
             raise UserError(
                 f"{out}: its {key} is {theirs.get(key)!r}, and this command's {ours.get(key)!r}; take another out"
             )
     return True
-
-
-def _provenance(path: str, config: LabelConfig) -> Mapping[str, str]:
-    """That of the shard, and how it is labelled."""
-    ours = {"labels": config.player, "label_share": str(config.share), "label_seed": str(config.seed)}
-    return {**shard_info(path).provenance, **ours}
 
 
 if __name__ == "__main__":

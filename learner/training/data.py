@@ -12,7 +12,7 @@ from cluster.files import storage
 from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
-from games.shards import ShardError, read_shards, shard_info
+from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
@@ -93,7 +93,7 @@ def load_data(
     """Read shards, with branches and labels if their weights are above 0, and split off validation deals.
     ``ValueError`` naming unsuitable shards or rows."""
     try:
-        sequences = read_shards(shards, game)
+        sequences = read_shards(shards, game, with_labels=label_weight > 0)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
@@ -101,7 +101,7 @@ def load_data(
     if branch_weight:
         check_branches(0 if sequences.branches is None else len(sequences.branches.place), branch_weight, shards)
     if label_weight:
-        check_labels(label_weight, shards)
+        check_labels(sequences, label_weight, shards, game.vocabulary.eos)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos)
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -142,17 +142,17 @@ def data_digest(shards: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def check_labels(label_weight: float, shards: Sequence[str]) -> None:
+def check_labels(sequences: Sequences, label_weight: float, shards: Sequence[str], eos: int) -> None:
     """``ValueError`` where there are no labels to train on, or those of several players."""
-    said = {shard_info(shard).provenance.get("labels", ""): shard for shard in shards}
-    said.pop("", None)
-    if not said:
+    if sequences.labels is None or (sequences.labels == eos).all():
         raise ValueError(
             f"learner.label_weight={label_weight}: shards {shards[0]}..{shards[-1]} hold no labels; make some with "
-            "selfplay.labels (labels of python -m selfplay.generate), or set it to 0"
+            "selfplay.labels (labels of python -m selfplay.generate) or kibitz label, or set it to 0"
         )
-    if len(said) > 1:
-        found = " and ".join(f"{player} ({shard})" for player, shard in said.items())
+    by = {shard_info(shard).provenance.get("labels", ""): shard for shard in shards}
+    by.pop("", None)
+    if len(by) > 1:
+        found = " and ".join(f"{player} ({shard})" for player, shard in by.items())
         raise ValueError(f"learner.label_weight={label_weight}: labels of one player are learned, not of {found}")
 
 

@@ -280,6 +280,14 @@ def test_labels_read_back_as_written_and_shards_without_have_eos_beside_them(tmp
     assert (labels[[0, 1, 2, 11, 12]] == HEARTS.vocabulary.eos).all()
 
 
+def test_labelled_sequences_are_joined_with_labelled_ones_alone(tmp_path: Path) -> None:
+    parts = [labelled(3), labelled(5, seed=2)]
+    joined = Sequences.concat(parts).labels
+    np.testing.assert_array_equal(joined, np.concatenate([parts[0].labels, parts[1].labels]))
+    with pytest.raises(ValueError, match="some of these sequences have labels, others none"):
+        Sequences.concat([*parts, hearts_sequences(2)])
+
+
 def test_labels_that_are_no_tokens_are_refused(tmp_path: Path) -> None:
     sequences = labelled(4)
     assert sequences.labels is not None

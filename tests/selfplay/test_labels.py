@@ -13,15 +13,23 @@ from games.crew.game import CrewGame
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, find_shards, read_shard, shard_info
-from search.players.player import Turns
+from learner.model.checkpoint import save_weights
+from search.config import SearchConfig
+from search.players.kinds import PlayerKind
+from search.players.player import RulesPlayer, Turns
+from search.roster import kinds
+from search.roster.engines import Engines
 from search.roster.kinds import support_of
+from search.roster.registry import seat_players
 from selfplay.checks import check
-from selfplay.config import LabelConfig, TrainConfig
+from selfplay.config import GenerateConfig, LabelConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator
 from selfplay.label import main
-from selfplay.labels import label
+from selfplay.labels import label, labeller, labels_by
+from tests.learner.material import tiny_net
 from tests.selfplay.material import run, tiny_config
-from tests.selfplay.test_branches import plan, random_deals, settings
+from tests.selfplay.test_branches import CONFIG, plan, random_deals, settings
+from tests.test_repository import build_command
 
 HEARTS, CREW = HeartsGame(), CrewGame()
 
@@ -30,7 +38,7 @@ def labelled(
     game: Game, count: int, share: float = 1.0, keep: np.ndarray | None = None
 ) -> tuple[Sequences, np.ndarray]:
     _, sequences = random_deals(game, count, keep)
-    return sequences, label(game, sequences, support_of(game).scripted(game), share, seed=3)
+    return sequences, label(game, sequences, support_of(game).scripted(game), share, seed=3, at_once=50)
 
 
 def asked_by_hand(game: Game, history: np.ndarray, place: int) -> int | None:
@@ -100,7 +108,9 @@ def run_config(**changes: Any) -> TrainConfig:
 @pytest.mark.parametrize(
     ("weight", "changes", "message"),
     [
-        (0.5, {}, "learner.label_weight=0.5: selfplay.labels names no player that makes any"),
+        (0.5, {}, "learner.label_weight=0.5: selfplay.labels='' makes none"),
+        (0.5, {"labels": "pimc:cheat=true"}, "selfplay.labels=pimc:cheat=true: it sees hidden cards"),
+        (0.5, {"labels": "pimc:worlds=1000000000"}, "player 'pimc:worlds=1000000000': one decision may take"),
         (0.0, {"labels": "hearts_rules"}, "selfplay.labels=hearts_rules: no network learns from them"),
         (0.5, {"labels": "skat_rules"}, "plays skat only, not hearts"),
         (0.5, {"labels": "nobody"}, "no player 'nobody'"),
@@ -113,6 +123,49 @@ def test_labels_that_cannot_be_are_refused_in_one_line(weight: float, changes: d
     with pytest.raises((UserError, ValueError), match=message) as error:
         check(config)
     assert "\n" not in str(error.value)
+
+
+LABELLED = "selfplay.labels=hearts_rules", "learner.label_weight=1"
+
+
+def test_a_q_network_learns_from_no_labels() -> None:
+    with pytest.raises(UserError, match=r"learner.label_weight=1.0: a Q-network learns from none; set it to 0"):
+        check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *LABELLED))
+
+
+def test_a_share_of_nothing_is_refused() -> None:
+    for config, key in (SelfplayConfig, "label_share"), (GenerateConfig, "label_share"), (LabelConfig, "share"):
+        with pytest.raises(ValueError, match=f"{key}=0.0: must be above 0"):
+            config(**{key: 0.0})
+
+
+class Sees(RulesPlayer):
+    """A player without settings that sees hidden cards, as the program XSkat does."""
+
+    name, sees_hidden = "sees", True
+
+
+def test_a_player_without_settings_that_sees_hidden_cards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = PlayerKind(name="sees", summary="Sees.", factory=lambda game, model, settings: Sees())
+    monkeypatch.setattr(kinds, "BUILT_IN", (*kinds.BUILT_IN, kind))
+    with pytest.raises(ValueError, match="player=sees: it sees hidden cards"):
+        labeller("sees", "player", HEARTS, SearchConfig())
+
+
+def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
+    net = str(tmp_path / "net")
+    save_weights(net, tiny_net(HEARTS), HEARTS)
+    tight = replace(CONFIG.engine, cache_mb=1)
+    _, sequences = random_deals(HEARTS, 400)
+    entrant = labeller(f"argmax_val@{net}", "player", HEARTS, SearchConfig())
+    engines = Engines(HEARTS, tight)
+    (player,) = seat_players([entrant], ["argmax_val"], HEARTS, engines)
+    with pytest.raises(ValueError, match="cache of keys and values is full"):
+        label(HEARTS, sequences, player, 1.0, seed=1, at_once=1600)
+    (player,) = seat_players([entrant], ["argmax_val"], HEARTS, Engines(HEARTS, tight))
+    labels = label(HEARTS, sequences, player, 1.0, seed=1, at_once=16)
+    assert (labels != HEARTS.vocabulary.eos).sum() > 1600 * 5
+    assert labels_by(entrant, engines) == f"argmax_val@{engines.checkpoint_id(net)}"
 
 
 def test_a_run_learns_from_labels_and_ends_in_the_same_bytes_again(tmp_path: Path) -> None:
@@ -150,7 +203,9 @@ def test_shards_that_exist_are_labelled_as_a_generator_would_and_stay_as_they_ar
     assert {path.name: path.read_bytes() for path in shards.iterdir()} == before
     for path in find_shards(shards):
         old, new = read_shard(path, HEARTS), read_shard(tmp_path / "out" / Path(path).name, HEARTS)
-        expected = label(HEARTS, old, support_of(HEARTS).scripted(HEARTS), 1.0, seed=0)  # it draws no numbers
+        expected = label(
+            HEARTS, old, support_of(HEARTS).scripted(HEARTS), 1.0, seed=0, at_once=9
+        )  # it draws no numbers
         assert new.labels is not None and np.array_equal(new.labels, expected)
         assert np.array_equal(new.tokens, old.tokens) and np.array_equal(new.outcome, old.outcome)
 
