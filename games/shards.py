@@ -7,8 +7,8 @@ zstd-compressed without a dictionary, because lists of small integers take sever
 file's metadata names the game, its options, rules version and vocabulary, and a reader that does not agree with them
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
 
-A shard may hold branches (``games.branches``), as three more columns of lists. Readers that do not know these
-columns read the rest.
+A shard may hold branches (``games.branches``), as three more columns of lists, and labels (``selfplay.labels``), as
+one more column like the tokens. Readers that do not know these columns read the rest.
 """
 
 import json

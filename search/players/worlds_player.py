@@ -40,7 +40,7 @@ class WorldsPlayer(ChoosingPlayer):
             side_by_side: most worlds evaluated at once, but at least a whole decision's; more would only take memory.
             candidates: number of deals to draw the worlds of a decision from by weight (``search.players.worlds``); 0
                 for equally likely worlds.
-            beliefs: the network that weighs candidates.
+            beliefs: what weighs candidates.
         """
         assert beliefs is not None or candidates == 0
         self.sees_hidden = cheat
