@@ -20,6 +20,7 @@ CONF = ROOT / "conf"
 COMMANDS = {
     "doctor": ("selfplay.config", "DoctorConfig", []),
     "generate": ("selfplay.config", "GenerateConfig", ["out=x"]),
+    "label": ("selfplay.config", "LabelConfig", ["data=x", "player=hearts_rules", "out=y"]),
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "openings": ("search.openings.config", "OpeningsConfig", ["checkpoint=x"]),
     "play": ("search.play.config", "PlayConfig", []),

@@ -31,7 +31,7 @@ def by_network(model: ObservationModel) -> Beliefs:
 
 
 def by_player(make: Callable[[Game], Player]) -> Beliefs:
-    """Seats act as the player that ``make`` returns for the game, which must use neither random numbers nor ``seat``."""
+    """Seats act as the player that ``make`` returns for the game; it must use neither random numbers nor ``seat``."""
     return partial(_player_logs, make)
 
 

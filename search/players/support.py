@@ -20,8 +20,8 @@ class Support:
     """The record of one game. Texts are ``module:attribute``, imported when needed."""
 
     kinds: tuple[PlayerKind, ...] = ()
-    """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. Where it uses random
-    numbers, PIMC's ``beliefs=scripted`` knows its actions badly."""
+    """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. PIMC's
+    ``beliefs=scripted`` takes it to use no random numbers."""
     layout: str = ""
     """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)

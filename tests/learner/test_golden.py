@@ -47,7 +47,7 @@ TRANSFORMER = TrainingTask(
 Q_NETWORK = replace(
     TRANSFORMER,
     game=GameConfig("hearts", NO_PASS),
-    model=QNetworkConfig(architecture="pv16", width=16, target_every_steps=5),
+    model=QNetworkConfig(architecture="pv16", width=16, target_every_steps=5, huber_delta=1.0),
     learner=replace(LEARNER, weight_decay=0.0, betas=(0.3, 0.999)),
 )
 TRAININGS = {

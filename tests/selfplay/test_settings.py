@@ -19,9 +19,13 @@ from tests.test_repository import CONF, build_command
 EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "alphahearts": (
         {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
-        GateConfig(500, 0.5, "pairs"),
+        None,
     ),
     "alphahearts_demo": (
+        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
+        None,
+    ),
+    "alphahearts_paper": (
         {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
         GateConfig(500, 0.5, "pairs"),
     ),
@@ -34,7 +38,7 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "skat_demo": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, GateConfig(100)),
     "skat_paper": ({"random": 1.0, "skat_rules": 1.0}, None),
 }
-"""Experiment -> who plays iteration 0, and the gate, as they were when presets were still merged."""
+"""Experiment -> who plays iteration 0, and the gate."""
 
 
 def test_every_experiment_is_listed() -> None:
@@ -42,7 +46,7 @@ def test_every_experiment_is_listed() -> None:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_experiments_have_the_players_and_gates_that_they_always_had(experiment: str) -> None:
+def test_experiments_have_the_players_and_gates_of_the_list(experiment: str) -> None:
     config: TrainConfig = build_command("train", f"experiment={experiment}")
     players, gate = EXPERIMENTS[experiment]
     assert config.selfplay.initial.players == players and list(config.selfplay.initial.players) == list(players)
@@ -55,10 +59,10 @@ def test_hearts_paper_still_has_every_rule_of_hearts_but_for_the_moon() -> None:
 
 
 def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
-    assert build_command("train", "experiment=alphahearts", "selfplay.gate=null").selfplay.gate is None
+    assert build_command("train", "experiment=alphahearts_paper", "selfplay.gate=null").selfplay.gate is None
     given = build_command("train", "experiment=hearts_paper", "selfplay.gate={deals: 7}").selfplay.gate
     assert given == GateConfig(7)
-    changed = build_command("train", "experiment=alphahearts", "selfplay.gate.deals=7").selfplay.gate
+    changed = build_command("train", "experiment=alphahearts_paper", "selfplay.gate.deals=7").selfplay.gate
     assert changed == GateConfig(7, 0.5, "pairs")
 
 
