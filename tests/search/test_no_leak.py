@@ -19,6 +19,7 @@ from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.is_mcts.config import IsMctsConfig
 from search.pimc.config import PimcConfig
+from search.players.beliefs import by_network
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
@@ -36,6 +37,7 @@ NAMES = (
     "go_mcts",
     "pimc",
     "pimc:worlds=2:candidates=4",
+    "pimc:worlds=4:candidates=8:evaluator=playouts:beliefs=scripted:confidence=0.1",
     "is_mcts",
     "openspiel:simulations=3",
 )
@@ -127,7 +129,7 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
     made += [AlphaHearts(states, small), AlphaHearts(states, replace(small, selection="puct"))]
     made.append(QValues(states, QValuesConfig(worlds=3)))
     beliefs = Engines(game, EngineConfig(device="cpu")).get(str(path))
-    made.append(AlphaHearts(states, replace(small, candidates=4, beliefs=str(path)), beliefs))
+    made.append(AlphaHearts(states, replace(small, candidates=4, beliefs=str(path)), by_network(beliefs)))
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 
