@@ -37,7 +37,7 @@ NAMES = (
     "go_mcts",
     "pimc",
     "pimc:worlds=2:candidates=4",
-    "pimc:worlds=4:candidates=8:evaluator=playouts:beliefs=scripted:confidence=0.1",
+    "pimc:worlds=4:candidates=8:evaluator=playouts:beliefs=scripted:confidence=0.1:runs=2000",
     "is_mcts",
     "openspiel:simulations=3",
 )
