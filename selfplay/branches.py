@@ -17,7 +17,7 @@ from games.branches import Branches
 from games.game import Game
 from games.rng import derive, derive_many, mix
 from games.shards import Sequences
-from search.players.choices import choice_places
+from search.players.choices import choice_places, place_bits
 from search.players.player import Player
 from search.players.playouts import play_out
 
@@ -64,9 +64,7 @@ def draw_places(game: Game, sequences: Sequences, count: int, seed: int) -> np.n
     decisions with a choice, all of them where there are fewer."""
     lengths = (sequences.tokens == game.vocabulary.eos).argmax(axis=1)
     choices = choice_places(game, sequences.tokens, lengths)
-    bits = mix(
-        derive_many(derive(seed, "places"), len(choices))[:, None], np.arange(choices.shape[1], dtype=np.uint64)[None]
-    )
+    bits = place_bits(seed, *choices.shape)
     rank = np.where(choices, bits >> np.uint64(1), np.iinfo(np.uint64).max).argsort(axis=1).argsort(axis=1)
     return choices & (rank < count)
 

@@ -66,6 +66,8 @@ class Generator:
         self._settings = settings
         self.game: Game = make_game(settings.game.name, settings.game.options)
         self._engines = Engines(self.game, settings.engine)
+        labels = settings.games.labels
+        self._labeller = labeller(labels, "labels", self.game, settings.search) if labels else None
         self._branch_player = kinds.playout_player(settings.games.branch_player, self.game)
         self._decisions = 0
 
@@ -75,7 +77,7 @@ class Generator:
         """Play the shard's games and write its file."""
         meter = Meter()
         entrants, names = self._seated(plan)
-        labels = self._labeller(plan)
+        labels = self._labelled_by(plan)
         try:
             with self._engines.serving(networks_of([*entrants, labels] if labels else entrants)):
                 players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
@@ -137,18 +139,16 @@ class Generator:
         sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
-        if entrant := self._labeller(plan):
+        if entrant := self._labelled_by(plan):
             sequences = replace(sequences, labels=self._labels(plan, sequences, entrant))
         return sequences
 
     def _branched(self, plan: ShardPlan) -> bool:
         return self._settings.games.branches > 0 and self._settings.branched[plan.iteration > 0]
 
-    def _labeller(self, plan: ShardPlan) -> Entrant | None:
+    def _labelled_by(self, plan: ShardPlan) -> Entrant | None:
         """The player that labels the shard, if one does."""
-        settings = self._settings
-        wanted = settings.games.labels and settings.labelled[plan.iteration > 0]
-        return labeller(settings.games.labels, "labels", self.game, settings.search) if wanted else None
+        return self._labeller if self._settings.labelled[plan.iteration > 0] else None
 
     def _labels(self, plan: ShardPlan, sequences: Sequences, entrant: Entrant) -> np.ndarray:
         games, seed = self._settings.games, derive(plan.run_seed, "labels", plan.iteration, plan.shard)
@@ -185,7 +185,7 @@ class Generator:
         branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
             **({"branches": branches} if self._branched(plan) else {}),
-            **({"labels": labels_by(labels, self._engines)} if (labels := self._labeller(plan)) else {}),
+            **({"labels": labels_by(labels, self._engines)} if (labels := self._labelled_by(plan)) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),

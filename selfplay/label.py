@@ -33,32 +33,36 @@ def main(config: LabelConfig) -> None:
         for kind, arch in check_networks([entrant], game):
             check_cache(kind, arch, config.engine, _AT_ONCE, f"player={config.player}, {_AT_ONCE} sequences at once")
         check_decisions([entrant], game)
-        by = labels_by(entrant, Engines(game, config.engine))
+        engines = Engines(game, config.engine)
         shards = {path: f"{config.out}/{_name(path)}" for path in find_shards(config.data)}
     if storage.resolve(config.out) == storage.resolve(config.data):
         raise UserError(f"out={config.out}: holds the shards to label; name another directory")
     storage.check_writable(config.out)
     settings = {
-        "labels": by,
+        "labels": labels_by(entrant, engines),
         "label_share": str(config.share),
         "label_seed": str(config.seed),
         "label_settings": json.dumps(asdict(entrant.settings) if entrant.settings else {}, sort_keys=True),
     }
     missing = {path: out for path, out in shards.items() if not _is_there(out, path, settings)}
     if missing:
-        _write(missing, entrant, game, config, settings)
+        _write(missing, entrant, game, engines, config, settings)
     print(f"{config.out}: {len(shards)} shards labelled by {config.player}, {len(missing)} of them now")
 
 
 def _write(
-    missing: Mapping[str, str], entrant: Entrant, game: Game, config: LabelConfig, settings: Mapping[str, str]
+    missing: Mapping[str, str],
+    entrant: Entrant,
+    game: Game,
+    engines: Engines,
+    config: LabelConfig,
+    settings: Mapping[str, str],
 ) -> None:
     """Write the shards ``missing`` (path -> path in ``out``)."""
-    engines = Engines(game, config.engine)
     with Progress("labelling", len(missing), "shards") as progress, blaming_input():
+        (player,) = seat_players([entrant], [config.player], game, engines)
         for done, (path, out) in enumerate(missing.items(), 1):
             sequences, seed = read_shard(path, game), derive(config.seed, "labels", _name(path))
-            (player,) = seat_players([entrant], [config.player], game, engines)
             labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
             provenance = {**shard_info(path).provenance, **settings}
             write_shard(out, replace(sequences, labels=labels), game, provenance)

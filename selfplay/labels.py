@@ -10,12 +10,12 @@ Letters: ``N`` sequences, ``L`` token positions.
 import numpy as np
 
 from games.game import Game
-from games.rng import derive, derive_many, keyed_hash, mix
+from games.rng import derive, keyed_hash
 from games.shards import Sequences
 from learner.config import EngineConfig
 from search.config import SearchConfig
-from search.players.choices import choice_places
-from search.players.player import Player, Turns
+from search.players.choices import choice_places, place_bits, turns_before
+from search.players.player import Player
 from search.players.table import answers
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, resolve, seat_players
@@ -51,8 +51,7 @@ def label(game: Game, sequences: Sequences, player: Player, share: float, seed: 
     eos, tokens = game.vocabulary.eos, sequences.tokens
     wanted = choice_places(game, tokens, (tokens == eos).argmax(axis=1))
     if share < 1.0:
-        draws = derive_many(derive(seed, "places"), len(wanted))[:, None]
-        wanted &= mix(draws, np.arange(wanted.shape[1], dtype=np.uint64)) / 2.0**64 < share
+        wanted &= place_bits(seed, *wanted.shape) / 2.0**64 < share
     labels, secret = np.full_like(tokens, eos), derive(seed, "decisions")
     for first in range(0, len(tokens), at_once):
         part = slice(first, first + at_once)
@@ -65,16 +64,15 @@ def _labelled(
 ) -> np.ndarray:
     """Labels of the sequences ``part`` at the places ``wanted`` (``bool[., L]``): all first decisions of them, then all
     second ones."""
-    tokens, eos = sequences.tokens[part], game.vocabulary.eos
-    labels = np.full_like(tokens, eos)
+    tokens = sequences.tokens[part]
+    labels = np.full_like(tokens, game.vocabulary.eos)
     player.start(game, len(tokens))
     while len(rows := np.flatnonzero(wanted.any(axis=1))):
         places = wanted[rows].argmax(axis=1)
         wanted[rows, places] = False
-        seen = np.where(np.arange(tokens.shape[1]) < places[:, None], tokens[rows], eos).astype(tokens.dtype)
-        seats, legal = sequences.seat[part][rows].astype(np.int64), game.view_legal(game.views(seen, places))
+        seats = sequences.seat[part][rows].astype(np.int64)
         draws = keyed_hash(secret, sequences.deal_seed[part][rows], seats, places)
-        turns = Turns(rows, seats, seen, places.astype(np.int32), legal, draws)
+        turns = turns_before(game, tokens[rows], places, rows, seats, draws)
         labels[rows, places] = answers(player, turns, np.arange(len(rows)))
     player.forget(np.arange(len(tokens)))
     return labels

@@ -117,7 +117,7 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
-        labels=sequences.labels if label_weight else None,
+        labels=sequences.labels,
     )
 
 

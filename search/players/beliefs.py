@@ -10,8 +10,8 @@ import numpy as np
 
 from games.game import Game
 from learner.observation_model import EMPTY, ObservationModel
-from search.players.choices import choice_places
-from search.players.player import Player, Turns
+from search.players.choices import choice_places, turns_before
+from search.players.player import Player
 from search.players.policy import legal_policy
 
 Beliefs = Callable[[Game, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -70,12 +70,11 @@ def _player_logs(
     every_row, every_place = np.nonzero(choice_places(game, tokens, lengths) & places)
     for first in range(0, len(every_row), _DECISIONS):
         rows, now = every_row[first : first + _DECISIONS], every_place[first : first + _DECISIONS]
-        seen = np.where(np.arange(tokens.shape[1]) < now[:, None], tokens[rows], game.vocabulary.eos)
-        legal, nothing = game.view_legal(game.views(seen, now)), np.zeros(len(rows), np.int64)
+        nothing = np.zeros(len(rows), np.int64)
+        turns = turns_before(game, tokens[rows], now, np.arange(len(rows)), nothing, nothing.astype(np.uint64))
         player.start(game, len(rows))
-        turns = Turns(np.arange(len(rows)), nothing, seen, now.astype(np.int32), legal, nothing.astype(np.uint64))
         agrees = player.act(turns) == tokens[rows, now]
-        np.add.at(logs, rows, _with_odd(agrees.astype(np.float64), legal))
+        np.add.at(logs, rows, _with_odd(agrees.astype(np.float64), turns.legal))
     return logs
 
 

@@ -1,11 +1,13 @@
 """The decisions with a choice in played deals.
 
-Letters: ``B`` histories, ``L`` token positions.
+Letters: ``B`` histories, ``L`` token positions, ``V`` tokens.
 """
 
 import numpy as np
 
 from games.game import Game
+from games.rng import derive, derive_many, mix
+from search.players.player import Turns
 
 
 def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -16,3 +18,18 @@ def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray) -> np.nda
         places[:, place] = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
         game.advance(views, tokens[:, place])
     return places
+
+
+def place_bits(seed: int, num_histories: int, num_places: int) -> np.ndarray:
+    """``uint64[B, L]``: 64 random bits for every place of every history."""
+    rows = derive_many(derive(seed, "places"), num_histories)
+    return np.asarray(mix(rows[:, None], np.arange(num_places, dtype=np.uint64)[None]))
+
+
+def turns_before(
+    game: Game, tokens: np.ndarray, places: np.ndarray, rows: np.ndarray, seats: np.ndarray, seeds: np.ndarray
+) -> Turns:
+    """The decisions after so many ``places`` (``int[B]``) of histories (``[B, L]``); the other columns are ``Turns``'
+    own: ``rows`` the places at the table."""
+    seen = np.where(np.arange(tokens.shape[1]) < places[:, None], tokens, tokens.dtype.type(game.vocabulary.eos))
+    return Turns(rows, seats, seen, places.astype(np.int32), game.view_legal(game.views(seen, places)), seeds)
