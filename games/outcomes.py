@@ -35,6 +35,13 @@ class OutcomeTable:
         """Number of labels, ``K``."""
         return int(self.points.shape[0])
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a seat wants few points: over the labels its own and the default utility have a negative
+        covariance."""
+        own, utility = self.points[:, 0].astype(np.float64), self.utility().astype(np.float64)
+        return bool(((own - own.mean()) * (utility - utility.mean())).sum() < 0)
+
     def utility(self, name: str = "") -> np.ndarray:
         """``float32[K]``: the utility called ``name``, or the default one for an empty name."""
         if (name or self.default_utility) not in self.utilities:

@@ -86,7 +86,7 @@ class TournamentResult(Recorded):
     deals: int
     matches: int
     lower_is_better: bool
-    """Whether fewer points are better, see ``lower_is_better``."""
+    """Whether fewer points are better, see ``OutcomeTable.lower_is_better``."""
     columns: tuple[Column, ...]
     """``All`` first."""
     decisions: dict[str, int]
@@ -149,7 +149,7 @@ def summarize(
 ) -> TournamentResult:
     """The result of all the matches of a tournament between ``players`` (distinct names)."""
     seats = matches.deals.seatings(game, len(players))
-    means, lower_better = _means(matches.points, seats), lower_is_better(game)
+    means, lower_better = _means(matches.points, seats), game.outcomes.lower_is_better
     return TournamentResult(
         game=game.name,
         game_options=dict(game.options),
@@ -185,13 +185,6 @@ def lead(result: TournamentResult, column: int = -1) -> Lead:
     if pair.low is None or pair.high is None or not result.lower_is_better:
         return pair.advantage, pair.low, pair.high
     return pair.advantage, -pair.high, -pair.low
-
-
-def lower_is_better(game: Game) -> bool:
-    """Whether a seat wants few points: over the outcome labels, its own points and the default utility have a negative
-    covariance."""
-    own, utility = game.outcomes.points[:, 0].astype(np.float64), game.outcomes.utility().astype(np.float64)
-    return bool(((own - own.mean()) * (utility - utility.mean())).sum() < 0)
 
 
 def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:

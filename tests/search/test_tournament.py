@@ -10,7 +10,9 @@ from rich.console import Console
 
 from cluster.files.storage import write_json_atomic
 from games.config import GameConfig
+from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
+from games.skat.game import SkatGame
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
@@ -19,7 +21,7 @@ from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals
 from search.tournament.report import interval, render, signed
-from search.tournament.result import TournamentResult, lower_is_better, summarize
+from search.tournament.result import TournamentResult, summarize
 from search.tournament.seatings import seatings
 from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
@@ -252,7 +254,8 @@ def test_progress_adds_up_to_the_deals_and_decisions() -> None:
 
 
 def test_what_is_better_follows_from_the_utility() -> None:
-    assert lower_is_better(HeartsGame()) and not lower_is_better(ToyGame())
+    games = [HeartsGame(), SkatGame(), CrewGame(), ToyGame()]
+    assert [game.outcomes.lower_is_better for game in games] == [True, False, False, False]
     result = run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=9, seed=1)
     assert result.columns[0].comparisons[0].advantage == result.columns[0].comparisons[0].delta
 
