@@ -16,6 +16,7 @@ PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 SCHEDULES = ("linear", "constant")
+POLICY_TARGETS = ("none", "softmax", "advantage")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
@@ -129,6 +130,14 @@ class LearnerConfig:
     label_weight: float = 0.0
     """Beyond the paper: weight in the observation loss of labels (``selfplay.labels``), which replace the action that
     was played as target; 0 reads none."""
+    policy_targets: str = "none"
+    """Beyond the paper: what the policy learns at decisions with branches, in place of the action played or a label.
+    ``softmax``: the softmax over the legal actions of log policy + value / temperature; ``advantage``: the policy
+    gradient over all of them; ``none``: reads no branches (``learner.training.policy_targets``)."""
+    policy_temperature: float = 0.5
+    """Difference in points of the game that counts as 1 in ``policy_targets``."""
+    policy_weight: float = 1.0
+    """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
     all (see ``learner.training.loss``)."""
@@ -150,13 +159,15 @@ class LearnerConfig:
         at_least(
             "learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"
         )
-        above("learner", self, 0, "learning_rate")
+        at_least("learner", self, 0, "policy_weight")
+        above("learner", self, 0, "learning_rate", "policy_temperature")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)
         require(two, "learner", self, "betas", "two numbers, at least 0 and below 1")
         if self.observation_weight + self.outcome_weight <= 0.0:
             raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
         one_of("learner", self, SCHEDULES, "schedule")
+        one_of("learner", self, POLICY_TARGETS, "policy_targets")
         one_of("learner", self, PRECISIONS, "precision")
         one_of("learner", self, DEVICES, "device")
 

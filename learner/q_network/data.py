@@ -82,7 +82,7 @@ def load_decisions(
         asked = f"learner.min_rows={learner.min_rows}"
         raise ValueError(f"{asked}: the {len(shards)} shards hold only {total['sequences']} sequences")
     if learner.branch_weight:
-        check_branches(total["branches"], learner.branch_weight, shards)
+        check_branches(total["branches"], f"branch_weight={learner.branch_weight}", "0", shards)
     validation = columns.pop("held_out")
     check_training(validation, shards)
     return QData(

@@ -31,7 +31,10 @@ KIND = NetworkKind(
     deal_bytes=lambda game, config: _DEAL_BYTES,
     size_keys="model.width",
     learner="q_network",
-    unused=("observation_weight", "others_weight", "outcome_weight", "label_weight", "outcome_positions"),
+    unused=(
+        *("observation_weight", "others_weight", "outcome_weight", "label_weight", "outcome_positions"),
+        *("policy_targets", "policy_temperature", "policy_weight"),
+    ),
     whole_deals=True,
     in_groups=False,
 )

@@ -15,6 +15,7 @@ from games.rng import derive, mix
 from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.training.leaves import Leaves, make_leaves
+from learner.training.policy_targets import PolicyOperator, PolicyTargets
 from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
 
 HELD_OUT = 100
@@ -40,7 +41,9 @@ class TrainingData:
     validation: np.ndarray
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
-    """Of all sequences, on the host; None where they are not trained on."""
+    """Of all sequences, on the host; None where their outcomes are not trained on."""
+    valued: Branches | None = None
+    """The same where the policy learns from them; None elsewhere."""
     labels: np.ndarray | None = None
     """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
 
@@ -68,6 +71,8 @@ class Batch:
     """``float32[...]``: of the tokens behind ``prefixes`` in the observation loss; None for 1 each."""
     targets: torch.Tensor | None = None
     """``int64[...]``: what ``prefixes`` predict where labels take the place of actions; None for the next tokens."""
+    policy: PolicyTargets | None = None
+    """What takes the place of both at decisions with branches; None where the policy does not learn from them."""
     whole: tuple[int, int] | None = None
     """Prefixes and leaves of the whole batch, if this is one learner's part of it; else None."""
 
@@ -89,17 +94,21 @@ def load_data(
     device: torch.device,
     branch_weight: float = 0.0,
     label_weight: float = 0.0,
+    policy_targets: str = "none",
 ) -> TrainingData:
-    """Read shards, with branches and labels if their weights are above 0, and split off validation deals.
-    ``ValueError`` naming unsuitable shards or rows."""
+    """Read shards, with branches and labels where the settings of ``learner`` ask for them, and split off validation
+    deals. ``ValueError`` naming unsuitable shards or rows."""
     try:
         sequences = read_shards(shards, game, with_labels=label_weight > 0)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
+    num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
     if branch_weight:
-        check_branches(0 if sequences.branches is None else len(sequences.branches.place), branch_weight, shards)
+        check_branches(num_branches, f"branch_weight={branch_weight}", "0", shards)
+    if policy_targets != "none":
+        check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
     if label_weight:
         check_labels(sequences, label_weight, shards, game.vocabulary.eos)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos)
@@ -117,16 +126,18 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
+        valued=sequences.branches if policy_targets != "none" else None,
         labels=sequences.labels,
     )
 
 
-def check_branches(count: int, branch_weight: float, shards: Sequence[str]) -> None:
-    """``ValueError`` for a ``branch_weight`` without branches."""
+def check_branches(count: int, setting: str, off: str, shards: Sequence[str]) -> None:
+    """``ValueError`` for a ``setting`` of ``learner`` (``key=value``) without branches; ``off``: its value that reads
+    none."""
     if not count:
         raise ValueError(
-            f"learner.branch_weight={branch_weight}: shards {shards[0]}..{shards[-1]} hold no branches; make some with "
-            "selfplay.branches (branches of python -m selfplay.generate), or set it to 0"
+            f"learner.{setting}: shards {shards[0]}..{shards[-1]} hold no branches; make some with selfplay.branches "
+            f"(branches of python -m selfplay.generate), or set it to {off}"
         )
 
 
@@ -186,6 +197,7 @@ def make_batch(
     part: slice | None = None,
     others_weight: float = 1.0,
     label_weight: float = 1.0,
+    policy: PolicyOperator | None = None,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
@@ -195,37 +207,46 @@ def make_batch(
         part: restrict the batch to these ``rows``, at least one, with the whole batch's layout; None for all.
         others_weight: of tokens that are not the observer's own actions.
         label_weight: of labels, where the data have them.
+        policy: what the policy learns at decisions with branches, where the data have them.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
-    whole = None
+    whole, game, there = None, rules.game, data.tokens.device
     if part is not None:
         whole = counts(data, rows)
         rows, draws = rows[part], None if draws is None else draws[part]
-    lengths, inputs, leaves, views, weights, targets = data.lengths[rows], NO_INPUTS, None, None, None, None
-    index, longest = torch.from_numpy(rows).to(data.tokens.device), int(lengths.max())
+    lengths, inputs, leaves, views = data.lengths[rows], NO_INPUTS, None, None
+    weights = targets = valued = None
+    index, longest = torch.from_numpy(rows).to(there), int(lengths.max())
     judged = None if draws is None else stratified_positions(draws, lengths)
     prefixes = real_prefixes(lengths, longest - 1)
     if rules or others_weight != 1.0:
-        views = rules.game.prefixes(data.host_tokens[rows, : longest - 1])
+        views = game.prefixes(data.host_tokens[rows, : longest - 1])
         inputs = rule_inputs(rules, views, prefixes, judged)
         if others_weight != 1.0:
-            weights = action_weights(rules.game, views, prefixes, others_weight)
+            weights = action_weights(game, views, prefixes, others_weight)
     if data.labels is not None:
         labels, targets = (each[rows, 1:longest].ravel()[prefixes] for each in (data.labels, data.host_tokens))
-        labelled = labels != rules.game.vocabulary.eos
+        labelled = labels != game.vocabulary.eos
         targets = np.where(labelled, labels, targets).astype(np.int64)
         weights = np.where(labelled, np.float32(label_weight), np.float32(1.0) if weights is None else weights)
+    if policy and data.valued:
+        valued = policy.targets(data.valued.take(rows), lengths, game.vocabulary.size)
+        weights = policy.weigh(valued, np.ones(len(prefixes), np.float32) if weights is None else weights)
     if data.branches:
         leaves = make_leaves(data.branches.take(rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
     batch = assemble(tokens, lengths, data.outcome[index], judged, inputs, leaves)
-    there = data.tokens.device
     return replace(
         batch,
         whole=whole,
-        weights=None if weights is None else torch.from_numpy(weights).to(there),
-        targets=None if targets is None else torch.from_numpy(targets).to(there),
+        weights=_sent(weights, there),
+        targets=_sent(targets, there),
+        policy=None if valued is None else valued.to(there),
     )
+
+
+def _sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None:
+    return None if array is None else torch.from_numpy(array).to(device)
 
 
 def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:
@@ -249,7 +270,7 @@ def assemble(
         lengths=torch.from_numpy(lengths).to(device),
         outcome=outcome,
         prefixes=torch.from_numpy(prefixes).to(device),
-        judged=None if judged is None else torch.from_numpy(judged).to(device),
+        judged=_sent(judged, device),
         inputs=inputs.to(device),
         leaves=None if leaves is None else leaves.to(device),
     )

@@ -7,7 +7,8 @@ is one learner's part of a larger one, they are its share of the means over that
 With ``outcome_positions`` the outcome head runs at a few prefixes of each sequence, drawn so that the loss and its
 gradient stay unbiased (docs/learner.md). With masks both are over what can still come.
 
-Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves.
+Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves. Where
+the policy learns from their values, other terms replace cross-entropies (``learner.training.policy_targets``).
 
 Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``E`` n_embd.
 """
@@ -26,7 +27,7 @@ class Losses(NamedTuple):
     """``float32[]`` each, in nats."""
 
     observation: torch.Tensor
-    """Mean cross-entropy of the next token, times its weight in the batch."""
+    """Mean cross-entropy of the next token, or term of the policy's, times its weight in the batch."""
     outcome: torch.Tensor
     """Mean cross-entropy of the outcome label, or its unbiased estimate."""
     branch: torch.Tensor | None = None
@@ -61,6 +62,9 @@ def losses(
     targets = batch.tokens[:, 1:].flatten()[batch.prefixes] if batch.targets is None else batch.targets
     logits = net.next_token_logits(prefixes, dtype, inputs).float()
     each = F.cross_entropy(logits, targets, reduction="none")
+    if batch.policy:
+        at = batch.policy.at
+        each = each.index_copy(0, at, batch.policy.losses(logits.index_select(0, at)))
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:
         outcomes = batch.outcome[batch.prefixes // width]

@@ -20,14 +20,18 @@ from learner.training.data import TrainingData, counts, epoch_order, load_data, 
 from learner.training.loss import losses
 from learner.training.objective import Objective
 from learner.training.parallel import Group
+from learner.training.policy_targets import PolicyOperator
 from learner.training.roofline import matmul_rate, training_flops
 
+_LATER_KEYS = {"branch_weight": 0.0, "label_weight": 0.0, "others_weight": 1.0, "policy_targets": "none"}
+"""Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not change the result."""
 
 
 class SequenceObjective(Objective):
-    """Next tokens and outcomes of sequences and, with ``branch_weight``, outcomes of their branches.
+    """Next tokens and outcomes of sequences and, with ``branch_weight``, outcomes of their branches; with
+    ``policy_targets`` the values of these teach the policy.
 
     Its losses are in nats: ``observation_loss``, ``outcome_loss``, with branches ``branch_loss``, and ``loss``, their
     weighted sum. ``matmul_share`` is training's FLOP rate divided by that of large matrix products.
@@ -48,20 +52,23 @@ class SequenceObjective(Objective):
         weights = {"observation_loss": learner.observation_weight, "outcome_loss": learner.outcome_weight}
         self.weights = weights | ({"branch_loss": learner.branch_weight} if learner.branch_weight else {})
         self.names = tuple(self.weights)
+        self.policy = PolicyOperator.of(game, learner)
+        self._asked: Any = {"others_weight": learner.others_weight, "label_weight": learner.label_weight}
+        self._asked["policy"] = self.policy
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
     def settings(self) -> dict[str, Any]:
         learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
-        for key, unset in (("branch_weight", 0.0), ("label_weight", 0.0), ("others_weight", 1.0)):
-            if getattr(self.config, key) == unset:
-                del learner[f"learner.{key}"]  # so that trainings begun before there was such a setting can go on
+        off = [key for key, unset in _LATER_KEYS.items() if getattr(self.config, key) == unset]
+        off += [] if self.policy else ["policy_temperature", "policy_weight"]
+        for key in off:
+            del learner[f"learner.{key}"]
         return {f"model.{key}": value for key, value in self.arch.record().items()} | learner
 
     def load(self, shards: Sequence[str]) -> None:
         config = self.config
-        self.data = load_data(
-            self.game, shards, config.min_rows, self.device, config.branch_weight, config.label_weight
-        )
+        asked = config.branch_weight, config.label_weight, config.policy_targets
+        self.data = load_data(self.game, shards, config.min_rows, self.device, *asked)
         # The last batch of an epoch may be smaller.
         self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
 
@@ -93,8 +100,7 @@ class SequenceObjective(Objective):
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         config, group = self.config, self.group
         part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
-        weights = config.others_weight, config.label_weight
-        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, *weights)
+        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, **self._asked)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
@@ -106,8 +112,7 @@ class SequenceObjective(Objective):
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """At every prefix."""
-        weights: Any = {"others_weight": self.config.others_weight, "label_weight": self.config.label_weight}
-        batch = make_batch(self.data, rows, self.rules, **weights)
+        batch = make_batch(self.data, rows, self.rules, **self._asked)
         prefixes, leaves = batch.counts
         parts = losses(self.net, batch, dtype=self.dtype).named()
         return {name: (mean, leaves if name == "branch_loss" else prefixes) for name, mean in parts.items()}

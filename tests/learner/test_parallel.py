@@ -99,6 +99,15 @@ def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], t
     assert_same_training(tmp_path / "out", alone)
 
 
+@pytest.mark.parametrize("kind", ["softmax", "advantage"])
+def test_learners_in_a_group_learn_the_same_policy_as_one(kind: str, shards: list[str], tmp_path: Path) -> None:
+    learner = replace(LEARNER, branch_weight=0.0, policy_targets=kind, policy_weight=2.0, max_steps=20)
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+    metrics, _ = together(shards, tmp_path / "out", learner=learner)
+    assert metrics["step"] == 20
+    assert_same_training(tmp_path / "out", tmp_path / "alone")
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (3, 2)])
 def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(
     alone: Path, shards: list[str], tmp_path: Path, before: int, after: int

@@ -246,3 +246,8 @@ def test_branches_are_made_where_a_learner_reads_them(
     config.initial_learner = {} if first is None else {"branch_weight": first}
     config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
     assert branched(config) == expected
+    # The policy reads them as well as the outcome head does.
+    targets = {0.0: "none", 0.5: "advantage"}
+    config.learner = replace(config.learner, branch_weight=0.0, policy_targets=targets[later])
+    config.initial_learner = {} if first is None else {"policy_targets": targets[first]}
+    assert branched(config) == expected

@@ -128,9 +128,13 @@ def test_labels_that_cannot_be_are_refused_in_one_line(weight: float, changes: d
 LABELLED = "selfplay.labels=hearts_rules", "learner.label_weight=1"
 
 
-def test_a_q_network_learns_from_no_labels() -> None:
+def test_a_q_network_learns_from_no_labels_and_has_no_policy() -> None:
     with pytest.raises(UserError, match=r"learner.label_weight=1.0: a Q-network learns from none; set it to 0"):
         check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *LABELLED))
+    with pytest.raises(
+        UserError, match=r"learner.policy_targets=softmax: a Q-network learns from none; set it to none"
+    ):
+        check(build_command("train", "experiment=alphahearts_demo", "cluster=local", "learner.policy_targets=softmax"))
 
 
 def test_a_share_of_nothing_is_refused() -> None:

@@ -1,0 +1,263 @@
+"""Policy targets: values by hand, losses and gradients against plain torch, a toy in which imitation is wrong."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from games.branches import Branches
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from games.shards import Sequences, read_shard, write_shard
+from learner.config import LearnerConfig, TransformerConfig
+from learner.model.checkpoint import load_weights
+from learner.model.rule_inputs import Rules
+from learner.training.data import Batch, TrainingData, load_data, make_batch
+from learner.training.loss import losses
+from learner.training.policy_targets import PolicyOperator
+from selfplay.branches import branch
+from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train
+from tests.learner.test_rule_inputs import GAME, SETTINGS
+from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
+from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
+
+CPU = torch.device("cpu")
+NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
+KINDS = ("softmax", "advantage")
+TEMPERATURE, WEIGHT = 3.0, 0.5
+
+
+def operator(kind: str, weight: float = WEIGHT, game: HeartsGame | ToyGame = GAME) -> PolicyOperator:
+    config = LearnerConfig(policy_targets=kind, policy_temperature=TEMPERATURE, policy_weight=weight)
+    found = PolicyOperator.of(game, config)
+    assert found is not None
+    return found
+
+
+def loaded(shard: str, kind: str, label_weight: float = 0.0) -> TrainingData:
+    return load_data(GAME, [shard], 1, CPU, label_weight=label_weight, policy_targets=kind)
+
+
+# ---- values
+
+
+def test_values_are_the_means_of_own_points_with_the_sign_that_makes_more_better() -> None:
+    points = np.array([26, 0, 13, 0, 0, 0, 0, 0, 0, 0])
+    labels = [int(np.flatnonzero(GAME.outcomes.points[:, 0] == point)[0]) for point in points[:3]]
+    row, place, token = np.array([1, 0, 0, 1, 1, 1]), np.array([2, 3, 3, 2, 2, 0]), np.array([7, 5, 6, 8, 7, 9])
+    branches = Branches.of_rows(2, row, place, token, np.array([labels[i] for i in (0, 1, 0, 1, 2, 0)]))
+    found = operator("softmax").targets(branches, np.array([5, 4]), 60)
+    # Prefixes of the first sequence are 0 to 3, of the second 4 to 6; none stands before the first token.
+    assert found.at.tolist() == [2, 5]
+    assert [np.flatnonzero(row).tolist() for row in found.legal] == [[5, 6], [7, 8]]
+    expected = torch.tensor([[0.0, -26.0], [-(26.0 + 13.0) / 2, 0.0]]) / TEMPERATURE
+    torch.testing.assert_close(torch.stack([found.values[0, 5:7], found.values[1, 7:9]]), expected)
+    assert not found.values[~found.legal].any()
+
+
+def test_without_policy_targets_there_is_no_operator() -> None:
+    assert PolicyOperator.of(GAME, LearnerConfig()) is None
+
+
+# ---- losses and gradients
+
+
+def by_the_formulas(
+    kind: str, data: TrainingData, rows: np.ndarray, batch: Batch, logits: torch.Tensor
+) -> torch.Tensor:
+    """The observation loss of a batch from its logits ``[A, V]``, sequence by sequence."""
+    assert data.valued is not None
+    total, at = torch.zeros(()), 0
+    for row in rows:
+        mine = data.valued.take(np.array([row]))
+        for place in range(1, int(data.lengths[row])):
+            scores, at = logits[at], at + 1
+            actions = sorted(set(mine.token[mine.place == place].tolist()))
+            if not actions:
+                said = None if data.labels is None else int(data.labels[row, place])
+                target = int(data.host_tokens[row, place]) if said in (None, GAME.vocabulary.eos) else said
+                weight = 1.0 if target == int(data.host_tokens[row, place]) else 0.25
+                total = total - weight * torch.log_softmax(scores, 0)[target]
+                continue
+            value = []
+            for action in actions:
+                ends = mine.outcome[(mine.place == place) & (mine.token == action)]
+                value.append(-float(np.mean([GAME.outcomes.points[end, 0] for end in ends])))
+            values = torch.tensor(value)
+            if kind == "softmax":
+                log_policy = torch.log_softmax(scores, 0)[actions]
+                target = torch.softmax(log_policy.detach() + values / TEMPERATURE, 0)
+                term = -(target * log_policy).sum()
+            else:
+                policy = torch.exp(scores[actions]) / torch.exp(scores[actions]).sum()
+                baseline = (policy * values).sum().detach()
+                term = -(policy * (values - baseline)).sum() / TEMPERATURE
+            total = total + WEIGHT * term
+    assert at == len(logits) == batch.num_prefixes
+    return total / at
+
+
+def logits_of(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
+    hidden = net.hidden(batch.tokens[:, :-1], inputs=batch.inputs).flatten(0, 1)
+    return net.next_token_logits(hidden[batch.prefixes], inputs=batch.inputs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_loss_and_gradient_are_those_of_plain_torch(kind: str, name: str, tmp_path: Path) -> None:
+    net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(2, 9)
+    data = loaded(branched_shard(GAME, tmp_path, 4), kind)
+    batch = make_batch(data, rows, Rules(GAME, net.arch), policy=operator(kind))
+    assert batch.policy is not None and len(batch.policy.at) > 5 and batch.leaves is None
+    found, expected = losses(net, batch), by_the_formulas(kind, data, rows, batch, logits_of(net, batch))
+    torch.testing.assert_close(found.observation, expected)
+    assert found.branch is None
+    for weights in (net.lm_head.weight, net.transformer.wte.weight):
+        mine, theirs = (torch.autograd.grad(loss, weights, retain_graph=True)[0] for loss in (found[0], expected))
+        assert theirs.isfinite().all() and theirs.abs().sum() > 0
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_win_over_labels_and_labels_hold_elsewhere(kind: str, tmp_path: Path) -> None:
+    path, net, rows = branched_shard(GAME, tmp_path, 4), tiny_net(GAME, seed=3), np.arange(8)
+    sequences, eos = read_shard(path, GAME), GAME.vocabulary.eos
+    labels = np.where(sequences.tokens == eos, eos, (sequences.tokens + 1) % eos).astype(sequences.tokens.dtype)
+    write_shard(path, replace(sequences, labels=labels), GAME, {"labels": "hearts_rules"})
+    data = loaded(path, kind, label_weight=0.25)
+    batch = make_batch(data, rows, Rules(GAME, net.arch), label_weight=0.25, policy=operator(kind))
+    found = losses(net, batch).observation
+    torch.testing.assert_close(found, by_the_formulas(kind, data, rows, batch, logits_of(net, batch)))
+    assert batch.weights is not None and set(batch.weights.tolist()) == {WEIGHT, 0.25, 1.0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_own_actions_without_branches_keep_their_targets_and_weights(kind: str, tmp_path: Path) -> None:
+    net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4), kind)
+    rows, rules = np.array([1, 4, 7]), Rules(GAME, net.arch)  # sequences without branches
+    changed = make_batch(data, rows, rules, others_weight=0.5, policy=operator(kind))
+    plain = make_batch(data, rows, rules, others_weight=0.5)
+    assert changed.policy is not None and not len(changed.policy.at)
+    assert torch.equal(losses(net, changed).observation, losses(net, plain).observation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_that_all_actions_share_change_nothing(kind: str, tmp_path: Path) -> None:
+    net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4), kind)
+    own = operator(kind)
+    batches = [
+        make_batch(data, np.arange(8), Rules(GAME, net.arch), policy=replace(own, worth=own.worth + more))
+        for more in (0.0, 2.0)
+    ]
+    gradients = [torch.autograd.grad(losses(net, batch).observation, net.lm_head.weight)[0] for batch in batches]
+    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_of_a_batch_add_up_to_the_whole(kind: str, tmp_path: Path) -> None:
+    net, rows = tiny_net(GAME, seed=3, config=SETTINGS["everything"]), np.arange(11)
+    data, rules = loaded(branched_shard(GAME, tmp_path, 4), kind), Rules(GAME, net.arch)
+    weight, sums = net.lm_head.weight, []
+    for parts in ([None], [slice(0, 3), slice(3, 4), slice(4, 11)]):
+        batches = [make_batch(data, rows, rules, 2, 5, part, policy=operator(kind)) for part in parts]
+        found = sum((losses(net, batch).observation for batch in batches), torch.zeros(()))
+        sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
+    torch.testing.assert_close(*sums)
+
+
+# ---- training
+
+
+@pytest.mark.parametrize("branch_weight", [0.0, 0.5])
+def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: float, tmp_path: Path) -> None:
+    learner = replace(LEARNER, policy_targets="softmax", branch_weight=branch_weight, log_every_steps=4)
+    shards, model = [branched_shard(GAME, tmp_path, 32)], SETTINGS["everything"]
+    metrics = train(GAME, model, learner, shards, tmp_path / "alone", seed=7)
+    with pytest.raises(KilledError):
+        train(GAME, model, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(4))
+    train(GAME, model, learner, shards, tmp_path / "killed", seed=7)
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert ("branch_loss" in metrics) == (branch_weight > 0)
+
+
+def test_off_they_are_not_recorded_and_on_a_training_goes_on_only_with_them(tmp_path: Path) -> None:
+    shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
+    train(GAME, MODEL, replace(few, policy_temperature=2.0), shards, tmp_path / "out")
+    settings = json.loads((tmp_path / "out/training/state.json").read_text())["settings"]
+    assert not [key for key in settings if "policy" in key]
+    with pytest.raises(ValueError, match=r"no learner\.policy_targets, now learner\.policy_targets=softmax"):
+        train(GAME, MODEL, replace(few, policy_targets="softmax"), shards, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy_targets": "argmax"}, r"learner\.policy_targets=argmax: must be one of none, softmax, advantage"),
+        ({"policy_temperature": 0.0}, r"learner\.policy_temperature=0\.0: must be above 0"),
+        ({"policy_weight": -1.0}, r"learner\.policy_weight=-1\.0: must be at least 0"),
+    ],
+)
+def test_values_out_of_range_are_named(change: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LearnerConfig(**change)
+
+
+def test_shards_without_branches_are_refused(tmp_path: Path) -> None:
+    message = r"learner\.policy_targets=softmax: shards .* hold no branches; make some .* or set it to none"
+    with pytest.raises(ValueError, match=message):
+        train(GAME, MODEL, replace(LEARNER, policy_targets="softmax"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
+
+
+# ---- a toy solved by hand
+
+TWO, FIVE = 1, 4
+"""Tokens of the cards 2 and 5."""
+SEEN = [FOLLOWS, TWO, FIVE, 0]
+"""The seat follows with 2 and 5, and the other has led its 1. The 2 takes the trick and the 5 the next: 2 tricks. The 5
+takes the trick as well, but then the 2 must be led, and the other's 3 or 4 takes that: 1 trick."""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Deals in which the follower plays its 5 to the 1, with both of its cards played out."""
+    game, seeds = ToyGame(), derive_many(1, 1500)
+    hands = game.deal(seeds)["hands"]
+    chosen = seeds[(hands[:, 1] == [TWO, FIVE]).all(1) & (hands[:, 0, 0] == 0)]
+    states = game.deal(chosen)
+    for cards in (0, FIVE, TWO, hands[np.isin(seeds, chosen), 0, 1]):
+        game.play(states, np.broadcast_to(cards, len(states)))
+    assert states.dtype == STATE and (game.outcome(states) == [1, 1]).all()
+    sequences = Sequences.of_deals(game, states, chosen, "wrong", np.tile([False, True], (len(states), 1)))
+    assert len(sequences) > 60 and (sequences.tokens[:, :5] == [*SEEN, FIVE]).all()
+    path = tmp_path_factory.mktemp("toy") / "shard.parquet"
+    write_shard(path, replace(sequences, branches=branch(game, states, sequences, None, 1, 1)), game, {})
+    return str(path)
+
+
+def preferred(checkpoint: Path) -> int:
+    net = load_weights(checkpoint, ToyGame())
+    with torch.no_grad():
+        logits = net.next_token_logits(net.hidden(torch.tensor([SEEN]))[0, -1])
+    return TWO if logits[TWO] > logits[FIVE] else FIVE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(
+    kind: str, toy: str, tmp_path: Path
+) -> None:
+    model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
+    learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
+    data = load_data(ToyGame(), [toy], 1, CPU, policy_targets=kind)
+    assert data.valued is not None
+    found = operator(kind, game=ToyGame()).targets(data.valued, data.lengths, EOS + 1)
+    values = torch.tensor([2.0, 1.0]) / TEMPERATURE
+    torch.testing.assert_close(found.values[:, [TWO, FIVE]], values.expand(len(data.lengths), 2))
+    start: Path | None = None
+    for name, targets, right in (("imitation", "none", FIVE), ("first", kind, TWO), ("second", kind, TWO)):
+        out = tmp_path / name
+        train(ToyGame(), model, replace(learner, policy_targets=targets), [toy], out, init_from=start)
+        assert preferred(out) == right, name
+        start = out
