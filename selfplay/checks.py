@@ -8,6 +8,7 @@ from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
 from learner import kinds as networks
+from learner.config import LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
 from learner.training.task import check_size
@@ -23,6 +24,11 @@ from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Upper estimates of the disk space of a sequence in a shard, and of one of its decisions with branches."""
+_READERS: Mapping[str, Mapping[str, object]] = {
+    "branches": {"branch_weight": 0, "policy_targets": "none"},
+    "labels": {"label_weight": 0},
+}
+"""What ``selfplay`` adds to shards -> the learner's settings that read it, with their values that read none."""
 
 
 def check(config: TrainConfig) -> list[str]:
@@ -49,8 +55,9 @@ def check(config: TrainConfig) -> list[str]:
                 check_decisions(entrants, game)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
-    games = config.selfplay.initial_games + config.selfplay.iterations * config.selfplay.games_per_iteration
-    row_bytes = _ROW_BYTES + _BRANCH_BYTES * config.selfplay.branches
+    selfplay = config.selfplay
+    games = selfplay.initial_games + selfplay.iterations * (selfplay.games_per_iteration + selfplay.teacher_games)
+    row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory + _first_learner(config)
@@ -78,7 +85,8 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
         if learner.min_rows > rows:
             raise ValueError(
                 f"{key}.min_rows={learner.min_rows}: the network of iteration {iteration} has {rows} sequences to "
-                "learn from (selfplay.initial_games, games_per_iteration, replay_games); ask for fewer, or play more"
+                "learn from (selfplay.initial_games, games_per_iteration, teacher_games, replay_games); ask for fewer, "
+                "or play more"
             )
 
 
@@ -112,7 +120,8 @@ def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[st
 def _check_here(config: TrainConfig, game: Game) -> None:
     """``UserError`` where this machine does the work and has too little memory for it."""
     selfplay = config.selfplay
-    larger = max(selfplay.games_per_iteration, 0 if selfplay.initial_games_per_shard else selfplay.initial_games)
+    larger = max(selfplay.games_per_iteration, selfplay.teacher_games)
+    larger = larger if selfplay.initial_games_per_shard else max(larger, selfplay.initial_games)
     shards = {
         f"selfplay.{key}={size}": min(size, games)
         for key, size, games in (
@@ -126,37 +135,39 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 
 def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
     """``UserError`` for branches or labels that no learner reads, or that a learner reads and no player makes."""
-    selfplay = config.selfplay
-    for weight, key, made in (
-        ("branch_weight", "branches", selfplay.branches),
-        ("label_weight", "labels", selfplay.labels),
-    ):
+    for key, settings in _READERS.items():
+        made = getattr(config.selfplay, key)
         for name, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
-            value = getattr(learner, weight)
-            if value and not made:
-                raise UserError(
-                    f"{name}.{weight}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
-                    f"{name}.{weight}=0"
-                )
-            if value and weight in kind.unused:
-                raise UserError(f"{name}.{weight}={value}: a {kind.title} learns from none; set it to 0")
-        if made and not any(_read_by(config, weight)):
-            raise UserError(
-                f"selfplay.{key}={made}: no network learns from them; give them a learner.{weight} or "
-                f"initial_learner.{weight}, or leave them out"
-            )
+            for setting, value in _reading(learner, key).items():
+                off = settings[setting]
+                if setting in kind.unused:
+                    raise UserError(f"{name}.{setting}={value}: a {kind.title} learns from none; set it to {off}")
+                if not made:
+                    raise UserError(
+                        f"{name}.{setting}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
+                        f"{name}.{setting}={off}"
+                    )
+        if made and not any(_read_by(config, key)):
+            one = " or ".join(f"learner.{setting} or initial_learner.{setting}" for setting in settings)
+            raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
     """Whether a learner reads the branches of iteration 0 (also by replay), and the branches of later iterations."""
-    return _read_by(config, "branch_weight")
+    return _read_by(config, "branches")
 
 
-def _read_by(config: TrainConfig, weight: str) -> tuple[bool, bool]:
-    """Whether this weight is above 0 for shards of iteration 0 (also by replay), and for those of later iterations."""
+def _read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
+    """Whether a learner reads what ``selfplay.<key>`` makes in iteration 0 (also by replay), and in later ones."""
     selfplay = config.selfplay
-    later = selfplay.iterations > 0 and getattr(config.learner, weight) > 0
-    return getattr(config.first_learner, weight) > 0 or (later and selfplay.replay_games > 0), later
+    later = selfplay.iterations > 0 and bool(_reading(config.learner, key))
+    return bool(_reading(config.first_learner, key)) or (later and selfplay.replay_games > 0), later
+
+
+def _reading(learner: LearnerConfig, key: str) -> dict[str, object]:
+    """The settings by which a learner reads what ``selfplay.<key>`` makes, with their values."""
+    found = {setting: getattr(learner, setting) for setting in _READERS[key]}
+    return {setting: value for setting, value in found.items() if value != _READERS[key][setting]}
 
 
 def generator_settings(config: TrainConfig) -> GeneratorSettings:
@@ -167,7 +178,7 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         engine=on_lent_device(config.engine, config.cluster.generator_gpus),
         games=config.selfplay,
         branched=branched(config),
-        labelled=_read_by(config, "label_weight"),
+        labelled=_read_by(config, "labels"),
     )
 
 

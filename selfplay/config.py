@@ -88,7 +88,7 @@ class GamesConfig:
     """Player with a network of the population, in the other seats."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played out in the true deal: targets for
-    ``learner.branch_weight``, made in iterations where a learner reads them; 0 for none."""
+    ``learner.branch_weight`` and ``policy_targets``, made in iterations where a learner reads them; 0 for none."""
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
@@ -115,13 +115,17 @@ class SelfplayConfig(GamesConfig):
     """Iterations of self-play and retraining after iteration 0."""
     games_per_iteration: int = 500_000
     """Deals of every later iteration."""
+    teacher_games: int = 0
+    """Beyond the paper: fresh deals of the players of ``initial``, kept as iteration 0 keeps them, that every later
+    iteration has besides; its last shards."""
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
     pool_size: int = 0
     """Number of newest earlier networks to draw imitations from; 0 for all (the paper's Skat: 10)."""
     replay_games: int = 0
-    """Number of newest deals to learn from: the iteration's own, then earlier iterations', by whole shards; 0 for the
+    """Number of newest deals to learn from: all of the iteration's own, ``teacher_games`` included, then earlier
+    iterations' from their last shard on, so that a teacher's come before the networks'; whole shards. 0 for the
     iteration's own alone."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
@@ -136,6 +140,7 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "branches", "initial_games_per_shard")
+        at_least("selfplay", self, 0, "teacher_games")
         above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")
 

@@ -102,7 +102,8 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
         each = _PROCESS_MB + cache // MIB
         parts.append(f"{count} x {each:,} MB for {role}s")
         total += count * each
-    deals = max(config.selfplay.initial_games, config.selfplay.games_per_iteration, config.selfplay.replay_games)
+    games = config.selfplay
+    deals = max(games.initial_games, games.games_per_iteration + games.teacher_games, games.replay_games)
     training = 2 * _PROCESS_MB + deals * kind.deal_bytes(game, config.model) // MIB
     parts.append(f"{training:,} MB for the learner")
     total += training

@@ -113,7 +113,8 @@ class Loop:
         if self._game.variants:
             for plan, path in plans:
                 check_shard(plan, path)
-            storage.write_json_atomic(self._run.successes(iteration), counted(path for _, path in plans))
+            own = [path for plan, path in plans if not plan.of_teacher]
+            storage.write_json_atomic(self._run.successes(iteration), counted(own))
         if not reports:
             return {}
         figures = _figures(reports, began)
@@ -201,9 +202,11 @@ def _figures(reports: Sequence[ShardReport], began: float, under_way: float = 0.
     """Figures of generating since ``began``; ``under_way``: decisions in unfinished shards."""
     seconds = max(time.monotonic() - began, 1e-9)
     games = sum(report.games for report in reports)
+    asked = [report for report in reports if report.decisions]  # by games without networks nothing is measured
+    networks = max(sum(report.games for report in asked), 1)
     return {
         "games_per_second": games / seconds,
         "decisions_per_second": (sum(report.decisions for report in reports) + under_way) / seconds,
-        "illegal_mass": sum(report.illegal_mass * report.games for report in reports) / max(games, 1),
-        "batch_fill": sum(report.batch_fill * report.games for report in reports) / max(games, 1),
+        "illegal_mass": sum(report.illegal_mass * report.games for report in asked) / networks,
+        "batch_fill": sum(report.batch_fill * report.games for report in asked) / networks,
     }

@@ -5,7 +5,8 @@ iterations ArgmaxVal* with the newest network plays one seat, against imitations
 a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and 6.3), also with
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
-With ``selfplay.overlap``, beyond the paper, the networks are one iteration older (``known_networks``).
+Beyond the paper: with ``selfplay.overlap`` the networks are one iteration older (``known_networks``); with
+``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ class ShardPlan:
     seating: Seating
     """How its seats are filled."""
     initial: InitialConfig
-    """The players of iteration 0."""
+    """The players of iteration 0 and of ``selfplay.teacher_games``."""
     networks: tuple[Network, ...]
     """The networks that play, oldest first; the newest plays ArgmaxVal*."""
     run_seed: int
@@ -61,6 +62,11 @@ class ShardPlan:
     def name(self) -> str:
         """File name of the shard."""
         return f"{self.shard:05d}.parquet"
+
+    @property
+    def of_teacher(self) -> bool:
+        """Whether these are deals of ``selfplay.teacher_games``."""
+        return self.seating is Seating.INITIAL and self.iteration > 0
 
     def deal_seeds(self) -> np.ndarray:
         """``uint64[num_games]``: the seed of every deal."""
@@ -108,19 +114,23 @@ def plan_shards(
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1, Seating.POPULATION: config.pool_size or len(pool)}[seating]
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
-    return split(total, size, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
+    plans = split(total, size, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
+    if iteration == 0:
+        return plans
+    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, config.initial, (), run_seed)
+    return plans + split(config.teacher_games, size, teacher)
 
 
 def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[ShardPlan]:
-    """``num_games`` as shards like ``pattern``, numbered from 0."""
+    """``num_games`` as shards like ``pattern``, numbered from its number on."""
     firsts = range(0, num_games, games_per_shard)
     sizes = (min(games_per_shard, num_games - first) for first in firsts)
-    return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes)]
+    return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes, pattern.shard)]
 
 
 def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
-    """The shards that train the network of ``iteration``, oldest first: its own, preceded by the last earlier shards
-    until ``replay_games`` deals are reached. ``plans_of``: iteration -> its shards."""
+    """The shards that train the network of ``iteration``, oldest first: its own, a teacher's included, preceded by the
+    last earlier shards until ``replay_games`` deals are reached. ``plans_of``: iteration -> its shards."""
     newest_first = list(reversed(plans_of(iteration)))
     num_games = sum(plan.num_games for plan in newest_first)
     for earlier in range(iteration - 1, -1, -1):
@@ -158,8 +168,8 @@ def check_shard(plan: ShardPlan, path: str) -> None:
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Seat the players of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
 
-    Players are numbered: in iteration 0 in the order of ``initial.players``; later 0 is ArgmaxVal* with the newest
-    network, and 1, 2, ... are the imitations of ``networks``.
+    Players are numbered: those of ``initial.players`` in their order; else 0 is ArgmaxVal* with the newest network, and
+    1, 2, ... are the imitations of ``networks``.
 
     Returns:
         ``int64[G, P]`` the player of each seat, and ``bool[G, P]`` whether its sequence is kept.

@@ -66,6 +66,14 @@ GAME = HeartsGame()
             "learner.branch_weight=0.5: selfplay.branches=0 makes none",
         ),
         (
+            ["learner.branch_weight=0", "learner.policy_targets=softmax", "selfplay.branches=0"],
+            "learner.policy_targets=softmax: selfplay.branches=0 makes none; give it, or set initial_learner."
+            "policy_targets=none",
+        ),
+        (["learner.policy_targets=TYPO"], "learner.policy_targets=TYPO: must be one of none, softmax, advantage"),
+        (["learner.policy_temperature=0"], "learner.policy_temperature=0.0: must be above 0"),
+        (["selfplay.teacher_games=-1"], "selfplay.teacher_games=-1: must be at least 0"),
+        (
             ["learner.branch_weight=0", "initial_learner.branch_weight=0", "selfplay.branches=2"],
             "selfplay.branches=2: no network learns from them",
         ),
