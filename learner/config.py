@@ -15,6 +15,7 @@ from games.config import GameConfig
 PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
+OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "constant")
 POLICY_TARGETS = ("none", "softmax", "advantage")
 TRUNKS = ("auto", "torch")
@@ -107,6 +108,8 @@ class LearnerConfig:
     """Training of the network (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives any."""
 
     learning_rate: float = 1e-4
+    optimizer: str = "adamw"
+    """``adamw``, or beyond the paper ``muon``: Muon for the matrices inside the network, AdamW for the rest."""
     schedule: str = "linear"
     """``linear``: falls to 0 at the last step; ``constant``: stays."""
     warmup_steps: int = 0
@@ -166,6 +169,7 @@ class LearnerConfig:
         require(two, "learner", self, "betas", "two numbers, at least 0 and below 1")
         if self.observation_weight + self.outcome_weight <= 0.0:
             raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
+        one_of("learner", self, OPTIMIZERS, "optimizer")
         one_of("learner", self, SCHEDULES, "schedule")
         one_of("learner", self, POLICY_TARGETS, "policy_targets")
         one_of("learner", self, PRECISIONS, "precision")

@@ -69,6 +69,8 @@ class NetworkKind:
     """Whether it learns from deals of which every seat's sequence is there."""
     in_groups: bool = True
     """Whether several learners can train it together (``learner.training.parallel``)."""
+    muon: bool = False
+    """Whether ``learner.optimizer=muon`` can train it: the network has ``hidden_matrices``."""
 
     def __post_init__(self) -> None:
         if self.input not in get_args(ModelInput):
@@ -80,7 +82,9 @@ class NetworkKind:
         suits = f"; learner={self.learner} suits it" if self.learner != "default" else ""
         return f"trains a {self.title} (model.kind={self.name}){without}{suits}"
 
-    def check_learners(self, learners: int) -> None:
-        """``ValueError`` where so many cannot train it together."""
+    def check_training(self, learners: int, *settings: "LearnerConfig") -> None:
+        """``ValueError`` where so many learners with these settings cannot train it."""
         if learners > 1 and not self.in_groups:
             raise ValueError(f"cluster.learners={learners}: a {self.title} is trained by one learner; give 1")
+        if not self.muon and any(learner.optimizer == "muon" for learner in settings):
+            raise ValueError(f"learner.optimizer=muon: a {self.title} is trained with AdamW; give adamw")

@@ -92,7 +92,7 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
 
 def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
     """``ValueError`` for settings that this kind of network cannot train with."""
-    kind.check_learners(config.cluster.learners)
+    kind.check_training(config.cluster.learners, config.learner, config.first_learner)
     if not kind.whole_deals:
         return
     whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"

@@ -37,4 +37,5 @@ KIND = NetworkKind(
     deal_bytes=lambda game, config: game.num_players * architecture(game, config).n_positions,  # a byte a token
     history_bytes=_history_bytes,
     size_keys="model.n_layer, n_embd or n_inner",
+    muon=True,
 )

@@ -132,6 +132,13 @@ class PolicyValueNet(nn.Module):
             "eos_token_id": game.vocabulary.eos,
         }
 
+    def hidden_matrices(self) -> list[torch.Tensor]:
+        """The weights between hidden layers: those of the trunk and the heads' first layers. No embedding, no output
+        layer."""
+        inside = [parameter for parameter in self.transformer.h.parameters() if parameter.ndim == 2]
+        firsts = [self.lm_hidden, self.val_hidden, *([self.choice_hidden] if self.arch.choices else [])]
+        return inside + [first.weight for first in firsts]
+
     @property
     def blocks(self) -> list[Block]:
         """The layers, first to last."""

@@ -20,6 +20,7 @@ from learner.config import LearnerConfig
 from learner.model.checkpoint import checkpoint_id, game_record
 from learner.training.data import HELD_OUT, data_digest
 from learner.training.objective import Objective
+from learner.training.optimizer import Optimizer
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
     HELD_OUT_KEY,
@@ -142,8 +143,7 @@ class _Run:
         config = objective.config
         self.objective, self.net, self.config, self.state, self.out = objective, objective.net, config, state, out
         self.first = objective.group is None or objective.group.first
-        decay = config.weight_decay  # Adam where there is none
-        self.optimizer = torch.optim.AdamW(self.net.parameters(), betas=config.betas, weight_decay=decay, fused=True)
+        self.optimizer = Optimizer(self.net, config)
         self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target)
         self.num_steps = objective.steps_per_epoch * config.num_epochs
         self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
@@ -158,7 +158,7 @@ class _Run:
             return False
         self.stand_at(step)
         start = list(self.net.parameters())
-        group.take_from_first(start + self.kept.moments() if step else start)
+        group.take_from_first([*start, *self.optimizer.moments(step).values()] if step else start)
         return True
 
     def stand_at(self, step: int) -> None:
@@ -194,7 +194,6 @@ class _Run:
         """Make one optimiser step and add its losses to ``sums``; returns the amount of data."""
         objective, config, state, group = self.objective, self.config, self.state, self.objective.group
         rate = learning_rate(config, state.step, self.num_steps)
-        self.optimizer.param_groups[0]["lr"] = rate
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
         rows = objective.rows(state.step)
         self.optimizer.zero_grad()
@@ -203,7 +202,7 @@ class _Run:
             group.add_up([*parts.values(), *(p.grad for p in self.net.parameters() if p.grad is not None)])
         if config.grad_clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
-        self.optimizer.step()
+        self.optimizer.step(rate)
         for name, part in parts.items():
             self.sums[name] += part
         self.stand_at(state.step + 1)

@@ -21,6 +21,7 @@ from cluster.files import storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
 from learner.model.checkpoint import CONFIG_FILE, Network, read_tensors, write_model
+from learner.training.optimizer import Optimizer
 
 SAVE_SECONDS = 300.0
 """Training time after which a resumable checkpoint is written before ``checkpoint_every_steps``, which may take hours
@@ -32,7 +33,6 @@ _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _TARGET_FILE = "target.safetensors"
 _STATE_FILE = "state.json"
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass
@@ -66,8 +66,7 @@ class Kept:
 
     game: Game
     net: Network
-    optimizer: torch.optim.Optimizer
-    """Fused AdamW of the parameters of ``net``."""
+    optimizer: Optimizer
     state: TrainingState
     target: Any = None
     """Target network, of the same shape, or None."""
@@ -77,11 +76,7 @@ class Kept:
         write_model(directory, self.net, self.game)
         training = directory / "training"
         training.mkdir()
-        tensors = {
-            f"{moment}.{name}": self.optimizer.state[parameter][moment].cpu()
-            for name, parameter in self.net.named_parameters()
-            for moment in _MOMENTS
-        }
+        tensors = {name: moment.cpu() for name, moment in self.optimizer.moments(self.state.step).items()}
         (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # raises OSError for a full disk, unlike save_file
         if self.target:
             weights = {name: tensor.cpu().contiguous() for name, tensor in self.target.state_dict().items()}
@@ -93,21 +88,10 @@ class Kept:
     def read_moments(self, checkpoint: Path) -> None:
         """Take the moments and the target network of a resumable checkpoint; ``UserError`` where they are damaged."""
         tensors = _tensors(checkpoint, _OPTIMIZER_FILE)
-        self.moments()
-        for name, parameter in self.net.named_parameters():
-            for moment in _MOMENTS:
-                self.optimizer.state[parameter][moment].copy_(tensors[f"{moment}.{name}"])
+        for name, moment in self.optimizer.moments(self.state.step).items():
+            moment.copy_(tensors[name])
         if self.target:
             self.target.load_state_dict(_tensors(checkpoint, _TARGET_FILE))
-
-    def moments(self) -> list[torch.Tensor]:
-        """All moments after the steps of ``state``; zeros before the first."""
-        for parameter in self.net.parameters():
-            if not self.optimizer.state[parameter]:
-                zeros = {moment: torch.zeros_like(parameter) for moment in _MOMENTS}
-                step = torch.tensor(float(self.state.step), device=parameter.device)
-                self.optimizer.state[parameter] = {"step": step, **zeros}
-        return [self.optimizer.state[parameter][moment] for parameter in self.net.parameters() for moment in _MOMENTS]
 
 
 def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:

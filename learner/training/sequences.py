@@ -23,7 +23,13 @@ from learner.training.parallel import Group
 from learner.training.policy_targets import PolicyOperator
 from learner.training.roofline import matmul_rate, training_flops
 
-_LATER_KEYS = {"branch_weight": 0.0, "label_weight": 0.0, "others_weight": 1.0, "policy_targets": "none"}
+_LATER_KEYS = {
+    "branch_weight": 0.0,
+    "label_weight": 0.0,
+    "others_weight": 1.0,
+    "policy_targets": "none",
+    "optimizer": "adamw",
+}
 """Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not change the result."""

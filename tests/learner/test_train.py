@@ -76,15 +76,18 @@ def without_clocks(directory):
     return files, state
 
 
-@pytest.mark.parametrize("kills", [(2,), (4, 8, 14), (6, 6, 12)])
-def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills):
-    train(GAME, MODEL, LEARNER, shards, tmp_path / "alone", seed=7)
+@pytest.mark.parametrize(
+    ("optimizer", "kills"), [("adamw", (2,)), ("adamw", (4, 8, 14)), ("adamw", (6, 6, 12)), ("muon", (2, 8))]
+)
+def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, optimizer, kills):
+    learner = replace(LEARNER, optimizer=optimizer)
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     for step in kills:
         with pytest.raises(KilledError):
-            train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
+            train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
         assert not (tmp_path / "killed").exists()
     steps = []
-    train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
+    train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
     assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
     assert not storage.exists(partial_path(tmp_path / "killed"))

@@ -109,6 +109,11 @@ GAME = HeartsGame()
             ["model=fc", "selfplay.population=false", "cluster.learners=2"],
             "cluster.learners=2: a Q-network is trained by one learner",
         ),
+        (
+            ["model=fc", "selfplay.population=false", "learner.optimizer=muon"],
+            "learner.optimizer=muon: a Q-network is trained with AdamW; give adamw",
+        ),
+        (["learner.optimizer=sgd"], "learner.optimizer=sgd: must be one of adamw, muon"),
         (["model=rnn"], "model=rnn: no such choice; there are demo, fc, paper, pv16, pv24, small"),
         (["q_network=fc"], "q_network=fc: the group is model now; its presets are demo, fc, paper, pv16, pv24, small"),
         (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are demo"),
