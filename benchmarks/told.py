@@ -49,7 +49,7 @@ class Recorded:
 
     def __init__(self, model: ObservationModel, answers: deque[Answer]) -> None:
         self._model, self._answers = model, answers
-        self.release = model.release
+        self.release, self.outcomes = model.release, model.outcomes
 
     @property
     def slots_left(self) -> int:

@@ -1,5 +1,8 @@
 """Branches: what else a seat could have done at a decision of its sequence, and how the deal ended after that.
 
+An action may have several outcomes: draws of a distribution, or of several playouts. It is listed once for each, side
+by side, and all that reads branches takes their mean.
+
 Letters: ``N`` sequences, ``Z`` branches of all of them.
 """
 
@@ -13,8 +16,8 @@ from games.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Branches:
-    """``Z`` single actions at decisions of ``N`` sequences, each with the outcome of one playout after it; sequence
-    ``n`` has the actions ``starts[n] .. starts[n + 1] - 1``. Raises ``ValueError`` for arrays that do not fit."""
+    """``Z`` single actions at decisions of ``N`` sequences, each with one outcome after it; sequence ``n`` has
+    ``starts[n] .. starts[n + 1] - 1``. Raises ``ValueError`` for arrays that do not fit."""
 
     starts: np.ndarray
     """``int64[N + 1]``, from 0 to ``Z``."""
@@ -39,6 +42,13 @@ class Branches:
     def row(self) -> np.ndarray:
         """``int64[Z]``: the sequence of each branch."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def first(self) -> np.ndarray:
+        """``bool[Z]``: the first of each action's outcomes."""
+        first = np.ones(len(self.place), np.bool_)
+        first[1:] = np.any([column[1:] != column[:-1] for column in (self.row, self.place, self.token)], axis=0)
+        return first
 
     @staticmethod
     def none(count: int) -> "Branches":

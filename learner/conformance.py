@@ -139,6 +139,10 @@ def _check_histories(engine: Any, game: Game, states: np.ndarray) -> None:
     assert np.allclose(answer.next_token.sum(axis=1), 1, atol=1e-3), "next_token does not add up to 1"
     assert answer.action_values.shape == (legal.sum(),), "action_values has not one value for each candidate"
     assert np.isfinite(answer.value).all() and np.isfinite(answer.action_values).all(), "values are not finite"
+    outcomes = engine.outcomes(answer.handles, flat[:0], np.zeros(rows, np.int64))
+    shape = (rows, game.outcomes.num_labels)
+    assert outcomes.shape == shape, f"outcomes has shape {outcomes.shape}, not {shape}"
+    assert np.allclose(outcomes.sum(axis=1), 1, atol=1e-3), "outcomes does not add up to 1"
     engine.release(answer.handles)
     engine.release(answer.action_handles)
     assert engine.slots_left == free, "slots_left is another after all handles were released"

@@ -1,6 +1,7 @@
 """The interface between players and networks: batched queries about histories.
 
-Letters: ``M`` queries of a batch, ``T`` new tokens of a batch, ``V`` tokens of the vocabulary, ``Z`` candidates.
+Letters: ``M`` queries of a batch, ``T`` new tokens of a batch, ``V`` tokens of the vocabulary, ``Z`` candidates, ``K``
+outcome labels.
 
 A model caches its computations for every token of a history (a transformer: keys and values) and gives the history a
 *handle*. A query about a longer history gives the handle of its prefix and the new tokens, so nothing is computed
@@ -67,6 +68,10 @@ class ObservationModel(Protocol):
             ValueError: naming the row whose handle is not held or whose history is too long, or that the cache is full;
                 nothing has changed then.
         """
+
+    def outcomes(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """``float32[M, K]``: p(o | h), the distribution of the outcome label behind each history. Arguments and errors
+        as in ``query``; the caller gets no handles."""
 
     def release(self, handles: np.ndarray) -> None:
         """Drop one reference to each handle (``int64[...]``, negative ones ignored). ``ValueError`` for a handle that

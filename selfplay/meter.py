@@ -61,6 +61,10 @@ class MeteredModel:
             self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1))[asked].sum())
         return answer
 
+    def outcomes(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """See ``ObservationModel``."""
+        return self._model.outcomes(handles, tokens, counts)
+
     def release(self, handles: np.ndarray) -> None:
         """See ``ObservationModel``."""
         self._model.release(handles)

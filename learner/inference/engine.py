@@ -113,6 +113,26 @@ class QueryEngine:
             return answers[0]
         return Answer(*(np.concatenate(pieces) for pieces in zip(*answers, strict=True)))
 
+    def outcomes(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """See ``ObservationModel``."""
+        handles, tokens, counts = (np.ascontiguousarray(array, np.int64) for array in (handles, tokens, counts))
+        unmarked, unjudged = np.zeros((len(handles), self.arch.vocab_size), bool), np.zeros(len(handles), bool)
+        self._check(handles, tokens, counts, unmarked, unjudged)
+        found, ends = [np.empty((0, self.arch.num_outcomes), np.float32)], np.cumsum(counts)
+        for first in range(0, len(handles), self._max_batch):
+            rows = slice(first, first + self._max_batch)
+            new = tokens[ends[first] - counts[first] : ends[rows][-1]]
+            plan = pack(self._tree, handles[rows], new, counts[rows], unmarked[rows])
+            self.stats.passes += 1
+            self.stats.tokens += len(plan.ids)
+            try:
+                every = np.arange(len(plan.answered))
+                inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, every, False)
+                found.append(self._trunk.outcomes(plan, inputs))
+            finally:
+                self._tree.release(plan.slot[plan.answered])
+        return np.concatenate(found)
+
     def release(self, handles: np.ndarray) -> None:
         """See ``ObservationModel``."""
         self._tree.release(np.ascontiguousarray(handles, np.int64).ravel())

@@ -63,14 +63,29 @@ class TorchTrunk:
         shape = shape_of(plan, valued, look_ahead)
         if self._fill_up:
             shape, inputs = filled_up(shape), inputs_filled_up(inputs, filled_up(shape))
-        given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self._spare)), self._device)
-        inputs = RuleInputs(*(None if part is None else to_device(part, self._device) for part in inputs))
+        given, inputs = self._on_device(plan, valued, shape, inputs)
         forward = self._forward if self._graphs is None else self._graphs
         result = forward(shape, given, inputs)
         whole = result.cpu().numpy()
         next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
         values = whole[len(whole) - shape.valued :]
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
+
+    @torch.inference_mode()
+    def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:
+        """See ``Trunk``."""
+        rows = np.arange(len(plan.lengths))
+        shape = shape_of(plan, rows, look_ahead=False)
+        given, inputs = self._on_device(plan, rows, shape, inputs)
+        logits = self._net.outcome_logits(self._hidden(shape, split(given, shape), inputs), inputs=inputs)
+        return torch.softmax(logits, dim=-1).cpu().numpy()
+
+    def _on_device(
+        self, plan: Pass, valued: np.ndarray, shape: Shape, inputs: RuleInputs
+    ) -> tuple[torch.Tensor, RuleInputs]:
+        """A pass as ``lay_out`` has it, and its rule inputs."""
+        given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self._spare)), self._device)
+        return given, RuleInputs(*(None if part is None else to_device(part, self._device) for part in inputs))
 
     def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, in one tensor for a single copy."""

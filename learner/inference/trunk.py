@@ -39,6 +39,10 @@ class Trunk(Protocol):
             and ``float32[J + Z]``: values of the judged rows, then of the candidates.
         """
 
+    def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:
+        """``float32[M, K]``: distribution of the outcome label behind every row of a pass without candidates; adds all
+        of its tokens to the cache. The mask of outcomes has a row for each."""
+
 
 def make_trunk(
     net: PolicyValueNet, utility: np.ndarray, num_slots: int, device: torch.device, config: EngineConfig

@@ -42,8 +42,8 @@ class Decisions:
     deal_seed: np.ndarray
     """``uint64[N]``"""
     branches: np.ndarray
-    """``float16[N, V]``: minus the seat's further points after the branch with this action, NaN without such a branch.
-    ``[N, 0]`` without branches."""
+    """``float16[N, V]``: minus the seat's further points after the branch with this action, the mean where it has
+    several outcomes; NaN without such a branch. ``[N, 0]`` without branches."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -105,8 +105,11 @@ def replayed(
         number[row, place] = np.arange(len(row))
         decision = number[branches.row, branches.place]
         _check(decision != NONE, branches.row // game.num_players, name)
+        first = branches.first
+        leaf = np.cumsum(first) - 1
+        further = np.bincount(leaf, points[decision] - game.outcomes.points[branches.outcome, 0]) / np.bincount(leaf)
         values = np.full((len(row), game.vocabulary.size), np.nan, np.float16)
-        values[decision, branches.token] = points[decision] - game.outcomes.points[branches.outcome, 0]
+        values[decision[first], branches.token[first]] = further
     return Decisions(**steps, deal_seed=seeds[deal], following=following, reward=reward, branches=values)
 
 

@@ -251,7 +251,7 @@ def _sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None
 
 def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:
     """Prefixes and leaves of the sequences ``rows``."""
-    leaves = int(np.diff(data.branches.starts)[rows].sum()) if data.branches else 0
+    leaves = int(data.branches.take(rows).first.sum()) if data.branches else 0
     return int((data.lengths[rows] - 1).sum()), leaves
 
 

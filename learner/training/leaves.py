@@ -1,12 +1,15 @@
 """Branches in training: leaves in the same pass as their sequences, like candidates in the query engine.
 
 A *leaf* is one token after the first ``place`` tokens of a sequence: it has position ``place``, attends to these tokens
-and itself, and trains only the outcome head. Leaves are packed behind the columns of their sequence.
+and itself, and trains only the outcome head. Leaves are packed behind the columns of their sequence. An action with
+several outcomes is one leaf, and learns their mean.
 
-Shape letters: ``B`` sequences, ``T`` columns of tokens, ``S`` most leaves of a sequence, ``Z`` leaves of the batch.
+Shape letters: ``B`` sequences, ``T`` columns of tokens, ``S`` most leaves of a sequence, ``Z`` leaves of the batch,
+``Y`` their outcomes.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,13 +29,18 @@ class Leaves:
     real: torch.Tensor
     """``int64[Z]`` those that are no padding, as indices into the flat ``[B * S]`` order; row after row."""
     outcome: torch.Tensor
-    """``int64[Z]`` outcome labels."""
+    """``int64[Y]`` outcome labels, leaf after leaf."""
     inputs: RuleInputs
     """Types and features of all ``[B, S]``, and the outcomes that can follow the ``Z`` real ones."""
+    leaf: torch.Tensor | None = None
+    """``int64[Y]``: the leaf of each outcome, as an index into ``real``; None for one outcome each."""
+    weights: torch.Tensor | None = None
+    """``float32[Y]``: of the outcomes, those of a leaf add up to 1; None for one outcome each."""
 
     def to(self, device: torch.device) -> "Leaves":
         """The same on a device."""
-        return Leaves(**{name: part.to(device) for name, part in vars(self).items()})
+        moved: dict[str, Any] = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
+        return Leaves(**moved)
 
     def behind(
         self, tokens_BT: torch.Tensor, inputs: RuleInputs
@@ -64,9 +72,15 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         rules: what the network reads of the rules.
         views: ``[B, T + 1]`` of the prefixes of the sequences; may be None for a network without rule inputs.
     """
-    counts, row = np.diff(branches.starts), branches.row
+    first = branches.first
+    row, place, token = branches.row[first], branches.place[first], branches.token[first]
+    counts = np.bincount(row, minlength=len(branches.starts) - 1)
     shape = (len(counts), int(counts.max(initial=0)))
-    real = row * shape[1] + np.arange(len(row)) - branches.starts[row]
+    real = row * shape[1] + np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
+    leaf = weights = None
+    if not first.all():
+        leaf = np.cumsum(first) - 1
+        weights = (1.0 / np.bincount(leaf)[leaf]).astype(np.float32)
 
     def spread(values: np.ndarray) -> torch.Tensor:
         """``[B, S, ...]``: what belongs to the real leaves, 0 for the others."""
@@ -76,18 +90,20 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
 
     inputs = NO_INPUTS
     if rules and views is not None:
-        before = views[row, branches.place]
+        before = views[row, place]
         after = before.copy()
-        rules.game.advance(after, branches.token)
+        rules.game.advance(after, token)
         inputs = RuleInputs(
             types=spread(np.stack([rules.next_types(before), rules.next_types(after)], -1)) if rules.types else None,
             features=spread(rules.encode(after)) if rules.features else None,
             outcomes=torch.from_numpy(rules.game.view_outcomes(after)) if rules.outcomes else None,
         )
     return Leaves(
-        tokens=spread(branches.token.astype(np.int64)),
-        places=spread(branches.place.astype(np.int64)),
+        tokens=spread(token.astype(np.int64)),
+        places=spread(place.astype(np.int64)),
         real=torch.from_numpy(real),
         outcome=torch.from_numpy(branches.outcome.astype(np.int64)),
         inputs=inputs,
+        leaf=None if leaf is None else torch.from_numpy(leaf),
+        weights=None if weights is None else torch.from_numpy(weights),
     )

@@ -10,7 +10,7 @@ gradient stay unbiased (docs/learner.md). With masks both are over what can stil
 Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves. Where
 the policy learns from their values, other terms replace cross-entropies (``learner.training.policy_targets``).
 
-Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``E`` n_embd.
+Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``K`` outcome labels, ``E`` n_embd.
 """
 
 from typing import NamedTuple
@@ -80,5 +80,10 @@ def losses(
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
-    logits = net.outcome_logits(hidden_ZE, dtype, leaves.inputs).float()
-    return F.cross_entropy(logits, leaves.outcome, reduction="sum")
+    """Sum over leaves, of a leaf with several outcomes the mean over them: the cross-entropy of their shares."""
+    logits_ZK = net.outcome_logits(hidden_ZE, dtype, leaves.inputs).float()
+    if leaves.weights is None:
+        return F.cross_entropy(logits_ZK, leaves.outcome, reduction="sum")
+    # Not of dense shares: those of impossible outcomes would be 0 times infinity.
+    logs = F.log_softmax(logits_ZK, dim=-1)[leaves.leaf, leaves.outcome]
+    return -(logs * leaves.weights).sum()

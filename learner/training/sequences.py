@@ -93,7 +93,7 @@ class SequenceObjective(Objective):
         super().begin(net)
         length = float(self.data.lengths.mean()) - 1
         judged = min(length, self.config.outcome_positions or length)
-        leaves = len(self.data.branches.place) / len(self.data.lengths) if self.data.branches else 0.0
+        leaves = float(self.data.branches.first.sum()) / len(self.data.lengths) if self.data.branches else 0.0
         self.flops_per_token = training_flops(self.arch, length, (judged + leaves) / (length + leaves))
         self.matmul_rate = matmul_rate(self.device, self.dtype) * (self.group.size if self.group else 1)
 

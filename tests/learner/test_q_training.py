@@ -163,6 +163,16 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
     assert losses["loss"].item() == pytest.approx(plain.item() + 0.5 * losses["branch_loss"].item(), rel=1e-5)
 
 
+def test_an_action_with_several_outcomes_has_the_mean_of_their_points() -> None:
+    sequences, _ = one_deal()
+    number, label = GAME.vocabulary.names.index, {int(row[0]): at for at, row in enumerate(GAME.outcomes.points)}
+    place = np.flatnonzero(sequences.tokens[1] == number("JH"))[-1]  # seat 1 has made 8 points
+    tokens, ends = [number("JH"), number("7S"), number("7S"), number("7S")], [24, 9, 10, 14]
+    branches = Branches.of_rows(4, np.ones(4, int), np.full(4, place), tokens, [label[end] for end in ends])
+    goals = decisions_of(GAME, replace(sequences, branches=branches), "deal", branches=True).branches
+    assert goals[~np.isnan(goals)].tolist() == [-3.0, -16.0] and number("7S") < number("JH")  # 8 - 11, 8 - 24
+
+
 def test_branches_that_are_no_decisions_of_their_deal_are_refused() -> None:
     sequences, _ = one_deal()
     branches = Branches.of_rows(4, *(np.array([value]) for value in (1, 3, 10, 0)))  # nobody decides so early

@@ -68,6 +68,14 @@ class CpuTrunk:
         next_token = torch.softmax(self._net.next_token_logits(asked, inputs=inputs), dim=-1).numpy()
         return next_token, self._values(hidden if len(valued) == len(hidden) else hidden[valued], inputs.outcomes)
 
+    @torch.inference_mode()
+    def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:
+        """See ``Trunk``."""
+        logits = self._outcome_logits(torch.from_numpy(self._hidden(plan, inputs))).float()
+        if inputs.outcomes is not None:
+            logits = logits.masked_fill(~inputs.outcomes, -torch.inf)
+        return torch.softmax(logits, dim=-1).numpy()
+
     def _hidden(self, plan: Pass, inputs: RuleInputs) -> np.ndarray:
         """``float32[M + Z, E]``: hidden states behind the packed tokens that something is asked about."""
         wanted = plan.answered
@@ -84,12 +92,15 @@ class CpuTrunk:
         values = []
         for first in range(0, len(hidden), _BLOCK // 2):
             block = hidden[first : first + _BLOCK // 2]
-            more = rows_for(len(block), self._dtype) - len(block)
-            filled = F.pad(block.to(self._dtype), (0, 0, 0, more))
-            logits = self._outcomes(self._outcome_hidden(filled))[: len(block)]
             counted = None if possible is None else possible[first : first + len(block)].numpy()
-            values.append(expectations(_bits(logits), self._utility, counted))
+            values.append(expectations(_bits(self._outcome_logits(block)), self._utility, counted))
         return np.concatenate(values)
+
+    def _outcome_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """``[N, K]``, of hidden states ``[N, E]``; without a mask."""
+        more = rows_for(len(hidden), self._dtype) - len(hidden)
+        filled = F.pad(hidden.to(self._dtype), (0, 0, 0, more))
+        return self._outcomes(self._outcome_hidden(filled))[: len(hidden)]
 
     def _block(self, plan: Pass, part: slice, wanted: np.ndarray, inputs: RuleInputs) -> np.ndarray:
         """Hidden states of ``wanted`` among the packed tokens ``part``."""
