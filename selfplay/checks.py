@@ -15,9 +15,9 @@ from learner.training.task import check_size
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
-from search.roster.registry import check_decisions, check_networks, resolve
+from search.roster.registry import Entrant, check_decisions, check_networks, resolve
 from search.tournament.seatings import seatings
-from selfplay.config import TrainConfig
+from selfplay.config import GamesConfig, TrainConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
@@ -57,7 +57,7 @@ def check(config: TrainConfig) -> list[str]:
             game.outcomes.utility(utility)
     selfplay = config.selfplay
     games = selfplay.initial_games + selfplay.iterations * (selfplay.games_per_iteration + selfplay.teacher_games)
-    row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches
+    row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches * _outcomes(selfplay)
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory + _first_learner(config)
@@ -150,6 +150,12 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
         if made and not any(_read_by(config, key)):
             one = " or ".join(f"learner.{setting} or initial_learner.{setting}" for setting in settings)
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
+    if config.selfplay.newest_branch_player and not branched(config)[1]:
+        raise UserError(
+            f"selfplay.newest_branch_player={config.selfplay.newest_branch_player}: no network of a later iteration "
+            f"learns from branches (selfplay.iterations={config.selfplay.iterations}, learner.branch_weight, "
+            "policy_targets); leave it out, or let one learn from them"
+        )
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:
@@ -224,7 +230,7 @@ def check_players(
         if key == "newest_player":
             brought += [entrant.with_network(path) for path in networks]
     if games.branches:
-        _check_branches(settings, game)
+        brought += _check_branches(settings, game, given, group)
     if games.labels:
         brought.append(labeller(games.labels, f"{group}labels", game, settings.search))
     if given == "states" and len(networks) > 1:
@@ -235,17 +241,39 @@ def check_players(
     return said
 
 
-def _check_branches(settings: GeneratorSettings, game: Game) -> None:
-    """``ValueError`` for branches that cannot be made."""
-    branches, name = settings.games.branches, kinds.playout_player(settings.games.branch_player, game)
-    if branches > game.max_length:
+def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, group: str) -> list[Entrant]:
+    """The player with the newest network that plays branches out, if one does; ``ValueError`` for branches that cannot
+    be made."""
+    games, name = settings.games, kinds.playout_player(settings.games.branch_player, game)
+    if games.branches > game.max_length:
         raise ValueError(
-            f"branches={branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
+            f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
             "give at most so many"
         )
     (player,) = resolve([name], game, settings.search)
     if player.needs_model:
-        raise ValueError(f"branch_player={name}: deals are played out without networks; name a player that needs none")
+        raise ValueError(
+            f"branch_player={name}: deals are played out without networks; name a player that needs none, and give "
+            f"{group}newest_branch_player={name.partition('@')[0]} for all iterations that have one"
+        )
+    if not games.newest_branch_player:
+        return []
+    key = f"{group}newest_branch_player={games.newest_branch_player}"
+    (newest,) = resolve([games.newest_branch_player], game, settings.search)
+    if not newest.lacks_model:
+        raise ValueError(f"{key}: it plays the newest network; name a player that asks one, without @DIR")
+    if newest.kind.model_input != given:
+        raise ValueError(
+            f"{key}: its network reads {newest.kind.model_input}, and the networks of this run read {given}; name one "
+            f"of {kinds.readers(given, game)}"
+        )
+    if getattr(newest.settings, "cheat", False):
+        raise ValueError(f"{key}: it sees hidden cards; name another player")
+    if games.branch_steps and given != "histories":
+        raise ValueError(
+            f"{group}branch_steps={games.branch_steps}: a network that reads {given} expects no outcomes; set it to 0"
+        )
+    return [newest]
 
 
 def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
@@ -257,10 +285,16 @@ def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, i
     """
     games, initial = settings.games, settings.games.initial
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
+    branch += [games.newest_branch_player] if games.newest_branch_player else []
     labels = [games.labels] if games.labels else []
     names = [*initial.players, games.newest_player, games.earlier_player, *branch, *labels]
     check_decisions(resolve(names, game, settings.search), game)
-    at_once = min(games.games_per_table, max(shards.values()))
+    at_once, outcomes = min(games.games_per_table, max(shards.values())), _outcomes(games)
     check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")
     for key, deals in shards.items():
-        check_shard(game, deals, games.branches, key)
+        check_shard(game, deals, games.branches * outcomes, key)
+
+
+def _outcomes(games: GamesConfig) -> int:
+    """Outcomes that a shard may hold of each branch."""
+    return games.branch_samples if games.branch_steps else 1

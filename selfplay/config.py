@@ -92,6 +92,14 @@ class GamesConfig:
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
+    newest_branch_player: str = ""
+    """Player with the newest network in its place, for deals that networks played (``imitation``, ``argmax_val``);
+    empty for ``branch_player`` in all."""
+    branch_steps: int = 0
+    """n > 0, with ``newest_branch_player``: a playout stops at the branched seat's n-th turn after the action, for what
+    the network expects there; 0 plays all to the end."""
+    branch_samples: int = 8
+    """Outcomes drawn where a playout stops; those of an action weigh together as one."""
     labels: str = ""
     """Player that says for decisions of the kept sequences what it would have done: targets for
     ``learner.label_weight``, made in iterations where a learner reads them; empty for none."""
@@ -101,6 +109,17 @@ class GamesConfig:
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
     """Deals a generator plays side by side; memory for keys and values grows with it."""
+
+    def check_branches(self, group: str = "") -> None:
+        """``ValueError`` for settings of branches that contradict each other; ``group``: the one that they are in."""
+        at_least(group, self, 0, "branches", "branch_steps")
+        at_least(group, self, 1, "branch_samples")
+        newest, left_out = bool(self.newest_branch_player), GamesConfig.branch_samples
+        require(not newest or self.branches > 0, group, self, "newest_branch_player", "empty without branches")
+        why = "0 without newest_branch_player, whose network says what it expects"
+        require(not self.branch_steps or newest, group, self, "branch_steps", why)
+        used = bool(self.branch_steps) or self.branch_samples == left_out
+        require(used, group, self, "branch_samples", f"left out (it is {left_out}) without branch_steps")
 
 
 @dataclass
@@ -139,8 +158,9 @@ class SelfplayConfig(GamesConfig):
 
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
-        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "branches", "initial_games_per_shard")
+        at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
         at_least("selfplay", self, 0, "teacher_games")
+        self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")
 
@@ -246,7 +266,10 @@ class GenerateConfig(GamesConfig):
 
     def __post_init__(self) -> None:
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
-        at_least("", self, 0, "seed", "branches")
+        at_least("", self, 0, "seed")
+        self.check_branches()
+        networks = bool(self.checkpoints) or not self.newest_branch_player
+        require(networks, "", self, "newest_branch_player", "empty without a network that plays (checkpoints=[DIR])")
         above("", self, 0, "label_share")
         within("", self, 0, 1, "label_share")
 

@@ -18,13 +18,15 @@ from games.registry import make_game
 from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
+from learner.observation_model import ObservationModel
 from search.config import SearchConfig
+from search.players.beginnings import Beginnings
 from search.players.player import Player
 from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
-from selfplay.branches import branch
+from selfplay.branches import ByNetwork, branch
 from selfplay.config import GamesConfig
 from selfplay.labels import label, labeller, labels_by
 from selfplay.meter import Meter, MeteredModel
@@ -157,10 +159,30 @@ class Generator:
         return label(self.game, sequences, player, games.label_share, seed, at_once)
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
-        settings, name = self._settings, self._branch_player
-        (player,) = make_players([name], self.game, settings.search, engines=self._engines)
-        seed = derive(plan.run_seed, "branches", plan.iteration, plan.shard)
-        return branch(self.game, ended, sequences, None if name == "random" else player, settings.games.branches, seed)
+        games, seed = self._settings.games, derive(plan.run_seed, "branches", plan.iteration, plan.shard)
+        if self._newest_branches(plan):
+            player, network = self._newest_branch_player(plan)
+            return branch(self.game, ended, sequences, player, games.branches, seed, network)
+        name = self._branch_player
+        (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)
+        return branch(self.game, ended, sequences, None if name == "random" else player, games.branches, seed)
+
+    def _newest_branches(self, plan: ShardPlan) -> str:
+        """The player with the newest network that plays branches out; empty where none does."""
+        return "" if plan.seating is Seating.INITIAL else self._settings.games.newest_branch_player
+
+    def _newest_branch_player(self, plan: ShardPlan) -> tuple[Player, ByNetwork]:
+        games, models = self._settings.games, list[Beginnings]()
+
+        def beginnings(model: ObservationModel) -> ObservationModel:
+            models.append(Beginnings(model))
+            return models[-1]
+
+        (entrant,) = resolve([games.newest_branch_player], self.game, self._settings.search)
+        entrant = entrant.with_network(plan.networks[-1].path)
+        (player,) = seat_players([entrant], [entrant.name], self.game, self._engines, beginnings)
+        model = models[0] if entrant.kind.model_input == "histories" else None
+        return player, ByNetwork(games.games_per_table, model, games.branch_steps, games.branch_samples)
 
     # ---- players and their networks
 
@@ -182,9 +204,8 @@ class Generator:
             networks = [(entrant.name, entrant.checkpoint) for entrant in entrants if entrant.checkpoint]
         networks += dict.fromkeys((path, path) for entrant in entrants for path in entrant.further)
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
-        branches = f"{self._settings.games.branches} decisions of each sequence, played out by {self._branch_player}"
         return {
-            **({"branches": branches} if self._branched(plan) else {}),
+            **({"branches": self._branches_by(plan)} if self._branched(plan) else {}),
             **({"labels": labels_by(labels, self._engines)} if (labels := self._labelled_by(plan)) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
@@ -192,3 +213,12 @@ class Generator:
             "seating": plan.seating.value,
             "checkpoints": " ".join(f"{name}:{ids[path]}" for name, path in networks),
         }
+
+    def _branches_by(self, plan: ShardPlan) -> str:
+        """What a shard says of its branches."""
+        games, newest = self._settings.games, self._newest_branches(plan)
+        player = f"{newest}@{plan.networks[-1].name}" if newest else self._branch_player
+        said = f"{games.branches} decisions of each sequence, played out by {player}"
+        if newest and games.branch_steps:
+            said += f" to turn {games.branch_steps} of the seat, {games.branch_samples} outcomes expected there"
+        return said

@@ -82,6 +82,7 @@ GAME = HeartsGame()
             "selfplay.branches=3: no network learns from them",
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
+        (["selfplay.branch_steps=1"], "selfplay.branch_steps=1: must be 0 without newest_branch_player, whose network"),
         (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 32000"),
         (
             ["learner.min_rows=3000", "selfplay.games_per_iteration=1000", "selfplay.replay_games=0"],

@@ -1,0 +1,238 @@
+"""Branches by the newest network: what a generator and a run write of them, and what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cluster.errors import UserError
+from games.branches import Branches
+from games.config import GameConfig
+from games.hearts.game import HeartsGame
+from games.shards import read_shard, shard_info
+from learner.inference.engine import QueryEngine
+from learner.model.checkpoint import save_weights
+from learner.model.rule_inputs import Rules
+from learner.training.data import load_data, make_batch
+from selfplay import generator as generator_module
+from selfplay.branches import branch
+from selfplay.checks import check, check_memory, check_players, generator_settings
+from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
+from selfplay.generator import Generator, GeneratorSettings
+from selfplay.plan import Network, Seating, ShardPlan
+from tests.learner.material import tiny_net
+from tests.selfplay.material import run, tiny_config
+
+CONFIG = tiny_config("unused")
+
+
+# ---- the generator
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    path = tmp_path_factory.mktemp("network") / "000"
+    save_weights(path, tiny_net(HeartsGame(), seed=4), HeartsGame())
+    return Network("000", str(path))
+
+
+def settings(**changes: Any) -> GeneratorSettings:
+    given = {"branches": 2, "games_per_table": 5, **changes}
+    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(**given))
+
+
+def plan(network: Network | None) -> ShardPlan:
+    seating, networks = (Seating.EVERYBODY, (network,)) if network else (Seating.INITIAL, ())
+    return ShardPlan(len(networks), 2, 4, seating, InitialConfig(), networks, run_seed=9)
+
+
+NEWEST: dict[str, Any] = {"newest_branch_player": "argmax_val:threshold=0.02"}
+STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1, "branch_samples": 4}
+
+
+def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(
+    network: Network, tmp_path: Path
+) -> None:
+    def made(name: str, there: Network | None, **changes: Any) -> Path:
+        Generator(settings(**changes)).generate(plan(there), str(tmp_path / name))
+        return tmp_path / name
+
+    plain, newest, again, steps = (
+        made(name, network, **changes)
+        for name, changes in (("plain", {}), ("newest", NEWEST), ("again", NEWEST), ("steps", STEPS))
+    )
+    assert newest.read_bytes() == again.read_bytes()
+    rows = [read_shard(path, HeartsGame()) for path in (plain, newest, steps)]
+    for other in rows[1:]:
+        assert np.array_equal(other.tokens, rows[0].tokens) and np.array_equal(other.outcome, rows[0].outcome)
+    by_rules, by_network, drawn = (each.branches for each in rows)
+    assert by_rules and by_network and drawn and np.array_equal(by_rules.token, by_network.token)
+    assert not np.array_equal(by_rules.outcome, by_network.outcome)
+    assert np.array_equal(drawn.token[drawn.first], by_network.token) and len(drawn.token) > 3 * drawn.first.sum()
+    said = [shard_info(path).provenance["branches"] for path in (plain, newest, steps)]
+    assert said == [
+        "2 decisions of each sequence, played out by hearts_rules",
+        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000",
+        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000 to turn 1 of the seat, 4 outcomes "
+        "expected there",
+    ]
+    teacher = replace(plan(None), iteration=1)  # a deal of ``selfplay.teacher_games``
+    Generator(settings(**STEPS)).generate(teacher, str(tmp_path / "teacher"))
+    assert shard_info(tmp_path / "teacher").provenance["branches"] == said[0]
+    assert made("first", None, **STEPS).read_bytes() == made("first of before", None).read_bytes()
+
+
+def test_no_input_of_training_sees_a_branch(network: Network, tmp_path: Path) -> None:
+    batches = []
+    for name, changes in (("plain", {}), ("steps", STEPS)):
+        Generator(settings(**changes)).generate(plan(network), str(tmp_path / name))
+        data = load_data(HeartsGame(), [str(tmp_path / name)], 1, torch.device("cpu"), branch_weight=1.0)
+        batches.append(make_batch(data, np.arange(9), Rules(HeartsGame(), tiny_net(HeartsGame()).arch)))
+    one, other = batches
+    assert one.leaves is not None and other.leaves is not None
+    assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)
+    assert torch.equal(one.leaves.tokens, other.leaves.tokens) and torch.equal(one.leaves.places, other.leaves.places)
+    assert other.leaves.weights is not None and float(other.leaves.weights.sum()) == len(other.leaves.real)
+
+
+def test_a_generator_that_dies_among_branches_leaves_no_shard_and_makes_the_same_bytes_again(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Generator(settings(**STEPS)).generate(plan(network), str(tmp_path / "undisturbed"))
+    begun, query = Generator(settings(**STEPS)), QueryEngine.outcomes
+
+    def dies(engine: QueryEngine, *asked: Any) -> np.ndarray:
+        query(engine, *asked)
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(QueryEngine, "outcomes", dies)
+    with pytest.raises(ConnectionError):
+        begun.generate(plan(network), str(tmp_path / "shard"))
+    assert not (tmp_path / "shard").exists()
+    monkeypatch.undo()
+    begun.generate(plan(network), str(tmp_path / "shard"))  # its engine was left with handles
+    assert (tmp_path / "shard").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+def run_config(directory: str = "unused", **changes: Any) -> TrainConfig:
+    config = tiny_config(directory)
+    config.learner = replace(config.learner, branch_weight=0.5)
+    config.selfplay = replace(config.selfplay, **{"branches": 1, "games_per_iteration": 12, **changes})
+    return config
+
+
+def test_a_run_that_dies_among_branches_goes_on_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(run_config(str(tmp_path / "alone"), **STEPS))
+    calls, made = list[int](), branch
+
+    def dies(*given: Any) -> Branches:
+        calls.append(1)
+        if len(calls) in (2, 5, 7):  # in iteration 0 by rules, then by networks
+            raise ConnectionError("gone")
+        return made(*given)
+
+    monkeypatch.setattr(generator_module, "branch", dies)
+    for _ in range(3):
+        with pytest.raises(ConnectionError):
+            run(run_config(str(tmp_path / "killed"), **STEPS))
+    run(run_config(str(tmp_path / "killed"), **STEPS))
+    names = [path.relative_to(tmp_path / "alone") for path in sorted(tmp_path.glob("alone/iterations/**/*"))]
+    kept = [name for name in names if name.suffix == ".parquet" or name.name == "model.safetensors"]
+    assert len(kept) == 3 + 2 + 2 + 3
+    for name in kept:
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+    by = [shard_info(tmp_path / "alone" / name).provenance["branches"] for name in kept if name.suffix == ".parquet"]
+    assert [said.partition("out by ")[2].split(" ")[0] for said in by] == [
+        *["hearts_rules"] * 3,
+        *["argmax_val:threshold=0.02@000"] * 2,
+        *["argmax_val:threshold=0.02@001"] * 2,
+    ]
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"newest_branch_player": "hearts_rules"}, "newest_branch_player=hearts_rules: it plays the newest network"),
+        ({"newest_branch_player": "imitation@x"}, "newest_branch_player=imitation@x: it plays the newest network"),
+        ({"newest_branch_player": "nobody"}, "no player 'nobody'"),
+        ({"newest_branch_player": "skat_rules"}, "plays skat only, not hearts"),
+        ({"newest_branch_player": "q_values"}, "newest_branch_player=q_values: its network reads states"),
+        ({"newest_branch_player": "imitation:temperature=0"}, "temperature"),
+        ({"branch_player": "argmax_val"}, "and give selfplay.newest_branch_player=argmax_val for all iterations"),
+        (
+            {**NEWEST, "iterations": 0},
+            r"selfplay.newest_branch_player=argmax_val:threshold=0.02: no network of a later",
+        ),
+    ],
+)
+def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, Any], message: str) -> None:
+    config = run_config(**changes)
+    config.initial_learner = {"branch_weight": 0.25}
+    with pytest.raises((UserError, ValueError), match=message) as error:
+        check(config)
+    assert "\n" not in str(error.value)
+
+
+def test_a_newest_player_whose_branches_no_later_network_reads_is_refused() -> None:
+    config = run_config(**NEWEST)
+    config.initial_learner, config.learner = {"branch_weight": 0.5}, replace(config.learner, branch_weight=0.0)
+    with pytest.raises(
+        UserError, match=r"no network of a later iteration learns from branches \(selfplay.iterations=2, "
+    ):
+        check(config)
+
+
+@pytest.mark.parametrize("group", ["selfplay.", ""])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"branch_steps": 1}, "branch_steps=1: must be 0 without newest_branch_player"),
+        ({"branch_steps": -1}, "branch_steps=-1: must be at least 0"),
+        ({**NEWEST, "branch_samples": 4}, r"branch_samples=4: must be left out \(it is 8\) without branch_steps"),
+        ({**STEPS, "branch_samples": 0}, "branch_samples=0: must be at least 1"),
+        ({**NEWEST, "branches": 0}, "newest_branch_player=argmax_val:threshold=0.02: must be empty without branches"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(changes: dict[str, Any], group: str, message: str) -> None:
+    given = {"branches": 1, **changes}
+    with pytest.raises(ValueError, match=f"^{group}{message}"):
+        SelfplayConfig(**given) if group else GenerateConfig(checkpoints=["x"], **given)
+
+
+def test_a_newest_player_without_checkpoints_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be empty without a network that plays"):
+        GenerateConfig(branches=1, **NEWEST)
+
+
+def test_a_player_that_sees_hidden_cards_and_steps_of_a_network_of_states_are_refused() -> None:
+    for changes, message in (
+        ({"newest_branch_player": "q_values:cheat=true"}, "newest_branch_player=q_values:cheat=true: it sees hidden"),
+        (
+            {"newest_branch_player": "q_values", "branch_steps": 1},
+            "branch_steps=1: a network that reads states expects",
+        ),
+        ({"newest_branch_player": "imitation"}, "newest_branch_player=imitation: its network reads histories"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_players(settings(newest_player="q_values", **changes), HeartsGame(), given="states")
+
+
+def test_outcomes_beyond_memory_are_refused() -> None:
+    many = settings(**{**STEPS, "branch_samples": 10**9})
+    with pytest.raises(UserError, match="games_per_shard=10000"):
+        check_memory(many, HeartsGame(), {"games_per_shard=10000": 10_000})
+    check_memory(settings(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})
+
+
+def test_the_settings_of_a_run_reach_its_generators() -> None:
+    games = generator_settings(run_config(**STEPS)).games
+    assert (games.newest_branch_player, games.branch_steps, games.branch_samples) == ("argmax_val:threshold=0.02", 1, 4)
+    assert GameConfig("hearts") == generator_settings(run_config()).game
