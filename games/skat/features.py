@@ -5,14 +5,26 @@ read off the tokens seen so far.
 """
 
 from games.batches import feature
-from games.bits import mark
+from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet
-from games.skat.cards import NUM_CARDS, SUIT_CARDS, TRUMP, points_of
+from games.skat.cards import (
+    ACES,
+    BIT,
+    GRAND,
+    NULL,
+    NUM_CARDS,
+    STRENGTH,
+    SUIT_CARDS,
+    SUIT_OF,
+    TENS,
+    TRUMP,
+    points_of,
+)
 from games.skat.hidden import homes
 from games.skat.rules import PLAY
 from games.skat.values import NUM_BIDS
-from games.skat.view import CALLED, ENDED, played, stage_of
+from games.skat.view import CALLED, ENDED, LAID, PLAYED, played, stage_of, unseen
 
 _DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
 TOKEN_TYPES = (
@@ -120,3 +132,63 @@ def _voids(view, row):
         cards = SUIT_CARDS[view["public"]["game"], suit]
         row[0, suit] = left & cards == 0
         row[1, suit] = right & cards == 0
+
+
+@feature(
+    FEATURES,
+    "where I am to discard or to play, of every card I hold: its card points; it is a trump (before the game is known:"
+    " a jack); how many of its suit I hold; how many unseen cards of its suit are higher, and lower; I hold the suit's"
+    " ace, its ten; how many of the suit I have discarded; it would win this trick so far; how many unseen cards would"
+    " beat it then; if the trick ended with it, its card points, and whether my side took them",
+    NUM_CARDS,
+    12,
+    of_actions=True,
+)
+def _choices(view, rows_of_cards):
+    stage, public, cards = stage_of(view), view["public"], view["hand"]
+    playing = stage == PLAYED and public["turn"] == view["seat"]
+    if stage != LAID and not playing:
+        return
+    game = public["game"] if playing else GRAND  # before a declaration the jacks alone are sure to be trumps
+    left = unseen(view)
+    while cards != 0:
+        card = lowest(cards)
+        cards &= cards - 1
+        row, suit = rows_of_cards[card], SUIT_CARDS[game, SUIT_OF[game, card]]
+        row[0] = points_of(BIT[card])
+        row[1] = SUIT_OF[game, card] == TRUMP
+        row[2] = count(view["hand"] & suit)
+        row[3] = _beaten_by(left & suit, game, card)
+        row[4] = count(left & suit) - row[3]
+        row[5] = view["hand"] & suit & ACES != 0
+        row[6] = view["hand"] & suit & TENS != 0
+        row[7] = count(view["laid"] & suit)
+        if playing:
+            _trick_with(view, card, left, row)
+
+
+@kernel
+def _beaten_by(others, game, card):
+    """How many cards of a set are stronger than a card."""
+    number = 0
+    while others != 0:
+        number += STRENGTH[game, lowest(others)] > STRENGTH[game, card]
+        others &= others - 1
+    return number
+
+
+@kernel
+def _trick_with(view, card, left, row):
+    """Columns 8 to 11 of ``_choices``; ``left`` is the set of the unseen cards."""
+    public = view["public"]
+    game, suit = public["game"], SUIT_OF[public["game"], card]
+    led = suit if public["trick"] == 0 else public["led"]
+    follows = suit in (led, TRUMP)
+    wins = follows and (public["trick"] == 0 or STRENGTH[game, card] > public["high"])
+    row[8] = wins
+    if wins:
+        rivals = SUIT_CARDS[game, led] if game == NULL else SUIT_CARDS[game, led] | SUIT_CARDS[game, TRUMP]
+        row[9] = _beaten_by(left & rivals, game, card)
+    row[10] = points_of(public["trick"] | BIT[card])
+    winner = view["seat"] if wins else public["winner"]
+    row[11] = (winner == public["soloist"]) == (view["seat"] == public["soloist"])

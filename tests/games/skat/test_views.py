@@ -368,6 +368,33 @@ def test_features_say_where_cards_and_points_are() -> None:
     assert not told["laid"].any() and not told["open"].any()
 
 
+def test_choices_describe_every_card_that_may_be_discarded_or_played() -> None:
+    states = given_hands(*STRONG)
+    do(states, "18 hold 20 pass pass pickup")
+    told = choices_of(states, seat=1)  # D8 D9 DA HT HA ST SA C7 C8 C9, and H8 S8 from the talon
+    assert told["HT"] == [10, 0, 3, 0, 4, 1, 1, 0, 0, 0, 0, 0]
+    assert told["D9"] == [0, 0, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0]  # DQ, DK, DT above; D7 below
+    assert len(told) == 12
+    do(states, "D8")
+    assert choices_of(states, seat=1)["D9"] == [0, 0, 2, 3, 1, 1, 0, 1, 0, 0, 0, 0]
+    do(states, "HT clubs CJ C7")
+    told = choices_of(states, seat=2)
+    unseen_trumps = {"HJ", "SJ", "DJ", *TRUMPS.split()} - set(STRONG[2].split()) - {"CJ", "C7"}
+    queen = [3, 1, len(set(STRONG[2].split()) & {*TRUMPS.split()})]
+    above = len(unseen_trumps & {"CJ", "SJ", "HJ", "DJ", "CA", "CT", "CK"})
+    held = [int(card in STRONG[2].split()) for card in ("CA", "CT")]
+    assert told["CQ"] == [*queen, above, len(unseen_trumps) - above, *held, 0, 0, 0, 2 + 0 + 3, 1]
+    states = given_hands(*STRONG)
+    do(states, "18 hold 20 pass pass pickup D8 HT clubs CJ C7 CQ")
+    assert choices_of(states, seat=1) == {}  # forehand has won and leads
+
+
+def choices_of(states: np.ndarray, seat: int) -> dict[str, list[int]]:
+    """The numbers of every card that has some."""
+    told = GAME.features["choices"].encode(GAME.views(*GAME.histories(states, np.array([seat]))))[0]
+    return {VOCABULARY.name(card): told[card].tolist() for card in np.flatnonzero(told.any(axis=1))}
+
+
 # ---- for people ----------------------------------------------------------------------------------------------------
 
 
