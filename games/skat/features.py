@@ -8,24 +8,29 @@ from games.batches import feature
 from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet
+from games.game import Next
 from games.skat.cards import (
     ACES,
     BIT,
+    GAMES,
     GRAND,
     NULL,
     NUM_CARDS,
+    PLAIN,
     STRENGTH,
     SUIT_CARDS,
     SUIT_OF,
     TENS,
     TRUMP,
+    matadors_of,
     points_of,
 )
 from games.skat.hidden import homes
-from games.skat.rules import PLAY
-from games.skat.values import NUM_BIDS
-from games.skat.view import CALLED, ENDED, LAID, PLAYED, played, stage_of, unseen
+from games.skat.rules import DISCARD, PLAY
+from games.skat.values import BASES, BIDS, NUM_BIDS, multiplier, null_value
+from games.skat.view import CALLED, ENDED, LAID, PLAYED, next_of, played, stage_of, unseen
 
+_ACTION = int(Next.ACTION)
 _DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
 TOKEN_TYPES = (
     "my place",
@@ -165,6 +170,34 @@ def _choices(view, rows_of_cards):
         row[7] = count(view["laid"] & suit)
         if playing:
             _trick_with(view, card, left, row)
+
+
+@feature(
+    FEATURES,
+    "where I am to call, to discard or to declare, of every game: the trumps I hold; my matadors, with or without; the"
+    " game is with them; its value without levels reaches the highest bid; aces and tens I hold, and suits I do not,"
+    " that are no trumps",
+    len(GAMES),
+    7,
+)
+def _games(view, rows_of_games):
+    public, stage = view["public"], stage_of(view)
+    if next_of(view) != _ACTION or stage == PLAYED:
+        return
+    hand, twelve, bid = view["hand"], view["hand"] | view["laid"], BIDS[max(public["bid"], 0)]
+    by_hand = 1 if public["phase"] > DISCARD and public["picked_up"] == 0 else 0
+    for game in range(len(GAMES)):
+        row, trumps = rows_of_games[game], SUIT_CARDS[game, TRUMP]
+        matadors = matadors_of(game, twelve)
+        row[0] = count(hand & trumps)
+        row[1] = abs(matadors)
+        row[2] = matadors > 0
+        plain = BASES[game] * multiplier(matadors, by_hand, PLAIN, False, False)
+        row[3] = (null_value(by_hand, PLAIN) if game == NULL else plain) >= bid
+        row[4] = count(hand & ACES & ~trumps)
+        row[5] = count(hand & TENS & ~trumps)
+        for suit in range(4):
+            row[6] += SUIT_CARDS[game, suit] != 0 and hand & SUIT_CARDS[game, suit] == 0
 
 
 @kernel

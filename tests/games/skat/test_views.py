@@ -389,6 +389,28 @@ def test_choices_describe_every_card_that_may_be_discarded_or_played() -> None:
     assert choices_of(states, seat=1) == {}  # forehand has won and leads
 
 
+def test_games_say_what_a_hand_holds_for_each_of_them() -> None:
+    states = given_hands(*STRONG)
+    do(states, "18 hold 20 pass pass")
+    told = games_of(states, seat=1)  # C7 C8 C9 DA D8 D9 HA HT SA ST: clubs without eight
+    assert told["clubs"] == [3, 8, 0, 1, 3, 2, 0]
+    assert told["grand"] == [0, 4, 0, 1, 3, 2, 0]
+    assert told["null"] == [0, 0, 0, 1, 3, 2, 0]  # null counts for 23
+    do(states, "pickup D8 D9")
+    assert games_of(states, seat=1)["clubs"] == [3, 8, 0, 1, 3, 2, 0]
+    do(states, "clubs")
+    assert not any(map(any, games_of(states, seat=1).values()))
+    states = given_hands(*STRONG)
+    do(states, "24 hold 27")  # middlehand gives 27 and forehand, with four, is asked
+    assert games_of(states, seat=0)["diamonds"] == [5, 4, 1, 1, 1, 1, 0]
+    assert games_of(states, seat=0)["null"][3] == 0  # 23 falls short
+
+
+def games_of(states: np.ndarray, seat: int) -> dict[str, list[int]]:
+    told = GAME.features["games"].encode(GAME.views(*GAME.histories(states, np.array([seat]))))[0]
+    return dict(zip(GAMES, told.tolist(), strict=True))
+
+
 def choices_of(states: np.ndarray, seat: int) -> dict[str, list[int]]:
     """The numbers of every card that has some."""
     told = GAME.features["choices"].encode(GAME.views(*GAME.histories(states, np.array([seat]))))[0]
