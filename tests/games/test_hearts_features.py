@@ -108,3 +108,40 @@ def test_a_seat_that_did_not_follow_suit_is_void_and_nobody_is_who_still_holds_t
             if order[place] != 0:
                 assert feature[order[place] - 1, TOKENS[row, start + place] % 4] == 0
     assert shown > 50
+
+
+def penalties(cards: list[int]) -> int:
+    return sum(13 if card == QUEEN_OF_SPADES else int(VOCABULARY.name(card)[1] == "H") for card in cards)
+
+
+def test_choices_describe_every_card_that_may_be_passed_or_played() -> None:
+    played, passed = 0, 0
+    for row in range(10):
+        for length in range(14, int(LENGTHS[row]) - 1):
+            _, plays, start = parts(row, length)
+            hand = np.flatnonzero(told("hand", row, length)).tolist()
+            feature, trick = told("choices", row, length), plays[len(plays) // 4 * 4 :]
+            passing = start == 21 and 14 <= length < 17
+            turn = GAME.next_type(GAME.views(TOKENS[row : row + 1], np.array([length])))[0]
+            if not hand or not (passing or GAME.token_types[turn] == "my play"):
+                assert not feature.any()
+                continue
+            unseen, best = (
+                set(range(52)) - set(hand) - set(plays),
+                max((c for c in trick if c % 4 == trick[0] % 4), default=-1),
+            )
+            for card in range(52):
+                if card not in hand:
+                    assert not feature[card].any()
+                    continue
+                suit = [other for other in unseen if other % 4 == card % 4]
+                higher = sum(other > card for other in suit)
+                wins = not trick or (card % 4 == trick[0] % 4 and card > best)
+                expected = [penalties([card]), sum(held % 4 == card % 4 for held in hand), higher, len(suit) - higher]
+                if not passing:
+                    voids = sum(told("voids", row, length)[:, card % 4])
+                    expected += [voids, wins, higher if wins else 0, penalties([*trick, card]), 3 - len(trick)]
+                assert feature[card].tolist() == (expected + [0] * 9)[:9]
+            played, passed = played + (not passing), passed + passing
+    assert played > 100
+    assert passed > 20
