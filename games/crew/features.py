@@ -193,10 +193,12 @@ def _needed(view, row):
     "where I am to act, of every card I hold: the seat whose open task it is; its tile forbids that task now; it"
     " would win this trick so far; how many cards I have not seen are higher in its colour, and lower; if the"
     " trick ended with it, the winner would take a task of its own, or one of another seat; how many others can"
-    " hold no card of its colour; my open tasks among the unseen cards of its colour, and open tasks of others there",
+    " hold no card of its colour; each seat's open tasks among the unseen cards of its colour; how many of its colour I"
+    " hold, and how many of these are lower; my open tasks, and open tasks of others, among them; the seats still to"
+    " play that may beat it",
     NUM_CARDS,
-    13,
-    version=3,
+    20,
+    version=4,
     of_actions=True,
 )
 def _choices(view, rows_of_cards):
@@ -217,8 +219,25 @@ def _choices(view, rows_of_cards):
         for held in others:
             row[10] += held & colour == 0
         for n in range(public["num_laid"]):
-            if left & colour & BIT[public["tasks"][n]] != 0 and public["owners"][n] >= 0:
-                row[11 if public["owners"][n] == 0 else 12] += 1
+            task, owner = BIT[public["tasks"][n]] & colour, public["owners"][n]
+            if owner >= 0 and task & left != 0:
+                row[11 + owner] += 1
+            elif owner >= 0 and task & view["hand"] & ~BIT[card] != 0:
+                row[17 if owner == 0 else 18] += 1
+        row[15] = count(view["hand"] & colour)
+        row[16] = count(view["hand"] & colour & ~above)
+        row[19] = _may_beat(public, others, card, above)
+
+
+@kernel
+def _may_beat(public, others, card, above):
+    """How many of the seats still to play to this trick may beat a card that would win it so far; 0 for another."""
+    if public["trick"] != 0 and not beats(public, card):
+        return 0
+    stronger, number = COLOUR_CARDS[card // 9] & above & ~BIT[card] | (0 if card // 9 == 4 else ROCKET_CARDS), 0
+    for seat in range(1, 4 - count(public["trick"])):
+        number += others[seat - 1] & stronger != 0
+    return number
 
 
 @kernel

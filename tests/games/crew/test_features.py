@@ -4,6 +4,7 @@ import numpy as np
 
 from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, SPECIALS, TILES, VOCABULARY
 from games.crew.game import CrewGame
+from games.crew.hidden import may_hold
 from games.game import Next
 from games.rng import derive_many
 from tests.games.crew.table import TOKEN, do, given
@@ -129,13 +130,29 @@ def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
             if owner >= 0 and (task == card or int(public["trick"]) >> int(task) & 1):
                 row[8 if owner == winner else 9] = 1
             if owner >= 0 and task in others and task // 9 == card // 9:
-                row[11 if owner == seat else 12] += 1
+                row[11 + (owner - seat) % 4] += 1
+            if owner >= 0 and task != card and told["hand"][task] and task // 9 == card // 9:
+                row[17 if owner == seat else 18] += 1
+        held = [other for other in np.flatnonzero(told["hand"]) if other // 9 == card // 9]
+        row[15], row[16] = len(held), sum(other < card for other in held)
     in_trick = [card for card in range(40) if int(public["trick"]) >> card & 1]
     for task in range(int(public["num_laid"])):
         if public["tasks"][task] in in_trick and public["owners"][task] >= 0:
             told["stakes"][(public["owners"][task] - seat) % 4] = 1
     told["stakes"][4] = (4 - len(in_trick)) % 4
     return told
+
+
+def rivals(view: np.void, card: int) -> int:
+    """The seats still to play to the trick that can hold a card that beats one which would win it so far."""
+    public, number = view["public"], 0
+    trick = [other for other in range(40) if int(public["trick"]) >> other & 1]
+    if trick and not (card // 9 in (public["led"], 4) and card > public["high"]):
+        return 0
+    for seat in range(1, 4 - len(trick)):
+        holds = [other for other in range(40) if int(may_hold(view, seat)) >> other & 1]
+        number += any(other > card and other // 9 in (card // 9, 4) for other in holds)
+    return number
 
 
 def breaks_the_order(public: np.void, task: int) -> bool:
@@ -167,6 +184,7 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
                 compared += 1
                 plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
                 plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
+                plain["choices"][:, 19] = [plain["hand"][card] * rivals(views[row], card) for card in range(40)]
                 plain["choices"] *= GAME.to_move(states[row : row + 1])[0] == seat
                 for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
