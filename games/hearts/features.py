@@ -8,7 +8,7 @@ the cards seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import count, mark
 from games.compiling import kernel
 from games.features import FeatureSet, StateFeatures
 from games.game import Next
@@ -41,7 +41,7 @@ TOKEN_TYPES = (
     "right's play",
     "end",
 )
-_ACTION, _END = int(Next.ACTION), int(Next.END)
+_END = int(Next.END)
 FEATURES: dict[str, FeatureSet] = {}
 
 
@@ -100,46 +100,6 @@ def _voids(view, row):
     for seat in range(1, 4):
         for suit in range(4):
             row[seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
-
-
-@feature(
-    FEATURES,
-    "where I am to pass or to play, of every card I hold: the points of its hearts and queen; how many of its suit I"
-    " hold; how many unseen cards of its suit are higher, and lower; how many others can hold none; it would win this"
-    " trick so far; how many unseen cards would beat it then; the points of this trick with it; the seats still to"
-    " play to it",
-    NUM_CARDS,
-    9,
-    of_actions=True,
-)
-def _choices(view, rows_of_cards):
-    public, cards = view["public"], view["hand"]
-    if next_of(view) != _ACTION:
-        return
-    left, playing = unseen(view), public["turn"] == 0
-    on_table = public["trick"]
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
-        row, suit = rows_of_cards[card], SUIT_CARDS[card & 3]
-        row[0] = _penalties(BIT[card])
-        row[1] = count(view["hand"] & suit)
-        row[2] = count(left & suit & ~(BIT[card] - 1))
-        row[3] = count(left & suit) - row[2]
-        if not playing:
-            continue
-        for seat in range(1, 4):
-            row[4] += left & view["possible"][seat] & suit == 0
-        row[5] = on_table == 0 or (card & 3 == public["led"] and card > public["high"])
-        row[6] = row[2] if row[5] else 0
-        row[7] = _penalties(on_table | BIT[card])
-        row[8] = 3 - count(on_table)
-
-
-@kernel
-def _penalties(cards):
-    """Points of a set of cards: 1 a heart, 13 the queen of spades."""
-    return count(cards & HEART_CARDS) + (13 if cards & QUEEN_SET != 0 else 0)
 
 
 PENALTIES = np.array([QUEEN_OF_SPADES, *SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]], np.int64)
