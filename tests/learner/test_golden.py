@@ -33,12 +33,10 @@ LEARNER = LearnerConfig(
     num_threads=1,
     log_every_steps=1,
 )
-OLDER = ["hand", "gone", "trick", "points", "voids"]
-"""Features of Hearts when the losses were recorded."""
 TRANSFORMER = TrainingTask(
     game=GameConfig("hearts"),
     model=TransformerConfig(
-        n_layer=2, n_head=2, n_embd=16, token_types=True, mask_tokens=True, mask_outcomes=True, features=OLDER
+        n_layer=2, n_head=2, n_embd=16, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"]
     ),
     learner=replace(LEARNER, outcome_positions=2, others_weight=0.5),
     shards=(),
