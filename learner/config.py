@@ -109,7 +109,8 @@ class LearnerConfig:
 
     learning_rate: float = 1e-4
     optimizer: str = "adamw"
-    """``adamw``, or beyond the paper ``muon``: Muon for the matrices inside the network, AdamW for the rest."""
+    """``adamw``, or beyond the paper ``muon``: Muon (momentum 0.95) for the matrices inside the network, AdamW with
+    ``betas`` for the rest."""
     schedule: str = "linear"
     """``linear``: falls to 0 at the last step; ``constant``: stays."""
     warmup_steps: int = 0

@@ -82,9 +82,10 @@ class NetworkKind:
         suits = f"; learner={self.learner} suits it" if self.learner != "default" else ""
         return f"trains a {self.title} (model.kind={self.name}){without}{suits}"
 
-    def check_training(self, learners: int, *settings: "LearnerConfig") -> None:
-        """``ValueError`` where so many learners with these settings cannot train it."""
+    def check_training(self, learners: int, **settings: "LearnerConfig") -> None:
+        """``ValueError`` where so many learners with these settings, by their group, cannot train it."""
         if learners > 1 and not self.in_groups:
             raise ValueError(f"cluster.learners={learners}: a {self.title} is trained by one learner; give 1")
-        if not self.muon and any(learner.optimizer == "muon" for learner in settings):
-            raise ValueError(f"learner.optimizer=muon: a {self.title} is trained with AdamW; give adamw")
+        for group, learner in settings.items():
+            if learner.optimizer == "muon" and not self.muon:
+                raise ValueError(f"{group}.optimizer=muon: a {self.title} is trained with AdamW; give adamw")

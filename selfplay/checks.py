@@ -92,7 +92,7 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
 
 def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
     """``ValueError`` for settings that this kind of network cannot train with."""
-    kind.check_training(config.cluster.learners, config.learner, config.first_learner)
+    kind.check_training(config.cluster.learners, learner=config.learner, initial_learner=config.first_learner)
     if not kind.whole_deals:
         return
     whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
@@ -147,14 +147,15 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
                         f"{name}.{setting}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
                         f"{name}.{setting}={off}"
                     )
-        if made and not any(_read_by(config, key)):
+        if made and not (_reading(config.first_learner, key) or _reading(config.learner, key)):
             one = " or ".join(f"learner.{setting} or initial_learner.{setting}" for setting in settings)
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
     if config.selfplay.newest_branch_player and not branched(config)[1]:
         raise UserError(
             f"selfplay.newest_branch_player={config.selfplay.newest_branch_player}: no network of a later iteration "
-            f"learns from branches (selfplay.iterations={config.selfplay.iterations}, learner.branch_weight, "
-            "policy_targets); leave it out, or let one learn from them"
+            f"learns from branches (selfplay.iterations={config.selfplay.iterations}, "
+            f"learner.branch_weight={config.learner.branch_weight}, policy_targets={config.learner.policy_targets}); "
+            "leave it out, or let one learn from them"
         )
 
 

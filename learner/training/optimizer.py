@@ -1,7 +1,7 @@
 """The optimiser of a training: AdamW, or Muon for the matrices inside the network and AdamW for the rest.
 
-Muon (Jordan et al. 2024; torch's) makes the momentum of a weight matrix nearly orthogonal before it steps. A network of
-two layers learns from a third fewer sequences with it (docs/learner.md).
+Muon (Jordan et al. 2024; torch's) makes the momentum of a weight matrix nearly orthogonal before it steps. The small
+networks of the demos learn sooner with it (docs/results.md, "The optimiser").
 """
 
 from typing import Any

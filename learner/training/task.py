@@ -110,6 +110,6 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     with blaming_input():
         kind = kinds.find(task.model.kind)
         check_size(game, task.model)  # the driver may be another machine
-        kind.check_training(group.size if group else 1, task.learner)
+        kind.check_training(group.size if group else 1, learner=task.learner)
         objective = kind.objective(game, task.model, task.learner, task.seed, group)
     return train(objective, task.shards, task.out, task.init_from, on_progress)

@@ -38,6 +38,7 @@ WORLDS = {
         _AGAINST_RANDOM,
         "evaluation.final=[{players: [argmax_val, crew_rules], deals: 30}]",
         "game.options.missions='1-3'",
+        "selfplay.branches=1",  # labels and branches in later iterations, from which the policy learns
     ),
 }
 """Settings of each run: stages in turns, stages side by side, and a game whose deals are of several kinds."""

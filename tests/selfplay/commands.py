@@ -33,6 +33,7 @@ TINY = (
     "initial_learner.max_steps=20",
     "engine.precision=fp32",
     "selfplay.branches=0",
+    "selfplay.teacher_games=0",
     "learner.branch_weight=0",
     "selfplay.gate=null",
     "evaluation.curve=[]",

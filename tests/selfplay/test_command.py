@@ -77,16 +77,12 @@ GAME = HeartsGame()
             ["learner.branch_weight=0", "initial_learner.branch_weight=0", "selfplay.branches=2"],
             "selfplay.branches=2: no network learns from them",
         ),
-        (
-            ["initial_learner.branch_weight=0", "selfplay.iterations=0"],
-            "selfplay.branches=3: no network learns from them",
-        ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["selfplay.branch_steps=1"], "selfplay.branch_steps=1: must be 0 without newest_branch_player, whose network"),
-        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 32000"),
+        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 28000"),
         (
-            ["learner.min_rows=3000", "selfplay.games_per_iteration=1000", "selfplay.replay_games=0"],
-            "learner.min_rows=3000: the network of iteration 2 has 1000 sequences",
+            ["learner.min_rows=14000", "selfplay.games_per_iteration=1000"],
+            "learner.min_rows=14000: the network of iteration 2 has 13000 sequences",
         ),
         (
             ["model=fc"],

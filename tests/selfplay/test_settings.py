@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from cluster.errors import UserError
 from selfplay import verify
+from selfplay.checks import branched, check
 from selfplay.config import GateConfig, InitialConfig, TrainConfig
 from selfplay.recorded import plain, typed
 from selfplay.report.contents import read_run
@@ -51,6 +52,16 @@ def test_experiments_have_the_players_and_gates_of_the_list(experiment: str) -> 
     players, gate = EXPERIMENTS[experiment]
     assert config.selfplay.initial.players == players and list(config.selfplay.initial.players) == list(players)
     assert config.selfplay.gate == gate
+
+
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_a_preset_whose_later_iterations_learn_from_branches_may_end_with_the_first(
+    iterations: int, tmp_path: Path
+) -> None:
+    run = f"run.dir={tmp_path}/run", f"selfplay.iterations={iterations}"
+    config = build_command("train", "experiment=crew_demo", "cluster=local", *run)
+    check(config)
+    assert branched(config) == (False, iterations > 0)
 
 
 def test_hearts_paper_still_has_every_rule_of_hearts_but_for_the_moon() -> None:
