@@ -79,10 +79,10 @@ GAME = HeartsGame()
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["selfplay.branch_steps=1"], "selfplay.branch_steps=1: must be 0 without newest_branch_player, whose network"),
-        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 28000"),
+        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 18000"),
         (
-            ["learner.min_rows=14000", "selfplay.games_per_iteration=1000"],
-            "learner.min_rows=14000: the network of iteration 2 has 13000 sequences",
+            ["learner.min_rows=6000", "selfplay.games_per_iteration=1000"],
+            "learner.min_rows=6000: the network of iteration 2 has 5000 sequences",
         ),
         (
             ["model=fc"],
