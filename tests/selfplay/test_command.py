@@ -85,15 +85,15 @@ GAME = HeartsGame()
             "learner.min_rows=6000: the network of iteration 2 has 5000 sequences",
         ),
         (
-            ["model=fc"],
+            ["model=fc", "learner.optimizer=adamw"],
             "model.kind=q_network: a Q-network learns from deals of which every seat's sequence is kept",
         ),
         (
-            ["model=fc", "selfplay.population=false"],
+            ["model=fc", "learner.optimizer=adamw", "selfplay.population=false"],
             "read states; give selfplay.newest_player=PLAYER, one of alphahearts, q_values",
         ),
         (
-            ["model=fc", "selfplay.population=false", "selfplay.newest_player=q_values"],
+            ["model=fc", "learner.optimizer=adamw", "selfplay.population=false", "selfplay.newest_player=q_values"],
             "give the player as argmax_val@DIR, or alphahearts, q_values, which read states as the networks here do",
         ),
         (
