@@ -201,11 +201,11 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     config: TrainConfig = build_command("train", "experiment=hearts_demo", "learner=paper", "learner.batch_size=7")
     first = config.first_learner
     assert (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
-    assert (first.learning_rate, first.warmup_steps) == (2e-3, 100)
+    assert (first.learning_rate, first.warmup_steps) == (4e-3, 100)
     assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
-    assert config.initial_learner == {"learning_rate": 2e-3, "warmup_steps": 100}
-    assert check(config)[-1] == "iteration 0 trains with initial_learner: learning_rate=0.002, warmup_steps=100"
-    same: TrainConfig = build_command("train", "experiment=hearts_demo", "initial_learner.learning_rate=1e-3")
+    assert config.initial_learner == {"learning_rate": 4e-3, "warmup_steps": 100}
+    assert check(config)[-1] == "iteration 0 trains with initial_learner: learning_rate=0.004, warmup_steps=100"
+    same: TrainConfig = build_command("train", "experiment=hearts_demo", "initial_learner.learning_rate=2e-3")
     assert same.initial_learner == {"warmup_steps": 100}
 
 
