@@ -173,8 +173,20 @@ class LearnerConfig:
         one_of("learner", self, OPTIMIZERS, "optimizer")
         one_of("learner", self, SCHEDULES, "schedule")
         one_of("learner", self, POLICY_TARGETS, "policy_targets")
+        learns = self.policy_targets == "none" or (self.observation_weight > 0.0 and self.policy_weight > 0.0)
+        require(learns, "learner", self, "policy_targets", "none where observation_weight or policy_weight is 0")
         one_of("learner", self, PRECISIONS, "precision")
         one_of("learner", self, DEVICES, "device")
+
+
+def check_policy_settings(*learners: LearnerConfig) -> None:
+    """``ValueError`` for settings of ``policy_targets`` where none of these learners has any."""
+    if all(learner.policy_targets == "none" for learner in learners):
+        for key in ("policy_temperature", "policy_weight"):
+            default = getattr(LearnerConfig, key)
+            for learner in learners:
+                unread = getattr(learner, key) == default
+                require(unread, "learner", learner, key, f"left out (it is {default}) without learner.policy_targets")
 
 
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
@@ -226,3 +238,6 @@ class LearnConfig:
 
     MOVED: ClassVar = {"q_network": "model"}
     """Old keys and groups -> new ones."""
+
+    def __post_init__(self) -> None:
+        check_policy_settings(self.learner)

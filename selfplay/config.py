@@ -10,7 +10,7 @@ from cluster.merging import overridden
 from cluster.validation import above, at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig, check_policy_settings
 from search.config import SearchConfig
 from search.tournament.seatings import ALL, SEATINGS
 
@@ -223,6 +223,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         one_of("", self, TRACKERS, "tracker")
+        check_policy_settings(self.learner, self.first_learner)
         first, later = asdict(self.first_learner), asdict(self.learner)
         self.initial_learner = {key: value for key, value in first.items() if value != later[key]}
 

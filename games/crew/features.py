@@ -234,7 +234,10 @@ def _may_beat(public, others, card, above):
     """How many of the seats still to play to this trick may beat a card that would win it so far; 0 for another."""
     if public["trick"] != 0 and not beats(public, card):
         return 0
-    stronger, number = COLOUR_CARDS[card // 9] & above & ~BIT[card] | (0 if card // 9 == 4 else ROCKET_CARDS), 0
+    stronger = COLOUR_CARDS[card // 9] & above & ~BIT[card]
+    if card // 9 != 4:
+        stronger |= ROCKET_CARDS
+    number = 0
     for seat in range(1, 4 - count(public["trick"])):
         number += others[seat - 1] & stronger != 0
     return number

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -46,6 +47,13 @@ class TrainingData:
     """The same where the policy learns from them; None elsewhere."""
     labels: np.ndarray | None = None
     """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
+
+    @cached_property
+    def num_leaves(self) -> np.ndarray:
+        """``int64[N]``: actions with branches of each sequence whose outcomes are trained on."""
+        if self.branches is None:
+            return np.zeros(len(self.lengths), np.int64)
+        return np.bincount(self.branches.row[self.branches.first], minlength=len(self.lengths))
 
 
 @dataclass(frozen=True)
@@ -251,8 +259,7 @@ def _sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None
 
 def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:
     """Prefixes and leaves of the sequences ``rows``."""
-    leaves = int(data.branches.take(rows).first.sum()) if data.branches else 0
-    return int((data.lengths[rows] - 1).sum()), leaves
+    return int((data.lengths[rows] - 1).sum()), int(data.num_leaves[rows].sum())
 
 
 def assemble(

@@ -4,7 +4,7 @@ Muon (Jordan et al. 2024; torch's) makes the momentum of a weight matrix nearly 
 networks of the demos learn sooner with it (docs/results.md, "The optimiser").
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -19,42 +19,35 @@ class Optimizer:
     """Steps of all parameters of a network, and the moments that a training resumes with."""
 
     def __init__(self, net: nn.Module, config: LearnerConfig) -> None:
-        self._named = list(net.named_parameters())
+        self._names = {parameter: name for name, parameter in net.named_parameters()}
         muon: list[torch.Tensor] = net.hidden_matrices() if config.optimizer == "muon" else []  # type: ignore[operator]
         hidden, decay = {id(parameter) for parameter in muon}, config.weight_decay  # Adam where there is none
-        rest = [parameter for _, parameter in self._named if id(parameter) not in hidden]
-        self._optimizers: list[torch.optim.Optimizer] = [
-            torch.optim.AdamW(rest, betas=config.betas, weight_decay=decay, fused=True)
-        ]
+        rest = [parameter for parameter in self._names if id(parameter) not in hidden]
+        adamw = torch.optim.AdamW(rest, betas=config.betas, weight_decay=decay, fused=True)
+        self._parts: list[tuple[torch.optim.Optimizer, Sequence[str]]] = [(adamw, _ADAMW)]
         if muon:  # scaled so that a step is as long as AdamW's, and one rate suits both (Liu et al., arXiv 2502.16982)
-            self._optimizers.append(torch.optim.Muon(muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
-        self._moments = {
-            id(parameter): (optimizer, names)
-            for optimizer, names in zip(self._optimizers, (_ADAMW, _MUON), strict=False)
-            for group in optimizer.param_groups
-            for parameter in group["params"]
-        }
+            optimizer = torch.optim.Muon(muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+            self._parts.append((optimizer, _MUON))
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
-        for optimizer in self._optimizers:
+        for optimizer, _ in self._parts:
             optimizer.zero_grad()
 
     def step(self, learning_rate: float) -> None:
         """Follow the gradients."""
-        for optimizer in self._optimizers:
+        for optimizer, _ in self._parts:
             optimizer.param_groups[0]["lr"] = learning_rate
             optimizer.step()
 
     def moments(self, steps: int) -> dict[str, torch.Tensor]:
         """All moments after ``steps`` steps, by ``moment.parameter``; zeros before the first."""
         found: dict[str, torch.Tensor] = {}
-        for name, parameter in self._named:
-            optimizer, names = self._moments[id(parameter)]
-            if not optimizer.state[parameter]:
-                zeros: dict[str, Any] = {moment: torch.zeros_like(parameter) for moment in names}
-                if names is _ADAMW:
-                    zeros["step"] = torch.tensor(float(steps), device=parameter.device)
-                optimizer.state[parameter] = zeros
-            found |= {f"{moment}.{name}": optimizer.state[parameter][moment] for moment in names}
+        for optimizer, moments in self._parts:
+            for parameter in optimizer.param_groups[0]["params"]:
+                if not optimizer.state[parameter]:
+                    step = {"step": torch.tensor(float(steps), device=parameter.device)} if moments is _ADAMW else {}
+                    optimizer.state[parameter] = step | {moment: torch.zeros_like(parameter) for moment in moments}
+                name = self._names[parameter]
+                found |= {f"{moment}.{name}": optimizer.state[parameter][moment] for moment in moments}
         return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,9 @@ class SequenceObjective(Objective):
         self.weights = weights | ({"branch_loss": learner.branch_weight} if learner.branch_weight else {})
         self.names = tuple(self.weights)
         self.policy = PolicyOperator.of(game, learner)
-        self._asked: Any = {"others_weight": learner.others_weight, "label_weight": learner.label_weight}
-        self._asked["policy"] = self.policy
+        self._make_batch = partial(
+            make_batch, others_weight=learner.others_weight, label_weight=learner.label_weight, policy=self.policy
+        )
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
     def settings(self) -> dict[str, Any]:
@@ -93,7 +95,7 @@ class SequenceObjective(Objective):
         super().begin(net)
         length = float(self.data.lengths.mean()) - 1
         judged = min(length, self.config.outcome_positions or length)
-        leaves = float(self.data.branches.first.sum()) / len(self.data.lengths) if self.data.branches else 0.0
+        leaves = float(self.data.num_leaves.mean())
         self.flops_per_token = training_flops(self.arch, length, (judged + leaves) / (length + leaves))
         self.matmul_rate = matmul_rate(self.device, self.dtype) * (self.group.size if self.group else 1)
 
@@ -106,7 +108,7 @@ class SequenceObjective(Objective):
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         config, group = self.config, self.group
         part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
-        batch = make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part, **self._asked)
+        batch = self._make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
@@ -118,7 +120,7 @@ class SequenceObjective(Objective):
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """At every prefix."""
-        batch = make_batch(self.data, rows, self.rules, **self._asked)
+        batch = self._make_batch(self.data, rows, self.rules)
         prefixes, leaves = batch.counts
         parts = losses(self.net, batch, dtype=self.dtype).named()
         return {name: (mean, leaves if name == "branch_loss" else prefixes) for name, mean in parts.items()}

@@ -111,6 +111,12 @@ GAME = HeartsGame()
             "learner.optimizer=muon: a Q-network is trained with AdamW; give adamw",
         ),
         (["learner.optimizer=sgd"], "learner.optimizer=sgd: must be one of adamw, muon"),
+        (["learner.policy_temperature=3"], "learner.policy_temperature=3.0: must be left out (it is 0.5) without"),
+        (["initial_learner.policy_weight=2"], "learner.policy_weight=2.0: must be left out (it is 1.0) without"),
+        (
+            ["learner.policy_targets=advantage", "learner.observation_weight=0"],
+            "learner.policy_targets=advantage: must be none where observation_weight or policy_weight is 0",
+        ),
         (["model=rnn"], "model=rnn: no such choice; there are demo, fc, paper, pv16, pv24, small"),
         (["q_network=fc"], "q_network=fc: the group is model now; its presets are demo, fc, paper, pv16, pv24, small"),
         (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are demo"),
