@@ -27,8 +27,8 @@ from cluster.watching.progress import OnProgress
 
 T = TypeVar("T")
 
-_GPU_SECONDS = 30
-"""Longest wait for a free GPU to check with torch."""
+_GPU_SECONDS = 60
+"""Longest wait for a free GPU, and for a process there that imports torch."""
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The optimiser of a training: AdamW, or Muon for the matrices inside the network and AdamW for the rest.
 
-Muon (Jordan et al. 2024; torch's) makes the momentum of a weight matrix nearly orthogonal before it steps. The small
-networks of the demos learn sooner with it (docs/results.md, "The optimiser").
+Muon (Jordan et al. 2024) makes the momentum of a weight matrix nearly orthogonal before it steps. The small networks of
+the demos learn sooner with it (docs/results.md, "The optimiser").
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from learner.config import LearnerConfig
+from learner.training.muon import Muon
 
 _ADAMW = ("exp_avg", "exp_avg_sq")
 _MUON = ("momentum_buffer",)
@@ -25,9 +26,8 @@ class Optimizer:
         rest = [parameter for parameter in self._names if id(parameter) not in hidden]
         adamw = torch.optim.AdamW(rest, betas=config.betas, weight_decay=decay, fused=True)
         self._parts: list[tuple[torch.optim.Optimizer, Sequence[str]]] = [(adamw, _ADAMW)]
-        if muon:  # scaled so that a step is as long as AdamW's, and one rate suits both (Liu et al., arXiv 2502.16982)
-            optimizer = torch.optim.Muon(muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
-            self._parts.append((optimizer, _MUON))
+        if muon:
+            self._parts.append((Muon(muon, weight_decay=decay), _MUON))
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
