@@ -1,6 +1,8 @@
 """The group ``search`` of ``conf/``: the settings of all players, each from its own folder."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.go_mcts.config import GoMctsConfig
@@ -26,3 +28,27 @@ class SearchConfig:
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
     hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)
+
+
+REMOVED: Mapping[str, Mapping[str, Any]] = {
+    "go_mcts": {"virtual_loss": 0.0, "prune_impossible": False, "keep_subtree": False},
+    "alphahearts": {"selection": "uct", "variance_penalty": 0.0, "candidates": 0, "beliefs": ""},
+    "q_values": {"candidates": 0, "beliefs": ""},
+}
+"""Player -> settings that earlier versions recorded, with the defaults that they had."""
+
+
+def without_removed(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """A record whose key ``search``, if any, holds all players' settings: without removed ones that have their default,
+    so that it counts as today's. Others stay, and are found to differ."""
+    search = recorded.get("search")
+    if not isinstance(search, Mapping):
+        return dict(recorded)
+    known = {player: _without(search[player], gone) for player, gone in REMOVED.items() if player in search}
+    return {**recorded, "search": {**search, **known}}
+
+
+def _without(settings: Any, gone: Mapping[str, Any]) -> Any:
+    if not isinstance(settings, Mapping):
+        return settings
+    return {key: value for key, value in settings.items() if key not in gone or value != gone[key]}

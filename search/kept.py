@@ -18,7 +18,7 @@ from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
 from learner.config import FREE_ENGINE_KEYS
-from search.config import SearchConfig
+from search.config import SearchConfig, without_removed
 
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
 """Recorded settings of devices and batches, which change figures by rounding errors at most."""
@@ -78,13 +78,13 @@ def key_of(settings: Mapping[str, Any]) -> str:
 
 def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Check that the content of ``path`` was made with the present settings. A player's setting that is newer than the
-    file counts as its default there.
+    file counts as its default there; one that has been removed since must have its default.
 
     Raises:
         UserError: it was not; names the first key that differs.
     """
     mine, newer = flat(json.loads(json.dumps(dict(now)))), flat({"search": asdict(SearchConfig())})
-    theirs = {key: value for key, value in newer.items() if key in mine} | flat(before)
+    theirs = {key: value for key, value in newer.items() if key in mine} | flat(without_removed(before))
     # Networks last, as they follow from the players. Swept keys ("overrides") are among the other keys.
     for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("checkpoints"), key)):
         if theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides"):

@@ -19,6 +19,7 @@ from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
 from games.rng import derive
 from learner.devices import on_lent_device
+from search.config import without_removed
 from search.kept import Kept, key_of, parts_of, remove_parts
 from search.roster.registry import checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
@@ -135,7 +136,7 @@ class Evaluation:
             and result.deals == match.deals
             and result.seating == match.seating
             and result.seed in (self._seed(match), seed)
-            and result.settings == json.loads(json.dumps(self._settings(iteration)))
+            and without_removed(result.settings) == json.loads(json.dumps(self._settings(iteration)))
         )
 
     @staticmethod

@@ -202,7 +202,6 @@ class Generator:
         networks = [(network.name, network.path) for network in plan.networks]
         if plan.seating is Seating.INITIAL:
             networks = [(entrant.name, entrant.checkpoint) for entrant in entrants if entrant.checkpoint]
-        networks += dict.fromkeys((path, path) for entrant in entrants for path in entrant.further)
         ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
         return {
             **({"branches": self._branches_by(plan)} if self._branched(plan) else {}),

@@ -25,7 +25,7 @@ def labeller(name: str, key: str, game: Game, search: SearchConfig) -> Entrant:
     """The player ``name``, given as ``key``; ``ValueError`` for one that cannot label."""
     (entrant,) = resolve([name], game, search, given=())
     sees_hidden = getattr(entrant.settings, "cheat", False)
-    if not entrant.networks:
+    if not entrant.checkpoint:
         (player,) = seat_players([entrant], [name], game, Engines(game, EngineConfig()))
         sees_hidden = player.sees_hidden
     if sees_hidden:

@@ -11,6 +11,7 @@ from yaml import YAMLError
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.merging import over_defaults, schema_of_kind
+from search.config import without_removed
 
 T = TypeVar("T")
 
@@ -53,8 +54,9 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
 
 def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the record of an earlier version, in which the gate's keys were in no group, players could have weight 0
-    (presets were merged), ``initial_learner`` repeated values of ``learner``, and Q-networks had their own group."""
-    settings = dict(recorded)
+    (presets were merged), ``initial_learner`` repeated values of ``learner``, Q-networks had their own group, and
+    players had settings that are gone."""
+    settings = without_removed(recorded)
     if isinstance(network := settings.pop("q_network", None), Mapping) and network.get("kind") != "none":
         settings["model"] = {**network, "kind": "q_network", "architecture": network.get("kind")}
     if isinstance(selfplay := settings.get("selfplay"), Mapping):

@@ -9,9 +9,9 @@ from games.game import Game
 from learner.state_model import StateModel
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.search import alphahearts
-from search.players.beliefs import Beliefs, by_network
 from search.players.kinds import PlayerKind
 from search.players.memory import worlds_bytes
+from search.players.player import Turns
 from search.players.worlds_player import WorldsPlayer
 from search.uct.search import unit_utility
 
@@ -20,40 +20,24 @@ _TREES, _STATES = 1024, 8192
 
 
 class AlphaHearts(WorldsPlayer):
-    """Searches each world, and plays the action with the highest sum of values over worlds ("Summary of Terminology":
-    the move with the highest value); with PUCT, beyond the paper, the action with most visits."""
+    """Searches each world, and plays the action with the highest mean value over worlds ("Summary of Terminology": the
+    move with the highest value)."""
 
     name = "alphahearts"
 
-    def __init__(self, model: StateModel, config: AlphaHeartsConfig, beliefs: Beliefs | None = None) -> None:
-        """``beliefs`` where the settings name one."""
-        super().__init__(config.worlds_searched, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
+    def __init__(self, model: StateModel, config: AlphaHeartsConfig) -> None:
+        super().__init__(config.worlds_searched, config.cheat, config.seconds, _TREES)
         self.config, self._model = config, model
 
-    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-        """``float64[B, V]``: mean values at the roots; with PUCT, which tries few actions, visits."""
-        config, puct = self.config, self.config.selection == "puct"
-        forest = alphahearts(
-            self.game,
-            self._model,
-            worlds,
-            seeds,
-            unit_utility(self.game, config.utility),
-            config.iterations,
-            config.exploration,
-            puct,
-            seconds,
-        )
-        return forest.root_visits() if puct else forest.root_values()
+    def values(self, turns: Turns) -> np.ndarray:
+        """``float64[M, V]``: means over the worlds. Sums would have other ties, by rounding."""
+        return np.asarray(self.world_values(turns)[0].mean(axis=1))
 
-    def combined(self, values: np.ndarray) -> np.ndarray:
-        """``float64[M, V]``: the mean over worlds less the penalty times their standard deviation."""
-        means = values.mean(axis=1)
-        if self.config.variance_penalty == 0:
-            return np.asarray(means)
-        legal = np.isfinite(means)
-        spread = np.where(legal[:, None], values, 0.0).std(axis=1)
-        return np.where(legal, means - self.config.variance_penalty * spread, -np.inf)
+    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: mean values at the roots."""
+        config, utility = self.config, unit_utility(self.game, self.config.utility)
+        searched = self.game, self._model, worlds, seeds, utility
+        return alphahearts(*searched, config.iterations, config.exploration, seconds).root_values()
 
 
 class QValues(WorldsPlayer):
@@ -62,10 +46,8 @@ class QValues(WorldsPlayer):
 
     name = "q_values"
 
-    def __init__(self, model: StateModel, config: QValuesConfig, beliefs: Beliefs | None = None) -> None:
-        """``beliefs`` where the settings name one."""
-        worlds = 1 if config.cheat else config.worlds
-        super().__init__(worlds, config.cheat, 0.0, _STATES, config.candidates, beliefs)
+    def __init__(self, model: StateModel, config: QValuesConfig) -> None:
+        super().__init__(1 if config.cheat else config.worlds, config.cheat, 0.0, _STATES)
         self._model = model
 
     def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
@@ -74,17 +56,13 @@ class QValues(WorldsPlayer):
         return np.where(self.game.legal(worlds), q.astype(np.float64), -np.inf)
 
 
-def _beliefs(settings: AlphaHeartsConfig | QValuesConfig) -> tuple[str, ...]:
-    return (settings.beliefs,) if settings.beliefs else ()
-
-
 def _searched_bytes(game: Game, settings: AlphaHeartsConfig) -> int:
     nodes = 1 + (0 if settings.seconds else settings.iterations)
-    return worlds_bytes(game, settings.worlds_searched, settings.candidates, nodes, by_token=5)  # a node has q of each
+    return worlds_bytes(game, settings.worlds_searched, nodes, by_token=5)  # a node has q of each
 
 
 def _judged_bytes(game: Game, settings: QValuesConfig) -> int:
-    return worlds_bytes(game, 1 if settings.cheat else settings.worlds, settings.candidates)
+    return worlds_bytes(game, 1 if settings.cheat else settings.worlds)
 
 
 ALPHAHEARTS = PlayerKind(
@@ -94,9 +72,8 @@ ALPHAHEARTS = PlayerKind(
     settings=AlphaHeartsConfig,
     needs_model=True,
     model_input="states",
-    further=_beliefs,
     decision_bytes=_searched_bytes,
-    factory=lambda game, model, settings, *beliefs: AlphaHearts(model, settings, *map(by_network, beliefs)),
+    factory=lambda game, model, settings: AlphaHearts(model, settings),
 )
 Q_VALUES = PlayerKind(
     name="q_values",
@@ -105,7 +82,6 @@ Q_VALUES = PlayerKind(
     settings=QValuesConfig,
     needs_model=True,
     model_input="states",
-    further=_beliefs,
     decision_bytes=_judged_bytes,
-    factory=lambda game, model, settings, *beliefs: QValues(model, settings, *map(by_network, beliefs)),
+    factory=lambda game, model, settings: QValues(model, settings),
 )

@@ -42,7 +42,6 @@ def alphahearts(
     utility: np.ndarray,
     iterations: int,
     exploration: float,
-    puct: bool = False,
     seconds: float = 0.0,
 ) -> GuidedForest:
     """A tree for every state.
@@ -53,10 +52,9 @@ def alphahearts(
         utility: ``float64[K]``, the value of every outcome label, see ``search.uct.search.unit_utility``.
         iterations: of every search.
         exploration: K, in the units of ``utility``.
-        puct: select by softmax(q) too (``GuidedForest``); beyond the paper.
         seconds: wall time after which no further iteration begins; 0 for no limit. All searches get equally many.
     """
-    forest = GuidedForest(seeds, game.vocabulary.size, puct)
+    forest = GuidedForest(seeds, game.vocabulary.size)
 
     def begin(leaves: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> Callable[[], None]:
         rollout = Rollout(game, model, states, seeds)
@@ -82,9 +80,8 @@ class Rollout:
         self._look()
 
     def open_decisions(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows with a choice ``int64[M]``, their leaves, and q of their actions ``float32[M, V]``, -inf for illegal
-        ones."""
-        return self._free, leaves[self._free], np.where(self.legal[self._free], self._q, np.float32(-np.inf))
+        """Rows with a choice ``int64[M]``, their leaves, and q of their actions ``float32[M, V]``."""
+        return self._free, leaves[self._free], self._q
 
     def finish(self) -> None:
         """Play on until every deal is over."""

@@ -7,105 +7,44 @@ import numpy as np
 
 from games.compiling import kernel
 from games.rng import next_state, output, uniform
-from search.uct.tree import WorldForest, add_child, best_child
+from search.uct.tree import WorldForest, add_child, best_path
 
 
 class GuidedForest(WorldForest):
-    """Trees that try the actions of a node in an order drawn from softmax(q).
-
-    With ``puct`` every action of a node competes from the beginning, by the mean + C softmax(q) sqrt(N) / (1 + n); the
-    mean of an untried one is that of all runs through its siblings.
-    """
+    """Trees that try the actions of a node in an order drawn from softmax(q)."""
 
     _by_node = (*WorldForest._by_node, "q")
 
-    def __init__(self, seeds: np.ndarray, vocabulary_size: int, puct: bool) -> None:
+    def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
         super().__init__(seeds, vocabulary_size)
         self.q = np.zeros(self.untried.shape, np.float32)
-        self._puct = puct
 
     def set_q(self, trees: np.ndarray, leaves: np.ndarray, q: np.ndarray) -> None:
-        """Store q (``float32[M, V]``, -inf for illegal actions) at leaves of some trees (``int[M]`` both). Nodes with
-        one legal action need no q."""
+        """Store q (``float32[M, V]``) at leaves of some trees (``int[M]`` both). Nodes with one legal action need no
+        q."""
         self.q[trees, leaves] = q
-
-    def root_visits(self) -> np.ndarray:
-        """``float64[B, V]``: visits of each action of the roots, -inf where it is illegal."""
-        visits = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
-        _root_visits(self.nodes, self.untried, visits)
-        return visits
 
     def _descend(
         self, exploration: float, leaves: np.ndarray, actions: np.ndarray, lengths: np.ndarray, draws: np.ndarray
     ) -> None:
-        settings = self._puct, exploration
         trees = self.nodes, self.sizes, self.untried, self.q
-        _descend_guided(*trees, *settings, self._counters, leaves, actions, lengths, draws)
+        _descend_guided(*trees, exploration, self._counters, leaves, actions, lengths, draws)
 
 
 @kernel
-def _descend_guided(nodes, sizes, untried, q, puct, exploration, counters, leaves, actions, lengths, draws):
+def _descend_guided(nodes, sizes, untried, q, exploration, counters, leaves, actions, lengths, draws):
     for i in range(len(leaves)):
-        tree, counter, node, depth = nodes[i], counters[i], np.int64(0), 0
-        while True:
-            token, child = np.int64(-1), np.int64(-1)
-            if puct:
-                token, child = _most_promising(tree, node, untried[i, node], q[i, node], exploration)
-            elif tree[node]["untried"] > 0:
-                counter = next_state(counter)
-                token = drawn(q[i, node], untried[i, node], output(counter))
-            elif tree[node]["child"] >= 0:
-                child = best_child(tree, node, exploration)
-            if token >= 0:
-                child = np.int64(sizes[i])
-                sizes[i] += 1
-                add_child(tree, node, child, token)
-                tree[node]["untried"] -= 1
-                untried[i, node, token] = False
-            if child < 0:
-                break
-            actions[i, depth] = tree[child]["token"]
+        tree, counter = nodes[i], counters[i]
+        node, depth = best_path(tree, exploration, actions[i])
+        if tree[node]["untried"] > 0:
+            counter = next_state(counter)
+            token = drawn(q[i, node], untried[i, node], output(counter))
+            node = add_child(tree, node, sizes[i], token, untried[i, node])
+            sizes[i] += 1
+            actions[i, depth] = token
             depth += 1
-            node = child
-            if token >= 0:
-                break
         counter = next_state(counter)
         leaves[i], lengths[i], draws[i], counters[i] = node, depth, output(counter), counter
-
-
-@kernel
-def _most_promising(tree, parent, untried, q, exploration):
-    """The untried action or the child of the highest PUCT score, -1 for the other of the two; -1 for both where the
-    deal is over. There, and where one action is legal, q may be all zeros. Illegal actions have q = -inf, so they have
-    prior 0."""
-    top, runs, total, child = q.max(), 0, 0.0, np.int64(tree[parent]["child"])
-    bonus = exploration * np.sqrt(max(tree[parent]["visits"], 1)) / np.exp(q - top).sum()
-    best, token_chosen, child_chosen = -np.inf, np.int64(-1), np.int64(-1)
-    while child >= 0:
-        node = tree[child]
-        runs, total = runs + node["visits"], total + node["total"]
-        score = node["total"] / node["visits"] + bonus * np.exp(q[node["token"]] - top) / (1 + node["visits"])
-        if score > best:
-            best, child_chosen = score, child
-        child = np.int64(node["sibling"])
-    mean = total / max(runs, 1)
-    for token in range(len(untried)):
-        if untried[token] and mean + bonus * np.exp(q[token] - top) > best:
-            best = mean + bonus * np.exp(q[token] - top)
-            token_chosen, child_chosen = np.int64(token), np.int64(-1)
-    return token_chosen, child_chosen
-
-
-@kernel
-def _root_visits(nodes, untried, visits):
-    for i in range(len(visits)):
-        child = nodes[i, 0]["child"]
-        while child >= 0:
-            visits[i, nodes[i, child]["token"]] = nodes[i, child]["visits"]
-            child = nodes[i, child]["sibling"]
-        for token in range(visits.shape[1]):
-            if untried[i, 0, token]:
-                visits[i, token] = 0.0
 
 
 @kernel

@@ -28,31 +28,20 @@ class GoMctsConfig:
     speculative: int = 0
     """With one lane, the most simulations of a search in flight at once. All but the first are guesses, rolled back
     where wrong, so that the tree does not depend on it. 1 for none; 0 for a full forward pass, at most 16."""
-    virtual_loss: float = 0.0
-    """With more than one lane, a simulation in flight lowers the mean values on its path by this, in units of the
-    utility."""
     mask_impossible: bool = False
     """Whether to never sample tokens that make a history impossible: beyond the paper."""
-    prune_impossible: bool = False
-    """Whether a simulation ends as soon as its history is impossible, not only when it is terminal: beyond the
-    paper."""
     selection: str = "uct"
     """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
     seconds: float = 0.0
     """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
     on the machine."""
-    keep_subtree: bool = False
-    """Whether a search starts from the matching subtree of the seat's previous search: beyond the paper."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
         at_least("go_mcts", self, 1, "num_runs", "lanes", "prior_visits")
-        non_negative = ("num_steps", "speculative", "seconds", "virtual_loss", "exploration", "illegal_penalty")
-        at_least("go_mcts", self, 0, *non_negative)
+        at_least("go_mcts", self, 0, "num_steps", "speculative", "seconds", "exploration", "illegal_penalty")
         one_of("go_mcts", self, ("uct", "puct"), "selection")
-        sees = self.virtual_loss == 0 or self.lanes > 1
-        require(sees, "go_mcts", self, "virtual_loss", "0 with go_mcts.lanes=1, as simulations do not see each other")
         guesses = self.speculative <= 1 or self.lanes == 1
         require(guesses, "go_mcts", self, "speculative", f"0 with go_mcts.lanes={self.lanes}, which takes its place")
         within("go_mcts", self, 0, 1, "threshold")

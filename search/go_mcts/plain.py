@@ -25,8 +25,8 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 
 
 class PlainGoMcts:
-    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``prune_impossible``,
-    ``selection`` and ``prior_visits``."""
+    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``selection`` and
+    ``prior_visits``."""
 
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
         self.game, self.model, self.config = game, model, config
@@ -119,10 +119,8 @@ class PlainGoMcts:
         return self.game.views(np.array([history]), np.array([len(history)]))
 
     def terminal(self, history: History) -> bool:
-        """Whether the history has ended; with ``prune_impossible`` also whether it is impossible."""
-        view = self.view(history)
-        impossible = self.config.prune_impossible and not self.game.consistent(view)[0]
-        return bool(self.game.next(view)[0] == Next.END or impossible)
+        """Whether the history has ended."""
+        return bool(self.game.next(self.view(history))[0] == Next.END)
 
     def to_move(self, history: History) -> bool:
         """Whether the search player acts next."""

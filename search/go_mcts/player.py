@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from games.game import Game
 from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
-from search.go_mcts.subtree import Subtrees
 from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
 from search.players.memory import tree_bytes
@@ -27,16 +25,6 @@ class GoMcts(ModelPlayer):
         super().__init__(model)
         self.config = config
 
-    def start(self, game: Game, num_games: int) -> None:
-        """A new table begins: every history is forgotten."""
-        super().start(game, num_games)
-        self._subtrees = Subtrees()
-
-    def forget(self, games: np.ndarray) -> None:
-        """Release the model's handles of ended deals."""
-        super().forget(games)
-        self._subtrees.forget(games)
-
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: the root action of the highest mean value, ties to the first."""
         forest = self.search(turns).forest
@@ -45,15 +33,10 @@ class GoMcts(ModelPlayer):
 
     def search(self, turns: Turns) -> Search:
         """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
-        known = self._subtrees.known(turns) if self.config.keep_subtree else {}
-        if known:  # simulations do not query these roots, but build on their handles
-            self.histories.query(turns.take(np.array(list(known))))
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
         kind, width = self._parallelism(len(roots.lengths))
         search = kind(self.game, self.histories.model, self.config, roots, width)
-        if self.config.keep_subtree:
-            self._subtrees.hand_on(search, turns, known)
         search.run()
         self.histories.store(turns, search.forest.nodes.handle[: len(roots.lengths)])
         return search

@@ -52,7 +52,7 @@ class Search:
         self.statistics = SearchStatistics()
         self.forest = TokenForest(roots.lengths, game.vocabulary.size)
         self.sims = Simulations(game, roots, width, config)
-        self._selection = SelectionRule(config.exploration, config.selection == "puct", config.virtual_loss)
+        self._selection = SelectionRule(config.exploration, config.selection == "puct")
 
     def run(self) -> None:
         """Run all simulations of every search. Releases all handles but the roots', which belong to the caller."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from games.game import Game, Next
+from games.game import Game
 from games.rng import mix
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.config import GoMctsConfig
@@ -112,10 +112,7 @@ class Simulations:
         self.lengths[rows] = lengths + 1
         views = self.views[rows]
         self._game.advance(views, tokens)
-        upcoming = self._game.next(views)
-        if self._config.prune_impossible:
-            upcoming[~self._game.consistent(views)] = Next.END
-        self.views[rows], self.upcoming[rows] = views, upcoming
+        self.views[rows], self.upcoming[rows] = views, self._game.next(views)
 
     def beginnings(self, rows: np.ndarray, nodes: TokenNodes) -> tuple[np.ndarray, np.ndarray]:
         """``int64[M]`` handles of the longest computed prefixes of the histories (the row's own, a node's on its path,

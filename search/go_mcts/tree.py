@@ -120,7 +120,7 @@ class TokenForest:
 
 
 @kernel
-def find_child(node, token, nodes):
+def _find_child(node, token, nodes):
     """The node that a token leads to, or ``NONE``."""
     child = nodes.first_child[node]
     while child != NONE and nodes.token[child] != token:
@@ -130,10 +130,10 @@ def find_child(node, token, nodes):
 
 @kernel
 def find_children(at, tokens, nodes):
-    """``int64[M]``: ``find_child`` of several nodes."""
+    """``int64[M]``: the node that each token leads to from the node beside it, or ``NONE``."""
     found = np.empty(len(at), np.int64)
     for i in range(len(at)):
-        found[i] = find_child(at[i], tokens[i], nodes)
+        found[i] = _find_child(at[i], tokens[i], nodes)
     return found
 
 
@@ -151,7 +151,7 @@ def last_with_handle(at, nodes):
 def _find_or_add(parents, tokens, count, nodes):
     children = np.empty(len(parents), np.int64)
     for i in range(len(parents)):
-        parent, child = parents[i], find_child(parents[i], tokens[i], nodes)
+        parent, child = parents[i], _find_child(parents[i], tokens[i], nodes)
         if child == NONE:
             child = count
             nodes.token[child], nodes.parent[child] = tokens[i], parent

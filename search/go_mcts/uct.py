@@ -12,14 +12,12 @@ class SelectionRule(NamedTuple):
     """Score of an action in Select.
 
     UCT: mean + C sqrt(ln N / n); with ``puct`` mean + C prior sqrt(N) / (1 + n). A simulation in flight counts as a
-    visit whose value is the mean so far less ``virtual_loss``; with 0 it only lowers the exploration term (WU-UCT, Liu
-    et al. 2020).
+    visit in N and n, so it lowers the exploration term and leaves the mean (WU-UCT, Liu et al. 2020).
     """
 
     exploration: float
     """C"""
     puct: bool
-    virtual_loss: float
 
 
 @kernel
@@ -45,15 +43,12 @@ def best_child(decision, alone, selection, nodes):
     chosen, best = NONE, -np.inf
     child = nodes.first_child[decision]
     while child != NONE:
-        pending = 0 if alone else nodes.pending[child]
-        visits = nodes.visits[child] + pending
+        visits = nodes.visits[child] + (0 if alone else nodes.pending[child])
         score = nodes.total[child] / nodes.visits[child]
         if selection.puct:
             score += selection.exploration * nodes.prior[child] * np.sqrt(total) / (1 + visits)
         else:
             score += selection.exploration * np.sqrt(np.log(total) / visits)
-        if pending > 0:
-            score -= selection.virtual_loss * pending / visits
         if score > best:
             best = score
             chosen = child

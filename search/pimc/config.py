@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from cluster.validation import at_least, one_of, require
-from search.players.config import check_candidates
 
 
 @dataclass
@@ -47,7 +46,9 @@ class PimcConfig:
             default = getattr(PimcConfig, key)
             counts = self.evaluator == "uct" or getattr(self, key) == default
             require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
-        check_candidates("pimc", self)
+        fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
+        wanted = f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false"
+        require(fits, "pimc", self, "candidates", wanted)
         has_error = self.worlds > 1 or self.cheat or not self.confidence
         require(has_error, "pimc", self, "worlds", "2 at least with pimc.confidence, which needs their spread")
         weighs = self.candidates > 0 or self.beliefs == "network"

@@ -164,7 +164,7 @@ def ahead_of(values: np.ndarray, independent: np.ndarray, actions: np.ndarray, c
 
 def _decision_bytes(game: Game, config: PimcConfig) -> int:
     nodes = 1 + (config.runs if config.evaluator == "uct" and not config.seconds else 0)
-    return worlds_bytes(game, 1 if config.cheat else config.worlds, config.candidates, nodes)
+    return worlds_bytes(game, 1 if config.cheat else config.worlds, nodes, candidates=config.candidates)
 
 
 KIND = PlayerKind(

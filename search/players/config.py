@@ -1,7 +1,6 @@
-"""Settings of the players that use a network without search, and checks shared by searching players."""
+"""Settings of the players that use a network without search."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from cluster.validation import require, within
 
@@ -33,10 +32,3 @@ class ImitationConfig:
     def __post_init__(self) -> None:
         holds = 0 < self.temperature <= 100
         require(holds, "imitation", self, "temperature", "above 0 and at most 100")
-
-
-def check_candidates(group: str, config: Any) -> None:
-    """``ValueError`` for fewer ``config.candidates`` than ``config.worlds``; ``group`` names the settings."""
-    fits = config.candidates == 0 or (config.candidates >= config.worlds and not config.cheat)
-    wanted = f"0, or at least {group}.worlds={config.worlds} with {group}.cheat=false"
-    require(fits, group, config, "candidates", wanted)

@@ -22,9 +22,9 @@ class PlayerKind:
     name: str
     """Its name on the command line."""
     factory: Callable[..., Player]
-    """(game, model, settings, *more models) -> a player. ``model`` has the input ``model_input``, None without a
-    network; ``settings`` is an instance of the dataclass below, None without one; ``further`` names more models. A
-    setting called ``utility`` names the outcome utility of an ``ObservationModel``'s values."""
+    """(game, model, settings) -> a player. ``model`` has the input ``model_input``, None without a network;
+    ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility`` names the outcome
+    utility of an ``ObservationModel``'s values."""
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
@@ -35,8 +35,6 @@ class PlayerKind:
     """Whether it uses a network; None where its settings decide, by a property ``needs_model``."""
     model_input: ModelInput = "histories"
     """Input of its network."""
-    further: Callable[[Any], tuple[str, ...]] = lambda settings: ()
-    """Settings -> checkpoints of further networks that it uses; their input is histories."""
     check: Callable[..., None] = lambda game, settings: None
     """(game, settings): ``ValueError``, one line, for a game that it does not play with these settings."""
     decision_bytes: Callable[[Game, Any], int] = lambda game, settings: 0

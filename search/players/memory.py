@@ -12,13 +12,13 @@ _WORLD, _NODE = 256, 32
 """Bytes of a state, and of a tree node without its data per token."""
 
 
-def worlds_bytes(game: Game, worlds: int, candidates: int, nodes: int = 1, by_token: int = 1) -> int:
+def worlds_bytes(game: Game, worlds: int, nodes: int = 1, by_token: int = 1, candidates: int = 0) -> int:
     """Bytes of a decision of players that evaluate sampled worlds side by side.
 
     Args:
-        candidates: deals that the worlds are drawn from.
         nodes: of each world's tree, the root among them.
         by_token: bytes of a node per token.
+        candidates: deals that the worlds are drawn from.
     """
     tokens = game.vocabulary.size
     world = _WORLD + 8 * tokens + nodes * (_NODE + by_token * tokens)

@@ -55,7 +55,7 @@ class WorldsPlayer(ChoosingPlayer):
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""
-        return self.combined(self.world_values(turns)[0])
+        return np.asarray(self.world_values(turns)[0].sum(axis=1))
 
     def world_values(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
         """``float64[M, W, V]``: values of actions in each world, -inf where illegal; ``float64[M]``: how many
@@ -93,7 +93,3 @@ class WorldsPlayer(ChoosingPlayer):
             seconds: wall time for all of them, 0 for no limit.
         """
         raise NotImplementedError
-
-    def combined(self, values: np.ndarray) -> np.ndarray:
-        """``float64[M, V]`` from the values in each world ``float64[M, W, V]``."""
-        return np.asarray(values.sum(axis=1))

@@ -44,16 +44,6 @@ class Entrant:
         """Whether it uses a network and has none."""
         return self.needs_model and not self.checkpoint
 
-    @property
-    def further(self) -> tuple[str, ...]:
-        """Checkpoints of further networks that it uses; their input is histories."""
-        return self.kind.further(self.settings)
-
-    @property
-    def networks(self) -> tuple[str, ...]:
-        """Checkpoints of all its networks."""
-        return (*([self.checkpoint] if self.checkpoint else []), *self.further)
-
     def with_network(self, checkpoint: str) -> "Entrant":
         """A copy with this network, if it lacks one."""
         return replace(self, checkpoint=checkpoint) if self.lacks_model else self
@@ -140,7 +130,7 @@ def seat_players(
     """One player per entrant, named by ``names``.
 
     Args:
-        entrants: with all their networks.
+        entrants: with their networks.
         watch: wraps the engines whose input is histories.
 
     Raises:
@@ -158,16 +148,15 @@ def seat_players(
             else:
                 utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
                 model = watch(engines.get(entrant.checkpoint, utility))
-        further = (watch(engines.get(path, shared.get(path, ""))) for path in entrant.further)
-        player = kind.factory(game, model, settings, *further, **_support(kind, game))
+        player = kind.factory(game, model, settings, **_support(kind, game))
         player.name = name
         players.append(Exploring(player, entrant.explore) if entrant.explore else player)
     return players
 
 
 def networks_of(entrants: Iterable[Entrant]) -> list[str]:
-    """Checkpoints of all networks of these players."""
-    return [path for entrant in entrants for path in entrant.networks]
+    """Checkpoints of these players."""
+    return [entrant.checkpoint for entrant in entrants if entrant.checkpoint]
 
 
 def check_decisions(entrants: Iterable[Entrant], game: Game) -> None:
@@ -178,12 +167,9 @@ def check_decisions(entrants: Iterable[Entrant], game: Game) -> None:
 
 
 def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[NetworkKind, Any]]:
-    """Load every network of these players or their settings; returns kind and architecture of each. ``ValueError`` for
-    a missing or unsuitable network, or one with another input than its player needs."""
-    asked: set[tuple[str, ModelInput]] = set()
-    for entrant in entrants:
-        asked |= {(entrant.checkpoint, entrant.kind.model_input)} if entrant.checkpoint else set()
-        asked |= {(path, "histories") for path in entrant.further}
+    """Load every network of these players; returns kind and architecture of each. ``ValueError`` for a missing or
+    unsuitable network, or one with another input than its player needs."""
+    asked = {(entrant.checkpoint, entrant.kind.model_input) for entrant in entrants if entrant.checkpoint}
     found = [(kinds.network_of(path, model_input, game), path) for path, model_input in sorted(asked)]
     return [(kind, kind.load(path, game).arch) for kind, path in found]
 
@@ -197,11 +183,9 @@ def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:
 
 
 def checkpoint_paths(entrants: Sequence[Entrant], names: Sequence[str] = ()) -> dict[str, str]:
-    """Player's name, as written or as in ``names`` -> its network, for players with one. Networks from settings have
-    their path as the key."""
+    """Player's name, as written or as in ``names`` -> its network, for players with one."""
     named = zip(names or [entrant.name for entrant in entrants], entrants, strict=True)
-    paths = {name: entrant.checkpoint for name, entrant in named if entrant.checkpoint}
-    return paths | {path: path for entrant in entrants for path in entrant.further}
+    return {name: entrant.checkpoint for name, entrant in named if entrant.checkpoint}
 
 
 def check_recorded(file: str, player: str) -> None:

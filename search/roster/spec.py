@@ -4,9 +4,6 @@
 can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
 none. ``openspiel:BOT`` is short for ``openspiel:bot=BOT``. Any player may ``explore``: ``hearts_rules:explore=0.05``
 plays a random legal action one time in twenty.
-
-A value may contain ``:``, as in ``beliefs=s3://bucket/network``: a piece without ``=`` continues the value before it.
-Values with ``@``, or with ``=`` behind a ``:``, must be given in the configuration.
 """
 
 from collections.abc import Sequence
@@ -67,7 +64,6 @@ def parse(name: str) -> PlayerSpec:
         settings[0] = f"bot={settings[0]}"
     elif settings and settings[0].isidentifier():
         kind = f"{kind}:{settings.pop(0)}"
-    settings = _joined(settings)
     pairs = [setting.partition("=") for setting in settings]
     for setting, (key, equals, value) in zip(settings, pairs, strict=True):
         if not (key and equals and value):
@@ -79,17 +75,6 @@ def parse(name: str) -> PlayerSpec:
     own = tuple((key, value) for key, _, value in pairs if key != "explore")
     explore = [_probability(name, key, value) for key, _, value in pairs if key == "explore"]
     return PlayerSpec(name, kind, own, checkpoint, *explore[-1:])
-
-
-def _joined(pieces: Sequence[str]) -> list[str]:
-    """Rejoin settings that were split at every ``:``; a piece without ``=`` belongs to the one before it."""
-    settings: list[str] = []
-    for piece in pieces:
-        if settings and "=" not in piece:
-            settings[-1] += f":{piece}"
-        else:
-            settings.append(piece)
-    return settings
 
 
 def _probability(name: str, key: str, text: str) -> float:

@@ -86,16 +86,12 @@ class WorldForest:
 @kernel
 def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, lengths, draws):
     for i in range(len(leaves)):
-        tree, counter, node, depth = nodes[i], counters[i], np.int64(0), 0
-        while tree[node]["untried"] == 0 and tree[node]["child"] >= 0:
-            node = best_child(tree, node, exploration)
-            actions[i, depth] = tree[node]["token"]
-            depth += 1
+        tree, counter = nodes[i], counters[i]
+        node, depth = best_path(tree, exploration, actions[i])
         if tree[node]["untried"] > 0:
             counter = next_state(counter)
-            token = _take_untried(tree[node], untried[i, node], output(counter))
-            add_child(tree, node, sizes[i], token)
-            node = np.int64(sizes[i])
+            token = _any_untried(untried[i, node], tree[node]["untried"], output(counter))
+            node = add_child(tree, node, sizes[i], token, untried[i, node])
             sizes[i] += 1
             actions[i, depth] = token
             depth += 1
@@ -104,7 +100,19 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
 
 
 @kernel
-def best_child(tree, parent, exploration):
+def best_path(tree, exploration, actions):
+    """Go down from the root by the highest scores, to a node with untried actions or the end of the deal: that node and
+    its depth. Writes the actions on the way."""
+    node, depth = np.int64(0), 0
+    while tree[node]["untried"] == 0 and tree[node]["child"] >= 0:
+        node = _best_child(tree, node, exploration)
+        actions[depth] = tree[node]["token"]
+        depth += 1
+    return node, depth
+
+
+@kernel
+def _best_child(tree, parent, exploration):
     """The child of the highest mean + C sqrt(ln N / n), ties to the last tried."""
     log_visits = np.log(tree[parent]["visits"])
     best, chosen, child = -np.inf, np.int64(-1), np.int64(tree[parent]["child"])
@@ -118,22 +126,23 @@ def best_child(tree, parent, exploration):
 
 
 @kernel
-def add_child(tree, parent, place, token):
-    """Add a node at ``place`` for an action of ``parent``."""
+def add_child(tree, parent, place, token, untried):
+    """Add a node at ``place`` for an action of ``parent`` that was ``untried`` (``bool[V]``); returns the place."""
     new = tree[place]
     new["parent"], new["sibling"], new["child"], new["token"] = parent, tree[parent]["child"], -1, token
     tree[parent]["child"] = place
+    tree[parent]["untried"] -= 1
+    untried[token] = False
+    return np.int64(place)
 
 
 @kernel
-def _take_untried(node, untried, bits):
-    """Draw and remove an untried action of a node, uniformly."""
-    left, token = below(bits, node["untried"]), 0
+def _any_untried(untried, count, bits):
+    """One of the ``count`` untried actions, uniformly."""
+    left, token = below(bits, count), 0
     while left > 0 or not untried[token]:
         left -= int(untried[token])
         token += 1
-    node["untried"] -= 1
-    untried[token] = False
     return token
 
 

@@ -1,12 +1,9 @@
 """The search of paper 002: trees of the plain version, choices computed by hand from the paper's formulas."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from games.game import Game
 from games.rng import derive_many
 from search.alphahearts.plain import PlainAlphaHearts
 from search.alphahearts.search import Rollout, alphahearts
@@ -77,26 +74,24 @@ def test_a_search_does_not_depend_on_what_is_searched_beside_it() -> None:
     np.testing.assert_array_equal(states, before)
 
 
-@pytest.mark.parametrize("puct", [False, True])
-def test_one_call_serves_all_searches_and_forced_cards_need_none(puct: bool) -> None:
+def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:
     model, states = LinearStates(NO_PASS), positions(NO_PASS, 30, 36, seed=2)
-    alphahearts(NO_PASS, model, states, derive_many(3, 30), SHARE, 5, 1.0, puct)
+    alphahearts(NO_PASS, model, states, derive_many(3, 30), SHARE, 5, 1.0)
     assert model.calls <= 1 + 5 * (52 - 36) and model.rows > 10 * model.calls
     model = LinearStates(NO_PASS)
     states = positions(NO_PASS, 5, 48, seed=2)
-    forest = alphahearts(NO_PASS, model, states, derive_many(3, 5), SHARE, 5, 1.0, puct)
+    forest = alphahearts(NO_PASS, model, states, derive_many(3, 5), SHARE, 5, 1.0)
     assert model.calls == 0 and (forest.sizes == 5).all()  # the four last cards
 
 
 def test_what_the_model_says_of_illegal_actions_means_nothing() -> None:
     states, seeds = positions(NO_PASS, 4, 30, seed=1), derive_many(3, 4)
-    for puct in (False, True):
-        trees = [
-            alphahearts(NO_PASS, LinearStates(NO_PASS, illegal=illegal), states, seeds, SHARE, 20, 1.0, puct)
-            for illegal in (0.0, 50.0, np.nan)
-        ]
-        for row in range(4):
-            assert tree_of(trees[0], row) == tree_of(trees[1], row) == tree_of(trees[2], row)
+    trees = [
+        alphahearts(NO_PASS, LinearStates(NO_PASS, illegal=illegal), states, seeds, SHARE, 20, 1.0)
+        for illegal in (0.0, 50.0, np.nan)
+    ]
+    for row in range(4):
+        assert tree_of(trees[0], row) == tree_of(trees[1], row) == tree_of(trees[2], row)
 
 
 # ---- by hand
@@ -128,8 +123,8 @@ class Constant:
         return np.repeat(self._q[None], len(states), axis=0)
 
 
-def visits(game: Game, state: np.ndarray, model: Constant, iterations: int, exploration: float, puct: bool) -> dict:
-    forest = alphahearts(game, model, state, derive_many(1, 1), SHARE, iterations, exploration, puct)
+def visits(state: np.ndarray, iterations: int, exploration: float) -> dict[int, int]:
+    forest = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, iterations, exploration)
     return {action: node[0] for action, node in tree_of(forest, 0).items()}
 
 
@@ -139,10 +134,9 @@ def test_ucb_by_hand() -> None:
     # N = 5: 1.13 to 1.27. So the worse card comes again in the sixth iteration, and without a bonus never.
     state, shares = last_choice(13)
     better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
-    model = Constant({})
-    assert visits(NO_PASS, state, model, 5, 1.0, False) == {better: 4, worse: 1}
-    assert visits(NO_PASS, state, model, 6, 1.0, False) == {better: 4, worse: 2}
-    assert visits(NO_PASS, state, model, 200, 0.0, False) == {better: 199, worse: 1}
+    assert visits(state, 5, 1.0) == {better: 4, worse: 1}
+    assert visits(state, 6, 1.0) == {better: 4, worse: 2}
+    assert visits(state, 200, 0.0) == {better: 199, worse: 1}
 
 
 def test_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
@@ -151,25 +145,6 @@ def test_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
     for action, share in shares.items():
         assert values[action] == pytest.approx(share)
     assert np.isneginf(np.delete(values, list(shares))).all()
-
-
-def test_puct_by_hand() -> None:
-    state, shares = last_choice(13)
-    better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
-    priors, counts = {better: 0.25, worse: 0.75}, {better: 0, worse: 0}
-    for total in range(40):
-        mean = sum(counts[action] * shares[action] for action in counts) / max(total, 1)
-        scores = {
-            action: (shares[action] if count else mean) + 0.7 * priors[action] * math.sqrt(max(total, 1)) / (1 + count)
-            for action, count in counts.items()
-        }
-        counts[max(scores, key=scores.__getitem__)] += 1
-    model = Constant({worse: math.log(3), better: 0.0})
-    assert visits(NO_PASS, state, model, 40, 0.7, True) == counts and counts[worse] > 1
-    sure = Constant({worse: -50.0, better: 0.0})
-    assert visits(NO_PASS, state, sure, 40, 0.7, True) == {better: 40}
-    tried = alphahearts(NO_PASS, sure, state, derive_many(1, 1), SHARE, 40, 0.7, True).root_visits()[0]
-    assert (tried[better], tried[worse]) == (40, 0) and np.isneginf(np.delete(tried, list(shares))).all()
 
 
 # ---- chances

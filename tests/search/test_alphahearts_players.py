@@ -52,9 +52,6 @@ def searched(config: AlphaHeartsConfig, turns: Turns, monkeypatch: pytest.Monkey
         def root_values(self) -> np.ndarray:
             return self.values
 
-        def root_visits(self) -> np.ndarray:
-            return np.where(np.isfinite(self.values), self.values**2, -np.inf)
-
     def search(
         game: Game, model: object, states: np.ndarray, seeds: np.ndarray, utility: np.ndarray, *rest: Any
     ) -> Any:
@@ -70,23 +67,19 @@ def test_values_are_summed_over_the_worlds_and_the_highest_is_played(monkeypatch
     first, second = np.flatnonzero(turns.legal[0])[:2]
     answers = [0.9, 0.8], [0.9, 0.8], [0.3, 0.6]  # sums of 2.1 and 2.2
     assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [second]
-    often = replace(SMALL, selection="puct")  # squares: 1.71 and 1.64
-    assert searched(often, turns, monkeypatch, *answers)[0].tolist() == [first]
-    answers = [0.9, 0.6], [0.9, 0.6], [0.6, 0.8]  # means of 0.8 and 0.667, deviations of 0.141 and 0.094
+    answers = [0.9, 0.6], [0.9, 0.6], [0.6, 0.8]  # of 2.4 and 2
     assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [first]
-    careful = replace(SMALL, variance_penalty=4.0)  # 0.8 - 0.566 against 0.667 - 0.377
-    assert searched(careful, turns, monkeypatch, *answers)[0].tolist() == [second]
 
 
 def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = turns_of(NO_PASS, 4, 30)
-    config = AlphaHeartsConfig(worlds=7, iterations=11, exploration=0.25, selection="puct", seconds=2.0)
+    config = AlphaHeartsConfig(worlds=7, iterations=11, exploration=0.25, seconds=2.0)
     ((states, utility, *rest),) = searched(config, turns, monkeypatch)[1]
     count = len(turns.game)
-    assert len(states) == 7 * count and rest[:3] == [11, 0.25, True]
-    assert 0 < rest[3] <= 2.0 * count  # what drawing the worlds has left
+    assert len(states) == 7 * count and rest[:2] == [11, 0.25]
+    assert 0 < rest[2] <= 2.0 * count  # what drawing the worlds has left
     np.testing.assert_allclose(utility, (26 - NO_PASS.outcomes.points[:, 0]) / 26, atol=1e-7)
-    assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0, "uct", 0.0)  # the paper's
+    assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0)  # the paper's
 
 
 def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_true_deal_once(
@@ -135,7 +128,7 @@ def test_a_decision_does_not_depend_on_its_neighbours() -> None:
 
 @pytest.mark.parametrize("game", [NO_PASS, HeartsGame()], ids=["no_pass", "passing"])
 def test_they_play_whole_deals(game: Game) -> None:
-    model, cheat = LinearStates(game), replace(SMALL, cheat=True, worlds=1, iterations=2, selection="puct")
+    model, cheat = LinearStates(game), replace(SMALL, cheat=True, worlds=1, iterations=2)
     players = [
         AlphaHearts(model, replace(SMALL, iterations=2)),
         AlphaHearts(model, cheat),
@@ -193,10 +186,9 @@ def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> 
         ("alphahearts:iterations=0", NO_PASS, "alphahearts.iterations=0: must be at least 1"),
         ("alphahearts:exploration=-1", NO_PASS, "alphahearts.exploration=-1.0: must be at least 0"),
         ("alphahearts:exploration=inf", NO_PASS, "alphahearts.exploration=inf: must be a finite number"),
-        ("alphahearts:variance_penalty=nan", NO_PASS, "alphahearts.variance_penalty=nan: must be a finite number"),
-        ("alphahearts:selection=best", NO_PASS, "alphahearts.selection=best: must be one of uct, puct"),
-        ("alphahearts:cheat=true:variance_penalty=1", NO_PASS, "variance_penalty=1.0: must be 0 where one world"),
-        ("alphahearts:selection=puct:variance_penalty=1", NO_PASS, "must be 0 with selection=puct"),
+        ("alphahearts:seconds=nan", NO_PASS, "alphahearts.seconds=nan: must be a finite number"),
+        ("alphahearts:selection=puct", NO_PASS, "alphahearts has no 'selection'; there are worlds, iterations"),
+        ("q_values:candidates=0", NO_PASS, "q_values has no 'candidates'; there are worlds, cheat"),
         ("alphahearts:utility=fun", NO_PASS, "no utility 'fun'; this game offers relative, own"),
         ("alphahearts:runs=100", NO_PASS, "alphahearts has no 'runs'; there are worlds, iterations"),
         ("q_values:worlds=0", NO_PASS, "q_values.worlds=0: must be at least 1"),

@@ -13,14 +13,12 @@ from tests.search.trees import decisions
 from tests.search.turns import decision_histories, turns_at
 
 
-@pytest.mark.parametrize("virtual_loss", [0.0, 0.5])
-def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending(virtual_loss: float) -> None:
+def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending() -> None:
     game = HeartsGame()
     histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
     searches = {}
     for lanes in (1, 7):
-        loss = virtual_loss if lanes > 1 else 0.0
-        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, virtual_loss=loss, speculative=1)
+        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, speculative=1)
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
         searches[lanes] = player.search(turns_at(game, histories, seeds))

@@ -19,11 +19,9 @@ from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.is_mcts.config import IsMctsConfig
 from search.pimc.config import PimcConfig
-from search.players.beliefs import by_network
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
-from search.roster.engines import Engines
 from search.roster.registry import make_players
 from tests.search.state_models import LinearStates
 
@@ -42,8 +40,8 @@ NAMES = (
     "openspiel:simulations=3",
 )
 
-STATE_PLAYERS = ("alphahearts", "alphahearts:selection=puct", "q_values", "alphahearts:candidates=4")
-"""Those that judge sampled deals by a network of true states; the last one's are weighed by another network."""
+STATE_PLAYERS = ("alphahearts", "q_values")
+"""Those that judge sampled deals by a network of true states."""
 
 
 class DecidedError(Exception):
@@ -125,11 +123,8 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
         go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
     made = make_players(NAMES, game, search, str(path), EngineConfig(device="cpu"))
-    states, small = LinearStates(game), AlphaHeartsConfig(worlds=2, iterations=3)
-    made += [AlphaHearts(states, small), AlphaHearts(states, replace(small, selection="puct"))]
-    made.append(QValues(states, QValuesConfig(worlds=3)))
-    beliefs = Engines(game, EngineConfig(device="cpu")).get(str(path))
-    made.append(AlphaHearts(states, replace(small, candidates=4, beliefs=str(path)), by_network(beliefs)))
+    states = LinearStates(game)
+    made += [AlphaHearts(states, AlphaHeartsConfig(worlds=2, iterations=3)), QValues(states, QValuesConfig(worlds=3))]
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 

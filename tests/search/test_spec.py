@@ -14,7 +14,7 @@ def test_a_name_is_taken_apart():
     config = entrant.configured(GoMctsConfig(num_runs=7))
     assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, selection="puct")
     assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
-    assert parse("kind:a=s3://b/c:x=1:b=kibitz:y").settings == (("a", "s3://b/c"), ("x", "1"), ("b", "kibitz:y"))
+    assert parse("kind:a=b/c:x=1@kibitz:y").settings == (("a", "b/c"), ("x", "1"))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_a_name_is_taken_apart():
         ("go_mcts:depth=3", "go_mcts has no 'depth'; there are num_runs, num_steps"),
         ("go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
         ("go_mcts:mask_impossible=1", "it must be true or false"),
-        ("go_mcts:lanes=2:puct", "lanes is '2:puct'; it must be of type int"),
-        ("go_mcts:virtual_loss=0.1", "go_mcts.virtual_loss=0.1: must be 0 with go_mcts.lanes=1, as simulations do not"),
+        ("go_mcts:lanes=2:puct", "'puct' is no setting; write go_mcts:KEY=VALUE"),
+        ("go_mcts:keep_subtree=false", "go_mcts has no 'keep_subtree'; there are num_runs, num_steps"),
         ("go_mcts:lanes=4:speculative=8", "go_mcts.speculative=8: must be 0 with go_mcts.lanes=4, which takes"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),

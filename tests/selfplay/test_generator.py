@@ -181,25 +181,22 @@ def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, ne
     assert set(rows.player) == {"imitation:temperature=2@002"}
 
 
-def test_a_network_that_weighs_deals_is_checked_and_on_record(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    q, beliefs = str(tmp_path / "q"), networks[0].path
+def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> None:
+    q, name = str(tmp_path / "q"), "q_values:worlds=2"
     net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
     initialise_q(net, 1)
     save_weights(q, net, GAME)
-    name = f"q_values:worlds=2:candidates=4:beliefs={beliefs}"
     settings = GeneratorSettings(
         CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player=name)
     )
-    (memory,) = check_players(settings, GAME, "states")
-    assert "keys and values" in memory
+    assert check_players(settings, GAME, "states", [q]) == []  # no keys and values
     initial = plan(Seating.INITIAL, initial=InitialConfig(players={f"{name}@{q}": 1.0}), num_games=1)
     for work, called in ((initial, f"{name}@{q}"), (plan(Seating.EVERYBODY, (Network("000", q),), num_games=1), "000")):
         Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
         provenance = shard_info(tmp_path / "shard.parquet").provenance
-        assert provenance["checkpoints"] == f"{called}:{checkpoint_id(q)} {beliefs}:{checkpoint_id(beliefs)}"
-    gone = replace(settings, games=GamesConfig(newest_player="q_values:candidates=10:beliefs=/nowhere/at/all"))
+        assert provenance["checkpoints"] == f"{called}:{checkpoint_id(q)}"
     with pytest.raises(ValueError, match="/nowhere/at/all: no such directory"):
-        check_players(gone, GAME, "states")
+        check_players(settings, GAME, "states", ["/nowhere/at/all"])
 
 
 @pytest.mark.parametrize(

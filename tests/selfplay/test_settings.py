@@ -1,5 +1,6 @@
 """What presets come to, and what versions before have recorded."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cluster.errors import UserError
+from search.config import REMOVED
 from selfplay import verify
 from selfplay.checks import branched, check
 from selfplay.config import GateConfig, InitialConfig, TrainConfig
@@ -106,7 +108,13 @@ def as_before(config: TrainConfig) -> dict[str, Any]:
     )
     selfplay |= {f"gate_{key}": value for key, value in gate.items()}
     selfplay["initial"]["players"] = {"random": 0.0, **selfplay["initial"]["players"]}
+    settings["search"] = with_removed(settings["search"])
     return settings
+
+
+def with_removed(search: dict[str, Any]) -> dict[str, Any]:
+    """Settings of players with the defaults of those that have been removed since."""
+    return {player: settings | REMOVED.get(player, {}) for player, settings in search.items()}
 
 
 @pytest.mark.parametrize("gate", [None, GateConfig(2, 0.5, "pairs")])
@@ -116,6 +124,13 @@ def test_a_run_of_the_version_before_resumes_is_reported_and_verified(tmp_path: 
     config.selfplay = replace(config.selfplay, iterations=1, initial=initial, gate=gate)
     run(config)
     (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(as_before(config))))
+    played = list(tmp_path.rglob("tournament.json"))
+    for file in played:
+        results = json.loads(file.read_text())
+        for result in results:
+            result["settings"]["search"] = with_removed(result["settings"]["search"])
+        file.write_text(json.dumps(results))
+    assert len(played) == 3 and "keep_subtree" in played[0].read_text()
     read = read_run(str(tmp_path))
     assert typed(read.settings, TrainConfig) == config
     assert verify.main([str(tmp_path)]) == 0
@@ -126,6 +141,17 @@ def test_a_run_of_the_version_before_resumes_is_reported_and_verified(tmp_path: 
     again = run(config)
     assert not again.generated and not again.trained and not again.evaluated
     assert "gate_deals" not in (tmp_path / "config.yaml").read_text()
+
+
+def test_a_run_that_used_a_removed_setting_is_refused_by_its_name(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path))
+    settings = as_before(config)
+    settings["search"]["go_mcts"]["keep_subtree"] = True
+    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
+    with pytest.raises(
+        UserError, match=r"with search\.go_mcts\.keep_subtree=True, the command says None; use the same"
+    ):
+        RunDirectory(config.run.dir).check(config)
 
 
 def test_settings_that_came_later_are_completed_in_groups_that_may_be_null(tmp_path: Path) -> None:
