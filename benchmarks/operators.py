@@ -67,6 +67,7 @@ LESSONS = {
         {
             "teacher": Operator(1, 2400),
             "own": Operator(2400, settings=PLAIN),
+            "outcomes": Operator(2400, settings=(*PLAIN, "learner.outcome_weight=0.5")),
             "own, branches": Operator(2000),
             "mixed": Operator(1000, 1000),
             "labels": Operator(1900, settings=("selfplay.labels=hearts_rules", "learner.label_weight=1")),
