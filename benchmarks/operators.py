@@ -17,7 +17,8 @@ import numpy as np
 from hydra import compose, initialize_config_module
 
 from benchmarks.report import Case, report
-from cluster import cli
+from cluster.cli import build
+from cluster.composing import register
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask, run_task
@@ -116,10 +117,10 @@ class Climb:
 
 def configured(game: str, settings: Sequence[str]) -> TrainConfig:
     """The preset of the game's demo with these settings."""
-    cli.register("train", TrainConfig)
+    register("train", TrainConfig)
     with initialize_config_module("conf", version_base="1.3"):
         composed = compose("train", [f"experiment={game}_demo", "run.dir=unused", *ONE_PROCESS, *settings])
-    return cli.build(composed, TrainConfig)
+    return build(composed, TrainConfig)
 
 
 def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: int) -> None:
@@ -186,7 +187,7 @@ def climbed(name: str, lesson: str, seed: int, out: Path) -> Climb:
 def differences(config: TrainConfig, player: str, other: str, deals: int, seed: int) -> np.ndarray:
     """``float64[deals]``: points of ``player`` ahead of ``other`` in each deal, over all seatings."""
     game = make_game(config.game.name, config.game.options)
-    players = make_players([player, other], game, config.search, config.engine)
+    players = make_players([player, other], game, config.search, engine=config.engine)
     result = run_tournament(game, players, deals, seed, config.evaluation.table_size)
     mine, others = (np.array(result.by_deal[each.name]) for each in players)
     return others - mine if result.lower_is_better else mine - others
