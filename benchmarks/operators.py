@@ -14,11 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from hydra import compose, initialize_config_module
 
 from benchmarks.report import Case, report
-from cluster.cli import build
-from cluster.composing import register
+from cluster import cli
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask, run_task
@@ -117,10 +115,8 @@ class Climb:
 
 def configured(game: str, settings: Sequence[str]) -> TrainConfig:
     """The preset of the game's demo with these settings."""
-    register("train", TrainConfig)
-    with initialize_config_module("conf", version_base="1.3"):
-        composed = compose("train", [f"experiment={game}_demo", "run.dir=unused", *ONE_PROCESS, *settings])
-    return build(composed, TrainConfig)
+    overrides = [f"experiment={game}_demo", "run.dir=unused", *ONE_PROCESS, *settings]
+    return cli.configured("train", TrainConfig, overrides)
 
 
 def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: int) -> None:

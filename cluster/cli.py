@@ -252,6 +252,13 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
 
 
+def configured(config_name: str, schema: type[T], overrides: Sequence[str]) -> T:
+    """The configuration of a command with these overrides, for programs of our own; raises as ``build`` does."""
+    register(config_name, schema)
+    with hydra.initialize_config_module("conf", version_base="1.3"):
+        return build(hydra.compose(config_name, [*overrides]), schema)
+
+
 def explain(error: Exception) -> str:
     """An exception of Hydra or OmegaConf in one line: what is wrong with the configuration, and what to do."""
     unread = getattr(error, "override", None)

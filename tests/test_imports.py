@@ -40,7 +40,7 @@ COMMANDS = (
 
 ONLY_IN = {
     "hydra": ("cluster.choices", "cluster.cli", "cluster.composing", "cluster.sweeps"),
-    "cluster.cli": (*COMMANDS, "cluster.*"),
+    "cluster.cli": (*COMMANDS, "cluster.*", "benchmarks.operators"),  # which runs presets of a command
     "cluster": (
         "cluster.*",
         "selfplay.*",
