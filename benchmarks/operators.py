@@ -1,21 +1,25 @@
 """What makes an iteration an improvement, at equal time: ``python -m benchmarks.operators GAME --out DIR``.
 
 Every operator starts from the same first network of ``experiment=GAME_demo`` and has three iterations, in one process
-and one thread, without Ray. The number of its games is such that all take about the same processor time; what each
-took is shown. Then the last network's ArgmaxVal* plays that of the first, and the scripted player, on deals that
-nothing has seen. "Theirs" is the control: more of the teacher's deals for the same time. The same command resumes.
+and one thread, without Ray. The numbers of games are a first guess at equal processor time; the seconds of each are
+shown, and comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of the first, and the
+scripted player, on deals that nothing has seen. The operator ``teacher``, more of that player's deals, is the control.
+The same command resumes; an iteration that was interrupted begins anew.
 """
 
 import argparse
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.report import Case, report
+from benchmarks.report import machine
 from cluster import cli
 from games.registry import make_game
 from games.rng import derive
@@ -30,8 +34,10 @@ from selfplay.plan import plan_shards
 
 ITERATIONS = 3
 ONE_PROCESS = ("learner.num_threads=1", "engine.device=cpu", "learner.device=cpu", "selfplay.gate=null")
-PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", "learner.policy_targets=none")
+NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
+PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
 """Neither branches nor what reads them."""
+NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
 ADVANTAGE = "learner.policy_targets=advantage"
 
 
@@ -84,14 +90,12 @@ LESSONS = {
         ("selfplay.games_per_shard=500",),
         5000,
         {
-            "teacher": Operator(1, 2000, settings=("learner.policy_targets=none",)),
-            "own": Operator(2000, settings=(*PLAIN, "selfplay.labels=''", "learner.label_weight=0")),
+            "teacher": Operator(1, 2000, settings=NO_TARGETS),
+            "own": Operator(2000, settings=(*PLAIN, *NO_LABELS)),
             "labels": Operator(2000, settings=PLAIN),
-            "labels, branches": Operator(1800, settings=("learner.policy_targets=none",)),
-            "branches": Operator(
-                1800, settings=("selfplay.labels=''", "learner.label_weight=0", "learner.policy_targets=none")
-            ),
-            "mixed": Operator(900, 900, settings=("learner.policy_targets=none",)),
+            "labels, branches": Operator(1800, settings=NO_TARGETS),
+            "branches": Operator(1800, settings=(*NO_LABELS, *NO_TARGETS)),
+            "mixed": Operator(900, 900, settings=NO_TARGETS),
             "newest": Operator(400, settings=("selfplay.newest_branch_player=argmax_val",)),
             "advantage": Operator(1800),
             "softmax": Operator(1800, settings=("learner.policy_targets=softmax",)),
@@ -113,10 +117,21 @@ class Climb:
     """Points ahead of the scripted player, each deal."""
 
 
-def configured(game: str, settings: Sequence[str]) -> TrainConfig:
-    """The preset of the game's demo with these settings."""
-    overrides = [f"experiment={game}_demo", "run.dir=unused", *ONE_PROCESS, *settings]
-    return cli.configured("train", TrainConfig, overrides)
+def configured(game: str, operator: Operator) -> TrainConfig:
+    """The preset of the game's demo with an operator's iterations."""
+    sizes = f"selfplay.games_per_iteration={operator.games}", f"selfplay.teacher_games={operator.teacher}"
+    settings = [*ONE_PROCESS, *LESSONS[game].start, *sizes, *operator.settings]
+    return cli.configured("train", TrainConfig, [f"experiment={game}_demo", "run.dir=unused", *settings])
+
+
+def check_made_with(operator: Operator, game: str, directory: Path) -> None:
+    """End with a line where ``directory`` has another operator's or lesson's networks; else note whose they are."""
+    made, asked = directory / "settings.json", [LESSONS[game].start, asdict(operator)]
+    directory.mkdir(parents=True, exist_ok=True)
+    if not made.exists():
+        made.write_text(json.dumps(asked))
+    elif made.read_text() != json.dumps(asked):
+        raise SystemExit(f"error: {directory} was made with other settings; remove it, or choose another --out")
 
 
 def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: int) -> None:
@@ -125,6 +140,7 @@ def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: i
     for iteration in range(first, last + 1):
         if (directory / f"{iteration}.json").exists():
             continue
+        shutil.rmtree(directory / str(iteration), ignore_errors=True)  # so that its seconds are all of it
         began, network = time.process_time(), directory / str(iteration) / "network"
         shards = play(config, seed, directory, iteration)
         learner = config.learner if iteration else config.first_learner
@@ -150,30 +166,33 @@ def play(config: TrainConfig, seed: int, directory: Path, iteration: int) -> tup
     for plan in plans:
         path = directory / str(iteration) / plan.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            generator.generate(plan, str(path))
+        generator.generate(plan, str(path))
         paths.append(str(path))
     return tuple(paths)
 
 
-def climbed(name: str, lesson: str, seed: int, out: Path) -> Climb:
+def place(name: str, seed: int, out: Path) -> Path:
+    """The directory of an operator and a seed."""
+    return out / f"{name.replace(', ', '-')}-{seed}"
+
+
+def climbed(name: str, game: str, seed: int, out: Path) -> Climb:
     """One operator's iterations from the start of this seed, and what came of them; kept in a file of its own."""
-    plan, kept = LESSONS[lesson], out / f"{name.replace(', ', '-')}-{seed}.json"
+    plan, directory = LESSONS[game], place(name, seed, out)
+    operator, kept = plan.operators[name], directory / "climb.json"
     if kept.exists():
         return Climb(**json.loads(kept.read_text()))
-    operator, started, directory = plan.operators[name], out / f"start-{seed}", kept.with_suffix("")
-    iterate(configured(lesson, plan.start), seed, started, 0, 0)
-    directory.mkdir(exist_ok=True)
+    started = out / f"start-{seed}"
+    iterate(configured(game, Operator(1)), seed, started, 0, 0)
     if not (directory / "0").exists():
         (directory / "0").symlink_to((started / "0").resolve())
-    sizes = f"selfplay.games_per_iteration={operator.games}", f"selfplay.teacher_games={operator.teacher}"
-    config = configured(lesson, [*plan.start, *sizes, *operator.settings])
+    config = configured(game, operator)
     iterate(config, seed, directory, 1, ITERATIONS)
     seconds = sum(json.loads((directory / f"{i}.json").read_text()) for i in range(1, ITERATIONS + 1))
     first, last = (f"argmax_val@{directory / str(i) / 'network'}" for i in (0, ITERATIONS))
     against = [
-        differences(config, last, other, plan.deals, derive(seed, "fresh", other is first) % 2**63)
-        for other in (first, plan.scripted)
+        differences(config, last, other, plan.deals, derive(seed, "fresh deals", number) % 2**63)
+        for number, other in enumerate((first, plan.scripted))
     ]
     climb = Climb(seconds, *(values.tolist() for values in against))
     kept.write_text(json.dumps(asdict(climb)))
@@ -189,12 +208,14 @@ def differences(config: TrainConfig, player: str, other: str, deals: int, seed: 
     return others - mine if result.lower_is_better else mine - others
 
 
-def shown(climbs: Sequence[Climb], of: Callable[[Climb], list[float]]) -> tuple[float, str]:
-    """Mean over the deals of all seeds, and text: the mean, its interval over deals, the mean of each seed."""
+def measured(climbs: Sequence[Climb], of: Callable[[Climb], list[float]]) -> dict[str, Any]:
+    """Mean over the deals of all seeds, its interval over deals, and the mean of each seed."""
     values = np.concatenate([of(climb) for climb in climbs])
-    low, high = ends_of(values)
-    seeds = " ".join(signed(float(np.mean(of(climb)))) for climb in climbs)
-    return float(values.mean()), f"{signed(float(values.mean()))} ({interval(low, high)}); by seed {seeds}"
+    return {
+        "mean": float(values.mean()),
+        "interval": ends_of(values),
+        "seeds": [float(np.mean(of(climb))) for climb in climbs],
+    }
 
 
 def main() -> None:
@@ -205,20 +226,35 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", metavar="OPERATOR", help="these beside the control, teacher")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    names = dict.fromkeys(["teacher", *(options.only or LESSONS[options.game].operators)])
+    lesson, out = LESSONS[options.game], options.out / options.game
+    names = dict.fromkeys(["teacher", *(options.only or lesson.operators)])
+    if unknown := names.keys() - lesson.operators.keys():
+        parser.error(f"--only {', '.join(sorted(unknown))}: the operators are {'; '.join(lesson.operators)}")
+    if options.seeds < 1:
+        parser.error(f"--seeds {options.seeds}: must be at least 1")
+    for seed in range(options.seeds):
+        check_made_with(Operator(1), options.game, out / f"start-{seed}")
+        for name in names:
+            check_made_with(lesson.operators[name], options.game, place(name, seed, out))
     tried = {name: list[Climb]() for name in names}
     for seed in range(options.seeds):  # seeds outside, so that an early end leaves all operators equally well known
         for name, climbs in tried.items():
-            climbs.append(climbed(name, options.game, seed, options.out))
-    means = {}
+            climbs.append(climbed(name, options.game, seed, out))
+    report_climbs(tried, lesson.scripted)
+
+
+def report_climbs(tried: dict[str, list[Climb]], scripted: str) -> None:
+    """Print what each operator brought, and as the last line JSON. Leads have no ratio: the control is a row."""
+    records = []
     for name, climbs in tried.items():
-        print(f"{name}: {np.mean([climb.seconds for climb in climbs]):.0f} s")
-        means[name], text = shown(climbs, lambda climb: climb.start)
-        print(f"  ahead of the start: {text}")
-        print(f"  ahead of {LESSONS[options.game].scripted}: {shown(climbs, lambda climb: climb.scripted)[1]}")
-    unit = "points ahead of the start"
-    report([Case("operators", name, mean, means["teacher"], unit) for name, mean in means.items() if name != "teacher"])
+        of_start, of_scripted = (measured(climbs, of) for of in (attrgetter("start"), attrgetter("scripted")))
+        seconds = float(np.mean([climb.seconds for climb in climbs]))
+        records.append({"case": name, "seconds": seconds, "start": of_start, "scripted": of_scripted})
+        print(f"{name}: {seconds:.0f} s")
+        for other, found in (("the start", of_start), (scripted, of_scripted)):
+            each = " ".join(map(signed, found["seeds"]))
+            print(f"  ahead of {other}: {signed(found['mean'])} ({interval(*found['interval'])}); by seed {each}")
+    print(json.dumps([{"benchmark": "operators", **record, "machine": machine()} for record in records]))
 
 
 if __name__ == "__main__":

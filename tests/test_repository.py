@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_module
 
+from benchmarks.operators import LESSONS, configured
 from cluster import cli
 
 ROOT = Path(__file__).parents[1]
@@ -56,11 +56,9 @@ def build_command(name: str, *overrides: str) -> Any:
     """The configuration of a command, checked as the command line checks it."""
     module, schema_name, required = COMMANDS[name]
     schema = getattr(importlib.import_module(module), schema_name)
-    cli.register(name, schema)
     if any(override.startswith("experiment=") for override in overrides):
         required = [override for override in required if not override.startswith("experiment=")]
-    with initialize_config_module("conf", version_base="1.3"):
-        return cli.build(compose(name, overrides=[*required, *overrides]), schema)
+    return cli.configured(name, schema, [*required, *overrides])
 
 
 def test_every_configuration_belongs_to_a_command() -> None:
@@ -70,6 +68,16 @@ def test_every_configuration_belongs_to_a_command() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_commands_defaults_fit_its_schema(name: str) -> None:
     build_command(name)
+
+
+@pytest.mark.parametrize("game", LESSONS)
+def test_the_operators_of_the_benchmark_fit_its_presets(game: str) -> None:
+    for operator in LESSONS[game].operators.values():
+        config = configured(game, operator)
+        assert (config.selfplay.games_per_iteration, config.selfplay.teacher_games) == (
+            operator.games,
+            operator.teacher,
+        )
 
 
 @pytest.mark.parametrize("path", sorted(CONF.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}")
