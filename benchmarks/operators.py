@@ -37,8 +37,10 @@ ONE_PROCESS = ("learner.num_threads=1", "engine.device=cpu", "learner.device=cpu
 NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
 PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
 """Neither branches nor what reads them."""
-NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
-ADVANTAGE = "learner.policy_targets=advantage"
+ADVANTAGE, OUTCOMES = "learner.policy_targets=advantage", "learner.outcome_weight=0.5"
+NEWEST = ("selfplay.newest_branch_player=argmax_val",)
+BOOTSTRAPPED = (*NEWEST, "selfplay.branch_steps=1")
+SEARCHED = "selfplay.labels='pimc:worlds=20:candidates=200:evaluator=playouts:beliefs=scripted:confidence=2'"
 
 
 @dataclass(frozen=True)
@@ -67,39 +69,35 @@ class Lesson:
 LESSONS = {
     "hearts": Lesson(
         "hearts_rules",
-        ("selfplay.games_per_shard=500",),
-        500,
+        ("selfplay.games_per_shard=500", "selfplay.population=false"),
+        250,
         {
-            "teacher": Operator(1, 2400),
-            "own": Operator(2400, settings=PLAIN),
-            "outcomes": Operator(2400, settings=(*PLAIN, "learner.outcome_weight=0.5")),
-            "own, branches": Operator(2000),
-            "mixed": Operator(1000, 1000),
-            "labels": Operator(1900, settings=("selfplay.labels=hearts_rules", "learner.label_weight=1")),
-            "newest": Operator(250, settings=("selfplay.newest_branch_player=argmax_val",)),
-            "bootstrapped": Operator(
-                700, settings=("selfplay.newest_branch_player=argmax_val", "selfplay.branch_steps=1")
-            ),
-            "advantage": Operator(2000, settings=(ADVANTAGE,)),
-            "softmax": Operator(2000, settings=("learner.policy_targets=softmax",)),
-            "mixed, advantage": Operator(1000, 1000, settings=(ADVANTAGE,)),
+            "teacher": Operator(1, 1000),
+            "own": Operator(1000, settings=PLAIN),
+            "own, branches": Operator(700),
+            "mixed": Operator(410, 410),
+            "labels": Operator(700, settings=("selfplay.labels=hearts_rules", "learner.label_weight=1")),
+            "outcomes": Operator(1000, settings=(*PLAIN, OUTCOMES)),
+            "outcomes, population": Operator(1000, settings=(*PLAIN, OUTCOMES, "selfplay.population=true")),
+            "newest": Operator(65, settings=NEWEST),
+            "bootstrapped": Operator(300, settings=BOOTSTRAPPED),
+            "bootstrapped, outcomes": Operator(300, settings=(*BOOTSTRAPPED, OUTCOMES)),
+            "advantage": Operator(700, settings=(ADVANTAGE,)),
         },
     ),
     "crew": Lesson(
         "crew_rules",
-        ("selfplay.games_per_shard=500",),
-        5000,
+        ("selfplay.games_per_shard=500", "selfplay.initial_games=6000"),
+        2000,
         {
-            "teacher": Operator(1, 2000, settings=NO_TARGETS),
-            "own": Operator(2000, settings=(*PLAIN, *NO_LABELS)),
-            "labels": Operator(2000, settings=PLAIN),
-            "labels, branches": Operator(1800, settings=NO_TARGETS),
-            "branches": Operator(1800, settings=(*NO_LABELS, *NO_TARGETS)),
-            "mixed": Operator(900, 900, settings=NO_TARGETS),
-            "newest": Operator(400, settings=("selfplay.newest_branch_player=argmax_val",)),
-            "advantage": Operator(1800),
-            "softmax": Operator(1800, settings=("learner.policy_targets=softmax",)),
-            "mixed, advantage": Operator(900, 900),
+            "teacher": Operator(1, 1050, settings=NO_TARGETS),
+            "labels": Operator(1250, settings=PLAIN),
+            "labels, outcomes": Operator(1250, settings=(*PLAIN, OUTCOMES)),
+            "advantage": Operator(1000),
+            "mixed, advantage": Operator(500, 500),
+            "newest": Operator(150, settings=NEWEST),
+            "bootstrapped": Operator(450, settings=BOOTSTRAPPED),
+            "labels of a search": Operator(130, settings=(*PLAIN, SEARCHED, "selfplay.label_share=0.1")),
         },
     ),
 }

@@ -233,10 +233,8 @@ def make_batch(
         if others_weight != 1.0:
             weights = action_weights(game, views, prefixes, others_weight)
     if data.labels is not None:
-        labels, targets = (each[rows, 1:longest].ravel()[prefixes] for each in (data.labels, data.host_tokens))
-        labelled = labels != game.vocabulary.eos
-        targets = np.where(labelled, labels, targets).astype(np.int64)
-        weights = np.where(labelled, np.float32(label_weight), np.float32(1.0) if weights is None else weights)
+        labels, came = (each[rows, 1:longest].ravel()[prefixes] for each in (data.labels, data.host_tokens))
+        targets, weights = labelled_targets(labels, came, game.vocabulary.eos, weights, label_weight)
     if policy and data.valued:
         valued = policy.targets(data.valued.take(rows), lengths, game.vocabulary.size)
         weights = policy.weigh(valued, np.ones(len(prefixes), np.float32) if weights is None else weights)
@@ -251,6 +249,16 @@ def make_batch(
         targets=_sent(targets, there),
         policy=None if valued is None else valued.to(there),
     )
+
+
+def labelled_targets(
+    labels: np.ndarray, came: np.ndarray, eos: int, weights: np.ndarray | None, label_weight: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """What to predict, ``int64[P]``, and its weights, ``float32[P]``: ``labels[P]`` where they are not ``eos``, of
+    weight ``label_weight``, else the tokens that ``came[P]``, of ``weights[P]`` or 1."""
+    labelled = labels != eos
+    targets = np.where(labelled, labels, came).astype(np.int64)
+    return targets, np.where(labelled, np.float32(label_weight), np.float32(1.0) if weights is None else weights)
 
 
 def _sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None:

@@ -1,10 +1,11 @@
 """Accuracy of a network's values: ``python -m search.values game=hearts checkpoint=DIR``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from cluster import cli
@@ -22,10 +23,13 @@ from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, checkpoint_record, resolve, seat_players, with_networks
 from search.values.config import ValuesConfig
-from search.values.decisions import Decisions, draw_decisions
+from search.values.decisions import Decisions, choices_of, draw_decisions
 from search.values.measure import Part, ask, measure
 from search.values.reference import PLAYOUTS, playout_utilities
 from search.values.report import ValuesResult, render, unit_of
+
+DECISIONS, CHOICES = "turns", "choices-"
+"""Names of parts in files: the decisions; the choices of a player, whose number follows."""
 
 
 def main(config: ValuesConfig) -> None:
@@ -38,10 +42,14 @@ def main(config: ValuesConfig) -> None:
         check_deals(game, config.decisions, f"decisions={config.decisions}")
         check_deals(game, min(config.table_size, config.decisions * config.worlds), f"table_size={config.table_size}")
         utility = config.search.argmax_val.utility or game.outcomes.default_utility
-        names = _players(config, game)
+        names = [*_players(config, game), *dict.fromkeys(config.players)]
         engines = Engines(game, config.engine)
         entrants = with_networks(resolve(names, game, config.search), config.checkpoint)
         players = seat_players(entrants, names, game, engines)
+        judged = dict(zip(names[2:], players[2:], strict=True))
+        for name, player in judged.items():
+            if player.sees_hidden:
+                raise ValueError(f"players={name}: it sees hidden cards, which decisions do not hold; name another")
         model = engines.get(config.checkpoint, utility)
     unit, per_utility = unit_of(game, game.outcomes.utility(utility))
     empty = ValuesResult(
@@ -61,7 +69,7 @@ def main(config: ValuesConfig) -> None:
     if result is None:
         kept = Kept(parts_of(config.out), empty.depends_on, empty.WHAT)
         playouts = None if names[1] == "random" else players[1]
-        result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, kept)))
+        result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, judged, kept)))
         if config.out:
             result.write(config.out)
     else:
@@ -72,16 +80,23 @@ def main(config: ValuesConfig) -> None:
 
 
 def _measured(
-    config: ValuesConfig, game: Game, model: ObservationModel, player: Player, playouts: Player | None, kept: Kept
+    config: ValuesConfig,
+    game: Game,
+    model: ObservationModel,
+    player: Player,
+    playouts: Player | None,
+    judged: Mapping[str, Player],
+    kept: Kept,
 ) -> list[Part]:
-    """The figures; reuses decisions and playouts from files."""
-    if "decisions" not in kept.found:
+    """The figures; reuses decisions, choices and playouts from files."""
+    if DECISIONS not in kept.found:
         kept.found.clear()  # the decisions are drawn anew, so their playouts are void
         decisions = draw_decisions(game, player, config.decisions, config.seed, config.table_size)
-        kept.keep("decisions", asdict(decisions))
+        kept.keep(DECISIONS, asdict(decisions))
     else:
-        decisions = Decisions(**kept.found["decisions"])
+        decisions = Decisions(**kept.found[DECISIONS])
     next_token, values = ask(model, decisions)
+    chosen = _chosen(config, game, decisions, judged, kept)
     ended = sum(len(part["utilities"]) for name, part in kept.found.items() if name.startswith(PLAYOUTS))
     total = int(decisions.legal.sum()) * config.worlds
     if ended:
@@ -97,7 +112,22 @@ def _measured(
         utilities = playout_utilities(
             game, decisions, playouts, utility, config.worlds, config.seed, config.table_size, show, kept
         )
-    return measure(decisions, next_token, values, utilities, _grid(config, game))
+    return measure(decisions, next_token, values, utilities, _grid(config, game), chosen)
+
+
+def _chosen(
+    config: ValuesConfig, game: Game, decisions: Decisions, judged: Mapping[str, Player], kept: Kept
+) -> dict[str, np.ndarray]:
+    """What each player that is judged chooses."""
+    chosen = {}
+    for number, (name, player) in enumerate(judged.items()):
+        part = kept.found.get(f"{CHOICES}{number}")
+        if part is None:
+            print(f"{name}: chooses at {len(decisions.seat)} decisions", flush=True)
+            part = {"actions": choices_of(player, game, decisions, config.seed, config.table_size)}
+            kept.keep(f"{CHOICES}{number}", part)
+        chosen[name] = part["actions"]
+    return chosen
 
 
 def _players(config: ValuesConfig, game: Game) -> tuple[str, str]:
@@ -124,6 +154,7 @@ def _settings(config: ValuesConfig, players: Sequence[Entrant], engines: Engines
         "checkpoint": {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)},
         "checkpoints": checkpoint_record(players),
         "decisions": config.decisions,
+        **({"players": config.players} if config.players else {}),
         "thresholds": config.thresholds,
         "policy_weights": config.policy_weights,
         "search": asdict(config.search),

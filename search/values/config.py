@@ -26,6 +26,9 @@ class ValuesConfig:
     ``random``."""
     playouts: str = ""
     """Player of the playouts, in every seat; empty for the game's scripted player, else ``random``."""
+    players: list[str] = field(default_factory=list)
+    """Players whose choices at these decisions are judged too, such as ``go_mcts:num_runs=50`` or
+    ``argmax_val@OTHER``."""
     thresholds: list[float] = field(default_factory=list)
     """Thresholds of ArgmaxVal* to evaluate, with every policy weight; empty for ``search.argmax_val.threshold``
     alone."""

@@ -4,14 +4,15 @@ Letters: ``B`` deals, ``M`` decisions, ``P`` seats, ``L`` token positions, ``V``
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from games.game import Game
 from games.rng import derive, derive_many
 from search.players.choices import choice_places
-from search.players.player import Player
-from search.players.table import play_table
+from search.players.player import Player, Turns
+from search.players.table import answers, play_table
 
 THIRDS = ("early", "middle", "late")
 _MAX_ROUNDS = 20
@@ -30,6 +31,8 @@ class Decisions:
     """``bool[M, V]``: legal actions, at least two in every row."""
     third: np.ndarray
     """``int64[M]``: index into ``THIRDS``, by the position among all choices of the seat in its deal."""
+    seat: np.ndarray
+    """``int64[M]``: the seat."""
 
 
 def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size: int = 512) -> Decisions:
@@ -46,7 +49,7 @@ def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size
         ValueError: no seat ever has a choice.
     """
     left = np.full(3, count // 3) + (np.arange(3) < count % 3)
-    tokens, places, thirds = [], [], []
+    tokens, places, thirds, seats = [], [], [], []
     for first in range(0, count * _MAX_ROUNDS, count):
         histories, choices = _played(game, player, first, count, seed, table_size)
         draws = derive_many(derive(seed, "values", "draws"), count, first)
@@ -58,11 +61,12 @@ def draw_decisions(game: Game, player: Player, count: int, seed: int, table_size
                 tokens.append(histories[row])
                 places.append(candidates[int(draws[row] % np.uint64(len(candidates)))])
                 thirds.append(third)
+                seats.append(int(_seat(game, first + row)))
         if not left.any():
             break
     if not tokens:
         raise ValueError(f"no seat had two legal actions in {count * _MAX_ROUNDS} deals of {game.name}")
-    return _decisions(game, np.array(tokens), np.array(places, np.int64), np.array(thirds, np.int64))
+    return _decisions(game, np.array(tokens), *(np.array(column, np.int64) for column in (places, thirds, seats)))
 
 
 def places_of_third(choices: np.ndarray, third: int) -> np.ndarray:
@@ -82,12 +86,36 @@ def _played(
     seating = np.zeros((count, game.num_players), np.int64)
     secret = derive(seed, "values", "turns")
     states = play_table(game, [player], seating, deals, table_size, secret=secret).states
-    seats = np.arange(first, first + count) // 3 % game.num_players
+    seats = _seat(game, np.arange(first, first + count))
     tokens, lengths = game.histories(states, seats)
     return tokens, choice_places(game, tokens, lengths)
 
 
-def _decisions(game: Game, tokens: np.ndarray, places: np.ndarray, thirds: np.ndarray) -> Decisions:
+def _seat(game: Game, deals: Any) -> Any:
+    """The seats whose decisions are drawn from so many-th ``deals``."""
+    return deals // 3 % game.num_players
+
+
+def _decisions(game: Game, tokens: np.ndarray, places: np.ndarray, thirds: np.ndarray, seats: np.ndarray) -> Decisions:
     """The decisions after ``places`` tokens of whole histories; cuts the later tokens."""
     before = np.where(np.arange(tokens.shape[1]) < places[:, None], tokens, game.vocabulary.eos).astype(tokens.dtype)
-    return Decisions(before, places, game.view_legal(game.views(before, places)), thirds)
+    return Decisions(before, places, game.view_legal(game.views(before, places)), thirds, seats)
+
+
+def choices_of(player: Player, game: Game, decisions: Decisions, seed: int, table_size: int = 512) -> np.ndarray:
+    """``int64[M]``: what ``player``, which sees what the seats have seen, chooses at the ``decisions``.
+
+    Args:
+        seed: of the player's random numbers.
+        table_size: decisions side by side, of which a network keeps the keys and values.
+    """
+    total = len(decisions.seat)
+    seeds, chosen = derive_many(derive(seed, "values", "choices"), total), list[np.ndarray]()
+    for first in range(0, total, table_size):
+        rows = np.arange(first, min(first + table_size, total))
+        player.start(game, len(rows))
+        lengths, places = decisions.lengths[rows].astype(np.int32), np.arange(len(rows))
+        columns = decisions.seat[rows], decisions.tokens[rows], lengths, decisions.legal[rows], seeds[rows]
+        chosen.append(answers(player, Turns(places, *columns), places))
+        player.forget(places)
+    return np.concatenate(chosen)

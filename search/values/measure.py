@@ -17,7 +17,7 @@ halves. Every deal gives one decision, so intervals over decisions are intervals
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import stdtrit
@@ -61,6 +61,8 @@ class Part:
     r2_at_most: float | None
     regrets: dict[str, Estimate]
     """Way to choose -> its mean regret in units of the utility."""
+    gains: dict[str, Estimate] = field(default_factory=dict)
+    """Player -> the regret of the first ArgmaxVal* less its own, paired by decision."""
 
 
 def ask(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -84,26 +86,31 @@ def measure(
     values: np.ndarray,
     utilities: np.ndarray,
     settings: Mapping[str, ArgmaxValConfig],
+    chosen: Mapping[str, np.ndarray] | None = None,
 ) -> list[Part]:
     """The figures of every third, then of all decisions.
 
     Args:
         next_token, values: the result of ``ask``.
         utilities: ``float32[Z, W]``, the result of ``playout_utilities``; ``W`` even.
-        settings: name -> further settings of ArgmaxVal* to evaluate.
+        settings: name -> further settings of ArgmaxVal* to evaluate, the first of which players are compared with.
+        chosen: player -> its choices, ``int64[M]``.
     """
-    legal = decisions.legal
+    legal, chosen = decisions.legal, chosen or {}
     means = np.stack([utilities[:, half::2].mean(axis=1, dtype=np.float64) for half in (0, 1)])
     halves = np.stack([by_token(mean, legal) for mean in means]).astype(np.float64)
     squares = by_token(np.square(utilities, dtype=np.float64).mean(axis=1), legal).astype(np.float64)
     terms = _terms(values.astype(np.float64), halves, squares)
-    regrets = {
-        name: regret(halves, legal, weights) for name, weights in choices(next_token, values, legal, settings).items()
-    }
+    weights = choices(next_token, values, legal, settings)
+    weights |= {name: np.eye(legal.shape[1])[actions] for name, actions in chosen.items()}
+    regrets = {name: regret(halves, legal, each) for name, each in weights.items()}
+    gains = {name: regrets[next(iter(settings))] - regrets[name] for name in chosen}
     parts = [(name, decisions.third == third) for third, name in enumerate(THIRDS)]
     parts.append(("all", np.ones(len(legal), np.bool_)))
     return [
-        _part(name, legal[rows], terms[rows], {key: column[rows] for key, column in regrets.items()})
+        _part(
+            name, legal[rows], terms[rows], *({key: each[rows] for key, each in of.items()} for of in (regrets, gains))
+        )
         for name, rows in parts
     ]
 
@@ -205,7 +212,13 @@ def _ratio(above: np.ndarray, below: np.ndarray, variance: np.ndarray) -> np.nda
     return np.where(varies, above / np.where(varies, below, 1.0), np.nan)
 
 
-def _part(name: str, legal: np.ndarray, terms: np.ndarray, regrets: Mapping[str, np.ndarray]) -> Part:
+def _part(
+    name: str,
+    legal: np.ndarray,
+    terms: np.ndarray,
+    regrets: Mapping[str, np.ndarray],
+    gains: Mapping[str, np.ndarray],
+) -> Part:
     return Part(
         name=name,
         decisions=len(legal),
@@ -214,5 +227,10 @@ def _part(name: str, legal: np.ndarray, terms: np.ndarray, regrets: Mapping[str,
         correlation_at_most=jackknife(_correlation_at_most, terms).value,
         r2=jackknife(_r2, terms),
         r2_at_most=jackknife(_r2_at_most, terms).value,
-        regrets={key: jackknife(lambda means: means[..., 0], column[:, None]) for key, column in regrets.items()},
+        regrets={key: _mean(column) for key, column in regrets.items()},
+        gains={key: _mean(column) for key, column in gains.items()},
     )
+
+
+def _mean(column: np.ndarray) -> Estimate:
+    return jackknife(lambda means: means[..., 0], column[:, None])

@@ -88,6 +88,11 @@ def render(result: ValuesResult) -> RenderableType:
     table.add_row("regret of choosing", *([""] * len(parts)))
     for name in parts[-1].regrets:
         row(f"  {name}", lambda part, name=name: _written(part.regrets[name], result.unit_per_utility))  # type: ignore[misc]
+    if parts[-1].gains:
+        table.add_section()
+        table.add_row("less regret than ArgmaxVal*", *([""] * len(parts)))
+    for name in parts[-1].gains:
+        row(f"  {name}", lambda part, name=name: _written(part.gains[name], result.unit_per_utility))  # type: ignore[misc]
     note = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"
     return Group(table, Text(note))
 

@@ -24,7 +24,7 @@ from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
 from search.tournament.statistics import mean_interval
 from search.values.config import ValuesConfig
-from search.values.decisions import Decisions, draw_decisions, places_of_third
+from search.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
 from search.values.measure import ask, jackknife, measure, regret
 from search.values.reference import playout_utilities
 from search.values.report import unit_of
@@ -47,7 +47,9 @@ def facing_a_bet(*deals: tuple[int, int, tuple[int, ...]]) -> Decisions:
     """Kuhn poker, to fold or to call: (card of seat 0, of seat 1, their actions)."""
     states = KUHN.replay([[first, second, *actions] for first, second, actions in deals])
     tokens, lengths = KUHN.histories(states, KUHN.to_move(states))
-    return Decisions(tokens, lengths.astype(np.int64), KUHN.legal(states), np.arange(len(states)) % 3)
+    return Decisions(
+        tokens, lengths.astype(np.int64), KUHN.legal(states), np.arange(len(states)) % 3, KUHN.to_move(states)
+    )
 
 
 CERTAIN = facing_a_bet(
@@ -83,7 +85,7 @@ def test_actions_meet_the_same_worlds() -> None:
 
     first = KUHN.replay([[QUEEN, KING]])
     tokens, lengths = KUHN.histories(first, np.array([0]))
-    decision = Decisions(tokens, lengths.astype(np.int64), KUHN.legal(first), np.zeros(1, np.int64))
+    decision = Decisions(tokens, lengths.astype(np.int64), KUHN.legal(first), *np.zeros((2, 1), np.int64))
     playout_utilities(KUHN, decision, Watching(), KUHN.outcomes.utility(), 20, seed=1)
     after_passing, after_betting = cards[0][:20], cards[0][20:]
     assert after_passing == after_betting
@@ -99,7 +101,7 @@ def test_late_in_a_hearts_deal_when_all_is_settled_every_action_is_worth_what_th
     settled = np.flatnonzero(HEARTS.view_outcomes(views).sum(axis=1) == 1)
     assert len(settled) >= 5
     legal = HEARTS.view_legal(views)[settled]
-    decisions = Decisions(tokens[settled], np.array(places)[settled], legal, np.full(len(settled), 2))
+    decisions = Decisions(tokens[settled], np.array(places)[settled], legal, np.full(len(settled), 2), seats[settled])
     utility = HEARTS.outcomes.utility("relative")
     truth = utility[HEARTS.outcome(states)[settled, seats[settled]]]
     found = playout_utilities(HEARTS, decisions, HeartsRules(), utility, 6, seed=1)
@@ -233,7 +235,7 @@ def test_figures_that_are_not_defined_or_have_too_few_deals_are_none() -> None:
     parts = measure(CERTAIN, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})
     assert parts[-1].correlation.value is None
     assert parts[-1].regrets["random"].low is None and parts[-1].regrets["random"].value == 0.5
-    nobody = Decisions(CERTAIN.tokens, CERTAIN.lengths, CERTAIN.legal, np.zeros(4, np.int64))
+    nobody = Decisions(CERTAIN.tokens, CERTAIN.lengths, CERTAIN.legal, *np.zeros((2, 4), np.int64))
     late = measure(nobody, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})[2]
     assert late.decisions == 0 and late.r2.value is None and late.regrets["random"].value is None
 
@@ -244,7 +246,11 @@ def noisy(spread: float, decisions: int = 1500, actions: int = 4, worlds: int = 
     truth = spread * rng.normal(size=(decisions, actions))
     playouts = truth.reshape(-1, 1) + rng.normal(size=(decisions * actions, worlds))
     legal = np.ones((decisions, actions), bool)
-    return Decisions(legal, np.ones(decisions, np.int64), legal, np.arange(decisions) % 3), truth, playouts
+    return (
+        Decisions(legal, np.ones(decisions, np.int64), legal, *np.arange(decisions) % np.array([[3], [4]])),
+        truth,
+        playouts,
+    )
 
 
 def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_the_reference() -> None:
@@ -333,6 +339,42 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
 
 
+def test_players_are_judged_by_their_choices_beside_the_network(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "values.json"
+    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
+    settings = [
+        f"checkpoint={checkpoint}",
+        "decisions=12",
+        "worlds=4",
+        "table_size=5",
+        f"players={json.dumps(players)}",
+    ]
+    assert (
+        call(monkeypatch, "search.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}") == 0
+    )
+    assert "less regret than ArgmaxVal*" in capsys.readouterr().out
+    last = json.loads(out.read_text())["parts"][-1]
+    assert list(last["gains"]) == players
+    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
+    for name in players:
+        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
+        assert last["gains"][name]["value"] == pytest.approx(gain)
+    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
+
+
+def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
+    decisions = draw_decisions(HEARTS, Exploring(HeartsRules(), 0.1), 30, seed=2)
+    views = HEARTS.views(decisions.tokens, decisions.lengths)
+    chosen = np.empty(30, np.int64)
+    HeartsRules().decide(None, views, chosen)
+    for table_size in (7, 512):
+        assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, 3, table_size), chosen)
+        drawn = choices_of(RandomPlayer(), HEARTS, decisions, 3, table_size)
+        assert np.array_equal(drawn, choices_of(RandomPlayer(), HEARTS, decisions, 3, 30))
+
+
 def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same_bytes(
     checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -340,7 +382,7 @@ def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
     kill_after(["search.values", *settings, f"out={out}"], parts, 3)
     before = len(list(parts.glob("playouts-*.safetensors")))
-    assert before and list(parts.glob("decisions.*.safetensors")) and not out.exists()
+    assert before and list(parts.glob("turns.*.safetensors")) and not out.exists()
 
     assert call(monkeypatch, "search.values", *settings, "seed=2", f"out={out}") == 2
     refused = capsys.readouterr().err
@@ -398,6 +440,8 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
     [
         (("worlds=5",), "worlds=5: must be even"),
         (("checkpoint=/nowhere/at/all",), "/nowhere/at/all: no such directory"),
+        (("players=[no_such]",), "no_such"),
+        (("players=['pimc:cheat=true']",), "players=pimc:cheat=true: it sees hidden cards"),
         (("game=tests.search.toy:ToyGame",), "game=toy: cannot sample hidden hands"),
     ],
 )
