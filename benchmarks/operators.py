@@ -38,6 +38,8 @@ NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
 PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
 """Neither branches nor what reads them."""
 ADVANTAGE, OUTCOMES = "learner.policy_targets=advantage", "learner.outcome_weight=0.5"
+EXPLORING = "selfplay.newest_player='argmax_val:explore=0.08'"
+LABELS = ("selfplay.labels=hearts_rules", "learner.label_weight=1")
 NEWEST = ("selfplay.newest_branch_player=argmax_val",)
 BOOTSTRAPPED = (*NEWEST, "selfplay.branch_steps=1")
 SEARCHED = "selfplay.labels='pimc:worlds=20:candidates=200:evaluator=playouts:beliefs=scripted:confidence=2'"
@@ -76,8 +78,11 @@ LESSONS = {
             "own": Operator(1000, settings=PLAIN),
             "own, branches": Operator(700),
             "mixed": Operator(410, 410),
-            "labels": Operator(700, settings=("selfplay.labels=hearts_rules", "learner.label_weight=1")),
+            "labels": Operator(700, settings=LABELS),
             "outcomes": Operator(1000, settings=(*PLAIN, OUTCOMES)),
+            "outcomes, exploring": Operator(1000, settings=(*PLAIN, OUTCOMES, EXPLORING)),
+            "labels, outcomes": Operator(900, settings=(*PLAIN, OUTCOMES, *LABELS)),
+            "labels, outcomes, exploring": Operator(900, settings=(*PLAIN, OUTCOMES, *LABELS, EXPLORING)),
             "outcomes, population": Operator(1000, settings=(*PLAIN, OUTCOMES, "selfplay.population=true")),
             "newest": Operator(65, settings=NEWEST),
             "bootstrapped": Operator(300, settings=BOOTSTRAPPED),
