@@ -20,6 +20,7 @@ from safetensors.torch import save
 from cluster.files import storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
+from learner.config import LearnerConfig
 from learner.model.checkpoint import CONFIG_FILE, Network, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
@@ -168,6 +169,14 @@ def find_partial(out: str | Path) -> Path | None:
     return storage.local_copy(directory) / steps[-1] if steps else None
 
 
+def _said(key: str, settings: Mapping[str, Any]) -> str:
+    """A setting in words; one of the learner's that is not recorded has its default."""
+    group, _, name = key.rpartition(".")
+    default = getattr(LearnerConfig(), name, None) if group == "learner" else None
+    value = settings.get(key, default)
+    return f"no {key}" if value is None else f"{key}={value}"
+
+
 def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = False) -> TrainingState:
     """The training state of a checkpoint; ``ValueError`` naming the first setting that differs. Checks only small files
     for damage; loading checks weights and moments, which take long to hash. A ``finished`` training without a record
@@ -189,7 +198,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
         expected.pop(HELD_OUT_KEY, None)
     for key in [*expected, *state.settings]:
         if state.settings.get(key) != expected.get(key):
-            before, now = (f"{key}={kept[key]}" if key in kept else f"no {key}" for kept in (state.settings, expected))
+            before, now = (_said(key, kept) for kept in (state.settings, expected))
             raise ValueError(
                 f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "
                 "another directory, or remove that training"

@@ -164,5 +164,5 @@ def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path
 def test_a_training_goes_on_only_with_its_branch_weight(tmp_path: Path) -> None:
     shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
     train(GAME, MODEL, few, shards, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"no learner\.branch_weight, now learner\.branch_weight=0\.5"):
+    with pytest.raises(ValueError, match=r"learner\.branch_weight=0\.0, now learner\.branch_weight=0\.5"):
         train(GAME, MODEL, replace(few, branch_weight=0.5), shards, tmp_path / "out")

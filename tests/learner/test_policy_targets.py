@@ -188,7 +188,7 @@ def test_off_they_are_not_recorded_and_on_a_training_goes_on_only_with_them(tmp_
     train(GAME, MODEL, replace(few, policy_temperature=2.0), shards, tmp_path / "out")
     settings = json.loads((tmp_path / "out/training/state.json").read_text())["settings"]
     assert not [key for key in settings if "policy" in key]
-    with pytest.raises(ValueError, match=r"no learner\.policy_targets, now learner\.policy_targets=softmax"):
+    with pytest.raises(ValueError, match=r"learner\.policy_targets=none, now learner\.policy_targets=softmax"):
         train(GAME, MODEL, replace(few, policy_targets="softmax"), shards, tmp_path / "out")
 
 

@@ -192,7 +192,7 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
     train(GAME, Q, config, shards, tmp_path / "killed")
     assert 0 < metrics["branch_loss"] < metrics["loss"]
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
-    with pytest.raises(UserError, match=r"with learner\.branch_weight=1\.0, now no learner\.branch_weight"):
+    with pytest.raises(UserError, match=r"with learner\.branch_weight=1\.0, now learner\.branch_weight=0\.0"):
         with pytest.raises(KilledError):
             train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
         train(GAME, Q, replace(config, branch_weight=0.0), shards, tmp_path / "other")
