@@ -75,6 +75,7 @@ LESSONS = {
         250,
         {
             "teacher": Operator(1, 1000),
+            "teacher, advantage": Operator(1, 950, settings=(ADVANTAGE,)),
             "own": Operator(1000, settings=PLAIN),
             "own, branches": Operator(700),
             "mixed": Operator(410, 410),
@@ -82,7 +83,6 @@ LESSONS = {
             "outcomes": Operator(1000, settings=(*PLAIN, OUTCOMES)),
             "outcomes, exploring": Operator(1000, settings=(*PLAIN, OUTCOMES, EXPLORING)),
             "labels, outcomes": Operator(900, settings=(*PLAIN, OUTCOMES, *LABELS)),
-            "labels, outcomes, exploring": Operator(900, settings=(*PLAIN, OUTCOMES, *LABELS, EXPLORING)),
             "outcomes, population": Operator(1000, settings=(*PLAIN, OUTCOMES, "selfplay.population=true")),
             "newest": Operator(65, settings=NEWEST),
             "bootstrapped": Operator(300, settings=BOOTSTRAPPED),
@@ -96,6 +96,7 @@ LESSONS = {
         2000,
         {
             "teacher": Operator(1, 1050, settings=NO_TARGETS),
+            "teacher, advantage": Operator(1, 1000),
             "labels": Operator(1250, settings=PLAIN),
             "labels, outcomes": Operator(1250, settings=(*PLAIN, OUTCOMES)),
             "advantage": Operator(1000),
