@@ -38,6 +38,7 @@ NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
 PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
 """Neither branches nor what reads them."""
 ADVANTAGE, OUTCOMES = "learner.policy_targets=advantage", "learner.outcome_weight=0.5"
+SLOW = "learner.learning_rate=5e-4"
 EXPLORING = "selfplay.newest_player='argmax_val:explore=0.08'"
 LABELS = ("selfplay.labels=hearts_rules", "learner.label_weight=1")
 NEWEST = ("selfplay.newest_branch_player=argmax_val",)
@@ -81,11 +82,13 @@ LESSONS = {
             "mixed": Operator(410, 410),
             "labels": Operator(700, settings=LABELS),
             "outcomes": Operator(1000, settings=(*PLAIN, OUTCOMES)),
+            "outcomes, slow": Operator(1000, settings=(*PLAIN, OUTCOMES, SLOW)),
             "outcomes, exploring": Operator(1000, settings=(*PLAIN, OUTCOMES, EXPLORING)),
             "labels, outcomes": Operator(900, settings=(*PLAIN, OUTCOMES, *LABELS)),
             "outcomes, population": Operator(1000, settings=(*PLAIN, OUTCOMES, "selfplay.population=true")),
             "newest": Operator(65, settings=NEWEST),
             "bootstrapped": Operator(300, settings=BOOTSTRAPPED),
+            "bootstrapped, slow": Operator(300, settings=(*BOOTSTRAPPED, SLOW)),
             "bootstrapped, outcomes": Operator(300, settings=(*BOOTSTRAPPED, OUTCOMES)),
             "advantage": Operator(700, settings=(ADVANTAGE,)),
         },
