@@ -72,7 +72,7 @@ class Lesson:
 LESSONS = {
     "hearts": Lesson(
         "hearts_rules",
-        ("selfplay.games_per_shard=500", "selfplay.population=false"),
+        ("selfplay.games_per_shard=500", "selfplay.labels=''", "learner.label_weight=0"),
         250,
         {
             "teacher": Operator(1, 1000),

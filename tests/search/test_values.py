@@ -24,7 +24,7 @@ from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
 from search.tournament.statistics import mean_interval
 from search.values.config import ValuesConfig
-from search.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
+from search.values.decisions import Decisions, draw_decisions, places_of_third
 from search.values.measure import ask, jackknife, measure, regret
 from search.values.reference import playout_utilities
 from search.values.report import unit_of
@@ -337,42 +337,6 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
     ]
     assert record["settings"]["checkpoint"]["path"] == checkpoint
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
-
-
-def test_players_are_judged_by_their_choices_beside_the_network(
-    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "values.json"
-    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
-    settings = [
-        f"checkpoint={checkpoint}",
-        "decisions=12",
-        "worlds=4",
-        "table_size=5",
-        f"players={json.dumps(players)}",
-    ]
-    assert (
-        call(monkeypatch, "search.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}") == 0
-    )
-    assert "less regret than ArgmaxVal*" in capsys.readouterr().out
-    last = json.loads(out.read_text())["parts"][-1]
-    assert list(last["gains"]) == players
-    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
-    for name in players:
-        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
-        assert last["gains"][name]["value"] == pytest.approx(gain)
-    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
-
-
-def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
-    decisions = draw_decisions(HEARTS, Exploring(HeartsRules(), 0.1), 30, seed=2)
-    views = HEARTS.views(decisions.tokens, decisions.lengths)
-    chosen = np.empty(30, np.int64)
-    HeartsRules().decide(None, views, chosen)
-    for table_size in (7, 512):
-        assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, 3, table_size), chosen)
-        drawn = choices_of(RandomPlayer(), HEARTS, decisions, 3, table_size)
-        assert np.array_equal(drawn, choices_of(RandomPlayer(), HEARTS, decisions, 3, 30))
 
 
 def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same_bytes(

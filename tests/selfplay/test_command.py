@@ -27,6 +27,9 @@ from tests.test_repository import build_command
 GAME = HeartsGame()
 
 
+NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -82,18 +85,18 @@ GAME = HeartsGame()
         (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 18000"),
         (
             ["learner.min_rows=6000", "selfplay.games_per_iteration=1000"],
-            "learner.min_rows=6000: the network of iteration 2 has 5000 sequences",
+            "learner.min_rows=6000: the network of iteration 1 has 4000 sequences",
         ),
         (
-            ["model=fc", "learner.optimizer=adamw"],
+            ["model=fc", *NO_LABELS, "learner.optimizer=adamw", "selfplay.population=true"],
             "model.kind=q_network: a Q-network learns from deals of which every seat's sequence is kept",
         ),
         (
-            ["model=fc", "learner.optimizer=adamw", "selfplay.population=false"],
+            ["model=fc", *NO_LABELS, "learner.optimizer=adamw"],
             "read states; give selfplay.newest_player=PLAYER, one of alphahearts, q_values",
         ),
         (
-            ["model=fc", "learner.optimizer=adamw", "selfplay.population=false", "selfplay.newest_player=q_values"],
+            ["model=fc", *NO_LABELS, "learner.optimizer=adamw", "selfplay.newest_player=q_values"],
             "give the player as argmax_val@DIR, or alphahearts, q_values, which read states as the networks here do",
         ),
         (
@@ -209,10 +212,11 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     assert (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
     assert (first.learning_rate, first.warmup_steps) == (4e-3, 100)
     assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
-    assert config.initial_learner == {"learning_rate": 4e-3, "warmup_steps": 100}
-    assert check(config)[-1] == "iteration 0 trains with initial_learner: learning_rate=0.004, warmup_steps=100"
+    assert config.initial_learner == {"learning_rate": 4e-3, "warmup_steps": 100, "label_weight": 0.0}
+    said = "iteration 0 trains with initial_learner: learning_rate=0.004, warmup_steps=100, label_weight=0.0"
+    assert check(config)[-1] == said
     same: TrainConfig = build_command("train", "experiment=hearts_demo", "initial_learner.learning_rate=2e-3")
-    assert same.initial_learner == {"warmup_steps": 100}
+    assert same.initial_learner == {"warmup_steps": 100, "label_weight": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+"""Players whose choices are judged by the reference that values are measured with."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games.hearts.game import HeartsGame
+from learner.model.checkpoint import save_weights
+from search.players.random_player import Exploring, RandomPlayer
+from search.scripted.hearts.rules import HeartsRules
+from search.values.decisions import choices_of, draw_decisions
+from tests.learner.material import tiny_net
+from tests.selfplay.commands import call
+
+HEARTS = HeartsGame()
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("networks") / "tiny"
+    save_weights(path, tiny_net(HEARTS), HEARTS)
+    return str(path)
+
+
+def test_players_are_judged_by_their_choices_beside_the_network(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "values.json"
+    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
+    settings = [
+        f"checkpoint={checkpoint}",
+        "decisions=12",
+        "worlds=4",
+        "table_size=5",
+        f"players={json.dumps(players)}",
+    ]
+    assert (
+        call(monkeypatch, "search.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}") == 0
+    )
+    assert "less regret than ArgmaxVal*" in capsys.readouterr().out
+    last = json.loads(out.read_text())["parts"][-1]
+    assert list(last["gains"]) == players
+    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
+    for name in players:
+        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
+        assert last["gains"][name]["value"] == pytest.approx(gain)
+    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
+
+
+def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
+    decisions = draw_decisions(HEARTS, Exploring(HeartsRules(), 0.1), 30, seed=2)
+    views = HEARTS.views(decisions.tokens, decisions.lengths)
+    chosen = np.empty(30, np.int64)
+    HeartsRules().decide(None, views, chosen)
+    for table_size in (7, 512):
+        assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, 3, table_size), chosen)
+        drawn = choices_of(RandomPlayer(), HEARTS, decisions, 3, table_size)
+        assert np.array_equal(drawn, choices_of(RandomPlayer(), HEARTS, decisions, 3, 30))
