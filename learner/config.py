@@ -17,7 +17,7 @@ DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "constant")
-POLICY_TARGETS = ("none", "softmax", "advantage")
+POLICY_TARGETS = ("none", "advantage")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
@@ -136,8 +136,8 @@ class LearnerConfig:
     was played as target; 0 reads none."""
     policy_targets: str = "none"
     """Beyond the paper: what the policy learns at decisions with branches, in place of the action played or a label.
-    ``softmax``: the softmax over the legal actions of log policy + value / temperature; ``advantage``: the policy
-    gradient over all of them; ``none``: reads no branches (``learner.training.policy_targets``)."""
+    ``advantage``: the policy gradient over all legal actions; ``none``: reads no branches
+    (``learner.training.policy_targets``)."""
     policy_temperature: float = 0.5
     """Difference in points of the game that counts as 1 in ``policy_targets``."""
     policy_weight: float = 1.0

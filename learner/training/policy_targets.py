@@ -2,15 +2,12 @@
 
 A branch tells what the seat made of the deal after an action. The value of an action is the mean over its branches of
 the seat's own points, signed so that more is better, in units of ``learner.policy_temperature``. Branches hold every
-legal action of a decision, so no value has to be completed. Both operators are blind to what all actions have in
-common, such as the points made before.
+legal action of a decision, so no value has to be completed. What all actions have in common, such as the points made
+before, changes nothing.
 
-* ``softmax``: cross-entropy of the next token against the softmax over the legal actions of log policy + value, taken
-  with the present network and without gradient (Danihelka et al., "Policy improvement by planning with Gumbel", ICLR
-  2022).
-* ``advantage``: -sum over a of policy(a) (value(a) - baseline), with the policy normalised over the legal actions and
-  baseline = sum over a of policy(a) value(a) without gradient: the policy gradient over all actions (Sutton et al.,
-  2000). The term itself is always 0, its gradient is not.
+The term of a decision is -sum over a of policy(a) (value(a) - baseline), with the policy normalised over the legal
+actions and baseline = sum over a of policy(a) value(a) without gradient: the policy gradient over all actions (Sutton
+et al., 2000). The term itself is always 0, its gradient is not.
 
 Letters: ``B`` sequences, ``D`` decisions with branches, ``V`` tokens, ``K`` outcome labels.
 """
@@ -29,8 +26,6 @@ from learner.config import LearnerConfig
 class PolicyTargets:
     """The decisions of a batch whose actions have values."""
 
-    kind: str
-    """``softmax`` or ``advantage``."""
     at: torch.Tensor
     """``int64[D]``: the prefixes before them, as places among the batch's ``prefixes``; ascending."""
     legal: torch.Tensor
@@ -45,12 +40,7 @@ class PolicyTargets:
     def losses(self, logits_DV: torch.Tensor) -> torch.Tensor:
         """``float32[D]``: the term of each decision, from its next-token logits (``float32``, minus infinity for
         impossible tokens)."""
-        illegal = ~self.legal
-        if self.kind == "softmax":
-            log_policy = logits_DV.log_softmax(-1)
-            improved = (log_policy.detach() + self.values).masked_fill(illegal, -torch.inf).softmax(-1)
-            return -(improved * log_policy.masked_fill(illegal, 0.0)).sum(-1)
-        policy = logits_DV.masked_fill(illegal, -torch.inf).softmax(-1)
+        policy = logits_DV.masked_fill(~self.legal, -torch.inf).softmax(-1)
         baseline = (policy.detach() * self.values).sum(-1, keepdim=True)
         return -(policy * (self.values - baseline)).sum(-1)
 
@@ -59,8 +49,6 @@ class PolicyTargets:
 class PolicyOperator:
     """The settings ``learner.policy_*`` in a game."""
 
-    kind: str
-    """``softmax`` or ``advantage``."""
     worth: np.ndarray
     """``float64[K]``: the observer's own points of every outcome label, more is better, in temperatures."""
     weight: float
@@ -72,7 +60,7 @@ class PolicyOperator:
             return None
         sign = -1.0 if game.outcomes.lower_is_better else 1.0
         worth = sign * game.outcomes.points[:, 0].astype(np.float64) / learner.policy_temperature
-        return PolicyOperator(learner.policy_targets, worth, learner.policy_weight)
+        return PolicyOperator(worth, learner.policy_weight)
 
     def targets(self, branches: Branches, lengths: np.ndarray, num_tokens: int) -> PolicyTargets:
         """The targets of a batch, on the host.
@@ -91,7 +79,7 @@ class PolicyOperator:
         np.add.at(counts, place, 1.0)
         np.add.at(sums, place, self.worth[branches.outcome[behind]])
         values = (sums / np.maximum(counts, 1.0)).astype(np.float32)
-        return PolicyTargets(self.kind, *(torch.from_numpy(part) for part in (at, counts > 0, values)))
+        return PolicyTargets(*(torch.from_numpy(part) for part in (at, counts > 0, values)))
 
     def weigh(self, targets: PolicyTargets, weights: np.ndarray) -> np.ndarray:
         """``float32[...]``: the ``weights`` of a batch's prefixes, with this operator's at the targets."""

@@ -26,19 +26,18 @@ from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
 
 CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
-KINDS = ("softmax", "advantage")
 TEMPERATURE, WEIGHT = 3.0, 0.5
 
 
-def operator(kind: str, weight: float = WEIGHT, game: HeartsGame | ToyGame = GAME) -> PolicyOperator:
-    config = LearnerConfig(policy_targets=kind, policy_temperature=TEMPERATURE, policy_weight=weight)
+def operator(weight: float = WEIGHT, game: HeartsGame | ToyGame = GAME) -> PolicyOperator:
+    config = LearnerConfig(policy_targets="advantage", policy_temperature=TEMPERATURE, policy_weight=weight)
     found = PolicyOperator.of(game, config)
     assert found is not None
     return found
 
 
-def loaded(shard: str, kind: str, label_weight: float = 0.0) -> TrainingData:
-    return load_data(GAME, [shard], 1, CPU, label_weight=label_weight, policy_targets=kind)
+def loaded(shard: str, label_weight: float = 0.0) -> TrainingData:
+    return load_data(GAME, [shard], 1, CPU, label_weight=label_weight, policy_targets="advantage")
 
 
 # ---- values
@@ -49,7 +48,7 @@ def test_values_are_the_means_of_own_points_with_the_sign_that_makes_more_better
     labels = [int(np.flatnonzero(GAME.outcomes.points[:, 0] == point)[0]) for point in points[:3]]
     row, place, token = np.array([1, 0, 0, 1, 1, 1]), np.array([2, 3, 3, 2, 2, 0]), np.array([7, 5, 6, 8, 7, 9])
     branches = Branches.of_rows(2, row, place, token, np.array([labels[i] for i in (0, 1, 0, 1, 2, 0)]))
-    found = operator("softmax").targets(branches, np.array([5, 4]), 60)
+    found = operator().targets(branches, np.array([5, 4]), 60)
     # Prefixes of the first sequence are 0 to 3, of the second 4 to 6; none stands before the first token.
     assert found.at.tolist() == [2, 5]
     assert [np.flatnonzero(row).tolist() for row in found.legal] == [[5, 6], [7, 8]]
@@ -65,9 +64,7 @@ def test_without_policy_targets_there_is_no_operator() -> None:
 # ---- losses and gradients
 
 
-def by_the_formulas(
-    kind: str, data: TrainingData, rows: np.ndarray, batch: Batch, logits: torch.Tensor
-) -> torch.Tensor:
+def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
     """The observation loss of a batch from its logits ``[A, V]``, sequence by sequence."""
     assert data.valued is not None
     total, at = torch.zeros(()), 0
@@ -87,14 +84,9 @@ def by_the_formulas(
                 ends = mine.outcome[(mine.place == place) & (mine.token == action)]
                 value.append(-float(np.mean([GAME.outcomes.points[end, 0] for end in ends])))
             values = torch.tensor(value)
-            if kind == "softmax":
-                log_policy = torch.log_softmax(scores, 0)[actions]
-                target = torch.softmax(log_policy.detach() + values / TEMPERATURE, 0)
-                term = -(target * log_policy).sum()
-            else:
-                policy = torch.exp(scores[actions]) / torch.exp(scores[actions]).sum()
-                baseline = (policy * values).sum().detach()
-                term = -(policy * (values - baseline)).sum() / TEMPERATURE
+            policy = torch.exp(scores[actions]) / torch.exp(scores[actions]).sum()
+            baseline = (policy * values).sum().detach()
+            term = -(policy * (values - baseline)).sum() / TEMPERATURE
             total = total + WEIGHT * term
     assert at == len(logits) == batch.num_prefixes
     return total / at
@@ -105,14 +97,13 @@ def logits_of(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
     return net.next_token_logits(hidden[batch.prefixes], inputs=batch.inputs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_loss_and_gradient_are_those_of_plain_torch(kind: str, name: str, tmp_path: Path) -> None:
+def test_loss_and_gradient_are_those_of_plain_torch(name: str, tmp_path: Path) -> None:
     net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(2, 9)
-    data = loaded(branched_shard(GAME, tmp_path, 4), kind)
-    batch = make_batch(data, rows, Rules(GAME, net.arch), policy=operator(kind))
+    data = loaded(branched_shard(GAME, tmp_path, 4))
+    batch = make_batch(data, rows, Rules(GAME, net.arch), policy=operator())
     assert batch.policy is not None and len(batch.policy.at) > 5 and batch.leaves is None
-    found, expected = losses(net, batch), by_the_formulas(kind, data, rows, batch, logits_of(net, batch))
+    found, expected = losses(net, batch), by_the_formulas(data, rows, batch, logits_of(net, batch))
     torch.testing.assert_close(found.observation, expected)
     assert found.branch is None
     for weights in (net.lm_head.weight, net.transformer.wte.weight):
@@ -121,33 +112,30 @@ def test_loss_and_gradient_are_those_of_plain_torch(kind: str, name: str, tmp_pa
         torch.testing.assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_win_over_labels_and_labels_hold_elsewhere(kind: str, tmp_path: Path) -> None:
+def test_values_win_over_labels_and_labels_hold_elsewhere(tmp_path: Path) -> None:
     path, net, rows = branched_shard(GAME, tmp_path, 4), tiny_net(GAME, seed=3), np.arange(8)
     sequences, eos = read_shard(path, GAME), GAME.vocabulary.eos
     labels = np.where(sequences.tokens == eos, eos, (sequences.tokens + 1) % eos).astype(sequences.tokens.dtype)
     write_shard(path, replace(sequences, labels=labels), GAME, {"labels": "hearts_rules"})
-    data = loaded(path, kind, label_weight=0.25)
-    batch = make_batch(data, rows, Rules(GAME, net.arch), label_weight=0.25, policy=operator(kind))
+    data = loaded(path, label_weight=0.25)
+    batch = make_batch(data, rows, Rules(GAME, net.arch), label_weight=0.25, policy=operator())
     found = losses(net, batch).observation
-    torch.testing.assert_close(found, by_the_formulas(kind, data, rows, batch, logits_of(net, batch)))
+    torch.testing.assert_close(found, by_the_formulas(data, rows, batch, logits_of(net, batch)))
     assert batch.weights is not None and set(batch.weights.tolist()) == {WEIGHT, 0.25, 1.0}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_own_actions_without_branches_keep_their_targets_and_weights(kind: str, tmp_path: Path) -> None:
-    net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4), kind)
+def test_own_actions_without_branches_keep_their_targets_and_weights(tmp_path: Path) -> None:
+    net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4))
     rows, rules = np.array([1, 4, 7]), Rules(GAME, net.arch)  # sequences without branches
-    changed = make_batch(data, rows, rules, others_weight=0.5, policy=operator(kind))
+    changed = make_batch(data, rows, rules, others_weight=0.5, policy=operator())
     plain = make_batch(data, rows, rules, others_weight=0.5)
     assert changed.policy is not None and not len(changed.policy.at)
     assert torch.equal(losses(net, changed).observation, losses(net, plain).observation)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_points_that_all_actions_share_change_nothing(kind: str, tmp_path: Path) -> None:
-    net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4), kind)
-    own = operator(kind)
+def test_points_that_all_actions_share_change_nothing(tmp_path: Path) -> None:
+    net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4))
+    own = operator()
     batches = [
         make_batch(data, np.arange(8), Rules(GAME, net.arch), policy=replace(own, worth=own.worth + more))
         for more in (0.0, 2.0)
@@ -156,13 +144,12 @@ def test_points_that_all_actions_share_change_nothing(kind: str, tmp_path: Path)
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_parts_of_a_batch_add_up_to_the_whole(kind: str, tmp_path: Path) -> None:
+def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
     net, rows = tiny_net(GAME, seed=3, config=SETTINGS["everything"]), np.arange(11)
-    data, rules = loaded(branched_shard(GAME, tmp_path, 4), kind), Rules(GAME, net.arch)
+    data, rules = loaded(branched_shard(GAME, tmp_path, 4)), Rules(GAME, net.arch)
     weight, sums = net.lm_head.weight, []
     for parts in ([None], [slice(0, 3), slice(3, 4), slice(4, 11)]):
-        batches = [make_batch(data, rows, rules, 2, 5, part, policy=operator(kind)) for part in parts]
+        batches = [make_batch(data, rows, rules, 2, 5, part, policy=operator()) for part in parts]
         found = sum((losses(net, batch).observation for batch in batches), torch.zeros(()))
         sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
     torch.testing.assert_close(*sums)
@@ -173,7 +160,7 @@ def test_parts_of_a_batch_add_up_to_the_whole(kind: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("branch_weight", [0.0, 0.5])
 def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: float, tmp_path: Path) -> None:
-    learner = replace(LEARNER, policy_targets="softmax", branch_weight=branch_weight, log_every_steps=4)
+    learner = replace(LEARNER, policy_targets="advantage", branch_weight=branch_weight, log_every_steps=4)
     shards, model = [branched_shard(GAME, tmp_path, 32)], SETTINGS["everything"]
     metrics = train(GAME, model, learner, shards, tmp_path / "alone", seed=7)
     with pytest.raises(KilledError):
@@ -188,14 +175,14 @@ def test_off_they_are_not_recorded_and_on_a_training_goes_on_only_with_them(tmp_
     train(GAME, MODEL, replace(few, policy_temperature=2.0), shards, tmp_path / "out")
     settings = json.loads((tmp_path / "out/training/state.json").read_text())["settings"]
     assert not [key for key in settings if "policy" in key]
-    with pytest.raises(ValueError, match=r"learner\.policy_targets=none, now learner\.policy_targets=softmax"):
-        train(GAME, MODEL, replace(few, policy_targets="softmax"), shards, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"learner\.policy_targets=none, now learner\.policy_targets=advantage"):
+        train(GAME, MODEL, replace(few, policy_targets="advantage"), shards, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy_targets": "argmax"}, r"learner\.policy_targets=argmax: must be one of none, softmax, advantage"),
+        ({"policy_targets": "argmax"}, r"learner\.policy_targets=argmax: must be one of none, advantage"),
         ({"policy_temperature": 0.0}, r"learner\.policy_temperature=0\.0: must be above 0"),
         ({"policy_weight": -1.0}, r"learner\.policy_weight=-1\.0: must be at least 0"),
     ],
@@ -206,9 +193,11 @@ def test_values_out_of_range_are_named(change: dict[str, float], message: str) -
 
 
 def test_shards_without_branches_are_refused(tmp_path: Path) -> None:
-    message = r"learner\.policy_targets=softmax: shards .* hold no branches; make some .* or set it to none"
+    message = r"learner\.policy_targets=advantage: shards .* hold no branches; make some .* or set it to none"
     with pytest.raises(ValueError, match=message):
-        train(GAME, MODEL, replace(LEARNER, policy_targets="softmax"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
+        train(
+            GAME, MODEL, replace(LEARNER, policy_targets="advantage"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out"
+        )
 
 
 # ---- a toy solved by hand
@@ -244,19 +233,22 @@ def preferred(checkpoint: Path) -> int:
     return TWO if logits[TWO] > logits[FIVE] else FIVE
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(
-    kind: str, toy: str, tmp_path: Path
+    toy: str, tmp_path: Path
 ) -> None:
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
-    data = load_data(ToyGame(), [toy], 1, CPU, policy_targets=kind)
+    data = load_data(ToyGame(), [toy], 1, CPU, policy_targets="advantage")
     assert data.valued is not None
-    found = operator(kind, game=ToyGame()).targets(data.valued, data.lengths, EOS + 1)
+    found = operator(game=ToyGame()).targets(data.valued, data.lengths, EOS + 1)
     values = torch.tensor([2.0, 1.0]) / TEMPERATURE
     torch.testing.assert_close(found.values[:, [TWO, FIVE]], values.expand(len(data.lengths), 2))
     start: Path | None = None
-    for name, targets, right in (("imitation", "none", FIVE), ("first", kind, TWO), ("second", kind, TWO)):
+    for name, targets, right in (
+        ("imitation", "none", FIVE),
+        ("first", "advantage", TWO),
+        ("second", "advantage", TWO),
+    ):
         out = tmp_path / name
         train(ToyGame(), model, replace(learner, policy_targets=targets), [toy], out, init_from=start)
         assert preferred(out) == right, name

@@ -69,11 +69,11 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
             "learner.branch_weight=0.5: selfplay.branches=0 makes none",
         ),
         (
-            ["learner.branch_weight=0", "learner.policy_targets=softmax", "selfplay.branches=0"],
-            "learner.policy_targets=softmax: selfplay.branches=0 makes none; give it, or set initial_learner."
+            ["learner.branch_weight=0", "learner.policy_targets=advantage", "selfplay.branches=0"],
+            "learner.policy_targets=advantage: selfplay.branches=0 makes none; give it, or set initial_learner."
             "policy_targets=none",
         ),
-        (["learner.policy_targets=TYPO"], "learner.policy_targets=TYPO: must be one of none, softmax, advantage"),
+        (["learner.policy_targets=TYPO"], "learner.policy_targets=TYPO: must be one of none, advantage"),
         (["learner.policy_temperature=0"], "learner.policy_temperature=0.0: must be above 0"),
         (["selfplay.teacher_games=-1"], "selfplay.teacher_games=-1: must be at least 0"),
         (

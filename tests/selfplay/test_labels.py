@@ -132,9 +132,11 @@ def test_a_q_network_learns_from_no_labels_and_has_no_policy() -> None:
     with pytest.raises(UserError, match=r"learner.label_weight=1.0: a Q-network learns from none; set it to 0"):
         check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *LABELLED))
     with pytest.raises(
-        UserError, match=r"learner.policy_targets=softmax: a Q-network learns from none; set it to none"
+        UserError, match=r"learner.policy_targets=advantage: a Q-network learns from none; set it to none"
     ):
-        check(build_command("train", "experiment=alphahearts_demo", "cluster=local", "learner.policy_targets=softmax"))
+        check(
+            build_command("train", "experiment=alphahearts_demo", "cluster=local", "learner.policy_targets=advantage")
+        )
 
 
 def test_a_share_of_nothing_is_refused() -> None:
