@@ -199,6 +199,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
     for key in [*expected, *state.settings]:
         if state.settings.get(key) != expected.get(key):
             before, now = (_said(key, kept) for kept in (state.settings, expected))
+            before = before if before != now else f"no {key}"
             raise ValueError(
                 f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "
                 "another directory, or remove that training"

@@ -14,7 +14,7 @@ from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
-from search.kept import Kept, parts_of
+from search.kept import Kept, parts_of, remove_parts
 from search.players.config import ArgmaxValConfig
 from search.players.memory import check_deals
 from search.players.player import Player
@@ -29,7 +29,7 @@ from search.values.reference import PLAYOUTS, playout_utilities
 from search.values.report import ValuesResult, render, unit_of
 
 DECISIONS, CHOICES = "turns", "choices-"
-"""Names of parts in files: the decisions; the choices of a player, whose number follows."""
+"""Names of parts in files: the decisions; the choices of a player at a table, whose numbers follow."""
 
 
 def main(config: ValuesConfig) -> None:
@@ -47,7 +47,10 @@ def main(config: ValuesConfig) -> None:
         entrants = with_networks(resolve(names, game, config.search), config.checkpoint)
         players = seat_players(entrants, names, game, engines)
         judged = dict(zip(names[2:], players[2:], strict=True))
+        grid = _grid(config, game)
         for name, player in judged.items():
+            if name == "random" or name in grid:
+                raise ValueError(f"players={name}: has a row of its own in any case; leave it out")
             if player.sees_hidden:
                 raise ValueError(f"players={name}: it sees hidden cards, which decisions do not hold; name another")
         model = engines.get(config.checkpoint, utility)
@@ -91,6 +94,7 @@ def _measured(
     """The figures; reuses decisions, choices and playouts from files."""
     if DECISIONS not in kept.found:
         kept.found.clear()  # the decisions are drawn anew, so their playouts are void
+        remove_parts(config.out)
         decisions = draw_decisions(game, player, config.decisions, config.seed, config.table_size)
         kept.keep(DECISIONS, asdict(decisions))
     else:
@@ -120,13 +124,19 @@ def _chosen(
 ) -> dict[str, np.ndarray]:
     """What each player that is judged chooses."""
     chosen = {}
+    total = len(decisions.seat)
     for number, (name, player) in enumerate(judged.items()):
-        part = kept.found.get(f"{CHOICES}{number}")
-        if part is None:
-            print(f"{name}: chooses at {len(decisions.seat)} decisions", flush=True)
-            part = {"actions": choices_of(player, game, decisions, config.seed, config.table_size)}
-            kept.keep(f"{CHOICES}{number}", part)
-        chosen[name] = part["actions"]
+        tables = list[np.ndarray]()
+        with Progress(name, total, "choices") as progress:
+            for first in range(0, total, config.table_size):
+                rows = np.arange(first, min(first + config.table_size, total))
+                part = kept.found.get(f"{CHOICES}{number}-{first:010d}", {}).get("actions")
+                if part is None or len(part) != len(rows):  # another table_size made it
+                    part = choices_of(player, game, decisions, rows, config.seed)
+                    kept.keep(f"{CHOICES}{number}-{first:010d}", {"actions": part})
+                tables.append(part)
+                progress.update(int(rows[-1]) + 1)
+        chosen[name] = np.concatenate(tables)
     return chosen
 
 

@@ -102,20 +102,13 @@ def _decisions(game: Game, tokens: np.ndarray, places: np.ndarray, thirds: np.nd
     return Decisions(before, places, game.view_legal(game.views(before, places)), thirds, seats)
 
 
-def choices_of(player: Player, game: Game, decisions: Decisions, seed: int, table_size: int = 512) -> np.ndarray:
-    """``int64[M]``: what ``player``, which sees what the seats have seen, chooses at the ``decisions``.
-
-    Args:
-        seed: of the player's random numbers.
-        table_size: decisions side by side, of which a network keeps the keys and values.
-    """
-    total = len(decisions.seat)
-    seeds, chosen = derive_many(derive(seed, "values", "choices"), total), list[np.ndarray]()
-    for first in range(0, total, table_size):
-        rows = np.arange(first, min(first + table_size, total))
-        player.start(game, len(rows))
-        lengths, places = decisions.lengths[rows].astype(np.int32), np.arange(len(rows))
-        columns = decisions.seat[rows], decisions.tokens[rows], lengths, decisions.legal[rows], seeds[rows]
-        chosen.append(answers(player, Turns(places, *columns), places))
-        player.forget(places)
-    return np.concatenate(chosen)
+def choices_of(player: Player, game: Game, decisions: Decisions, rows: np.ndarray, seed: int) -> np.ndarray:
+    """``int64[B]``: what ``player``, which sees what the seats have seen, chooses at the decisions ``rows``
+    (``int64[B]``), all side by side; ``seed`` is that of its random numbers at all decisions."""
+    seeds = derive_many(derive(seed, "values", "choices"), len(decisions.seat))[rows]
+    player.start(game, len(rows))
+    lengths, places = decisions.lengths[rows].astype(np.int32), np.arange(len(rows))
+    columns = decisions.seat[rows], decisions.tokens[rows], lengths, decisions.legal[rows], seeds
+    chosen = answers(player, Turns(places, *columns), places)
+    player.forget(places)
+    return chosen

@@ -62,7 +62,7 @@ class Part:
     regrets: dict[str, Estimate]
     """Way to choose -> its mean regret in units of the utility."""
     gains: dict[str, Estimate] = field(default_factory=dict)
-    """Player -> the regret of the first ArgmaxVal* less its own, paired by decision."""
+    """Player -> the regret of the network's first ArgmaxVal* less its own, paired by decision."""
 
 
 def ask(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:

@@ -40,6 +40,11 @@ class ValuesResult(Recorded):
     """All else that the figures depend on: networks, number of decisions, grid, search and engine settings."""
 
     @property
+    def baseline(self) -> str:
+        """Name of the ArgmaxVal* that players are compared with: the first one."""
+        return next(name for name in self.parts[-1].regrets if name.startswith("argmax_val"))
+
+    @property
     def depends_on(self) -> dict[str, Any]:
         """See ``Recorded``."""
         names = ("game", "game_options", "utility", "player", "playouts", "worlds", "seed")
@@ -90,7 +95,7 @@ def render(result: ValuesResult) -> RenderableType:
         row(f"  {name}", lambda part, name=name: _written(part.regrets[name], result.unit_per_utility))  # type: ignore[misc]
     if parts[-1].gains:
         table.add_section()
-        table.add_row("less regret than ArgmaxVal*", *([""] * len(parts)))
+        table.add_row(f"less regret than {result.baseline}", *([""] * len(parts)))
     for name in parts[-1].gains:
         row(f"  {name}", lambda part, name=name: _written(part.gains[name], result.unit_per_utility))  # type: ignore[misc]
     note = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"

@@ -99,9 +99,8 @@ def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], t
     assert_same_training(tmp_path / "out", alone)
 
 
-@pytest.mark.parametrize("kind", ["softmax", "advantage"])
-def test_learners_in_a_group_learn_the_same_policy_as_one(kind: str, shards: list[str], tmp_path: Path) -> None:
-    learner = replace(LEARNER, branch_weight=0.0, policy_targets=kind, policy_weight=2.0, max_steps=20)
+def test_learners_in_a_group_learn_the_same_policy_as_one(shards: list[str], tmp_path: Path) -> None:
+    learner = replace(LEARNER, branch_weight=0.0, policy_targets="advantage", policy_weight=2.0, max_steps=20)
     train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     metrics, _ = together(shards, tmp_path / "out", learner=learner)
     assert metrics["step"] == 20

@@ -139,7 +139,7 @@ def test_a_policy_learns_from_the_mean_of_an_action_s_outcomes(shard: str) -> No
     data, rows = loaded(shard), np.arange(12)
     assert data.branches is not None
     branches, lengths = data.branches.take(rows), data.lengths[rows]
-    operator = PolicyOperator("softmax", GAME.outcomes.points[:, 0].astype(np.float64), 1.0)
+    operator = PolicyOperator(GAME.outcomes.points[:, 0].astype(np.float64), 1.0)
     targets = operator.targets(branches, lengths, GAME.vocabulary.size)
     first, actions = np.cumsum(lengths - 1) - (lengths - 1), by_action(branches)
     for (row, place, token), outcomes in actions.items():

@@ -12,6 +12,7 @@ from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
 from search.values.decisions import choices_of, draw_decisions
 from tests.learner.material import tiny_net
+from tests.search.killing import kill_after
 from tests.selfplay.commands import call
 
 HEARTS = HeartsGame()
@@ -39,7 +40,7 @@ def test_players_are_judged_by_their_choices_beside_the_network(
     assert (
         call(monkeypatch, "search.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}") == 0
     )
-    assert "less regret than ArgmaxVal*" in capsys.readouterr().out
+    assert "less regret than" in capsys.readouterr().out
     last = json.loads(out.read_text())["parts"][-1]
     assert list(last["gains"]) == players
     regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
@@ -54,7 +55,25 @@ def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them(
     views = HEARTS.views(decisions.tokens, decisions.lengths)
     chosen = np.empty(30, np.int64)
     HeartsRules().decide(None, views, chosen)
-    for table_size in (7, 512):
-        assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, 3, table_size), chosen)
-        drawn = choices_of(RandomPlayer(), HEARTS, decisions, 3, table_size)
-        assert np.array_equal(drawn, choices_of(RandomPlayer(), HEARTS, decisions, 3, 30))
+    every, few = np.arange(30), np.array([3, 17, 29])
+    assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, every, 3), chosen)
+    drawn = choices_of(RandomPlayer(), HEARTS, decisions, every, 3)
+    assert np.array_equal(drawn[few], choices_of(RandomPlayer(), HEARTS, decisions, few, 3))
+
+
+def test_a_measurement_killed_amid_choices_goes_on_and_names_that_have_rows_are_refused(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [f"checkpoint={checkpoint}", "decisions=12", "worlds=2", "table_size=3", "players=[go_mcts]"]
+    settings.append("search.go_mcts.num_runs=3")
+    out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
+    kill_after(["search.values", *settings, f"out={out}"], parts, 3)
+    kept = {path.name for path in parts.glob("choices-0-*")}
+    assert kept and not out.exists()
+    assert call(monkeypatch, "search.values", *settings, f"out={out}") == 0
+    assert call(monkeypatch, "search.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
+    capsys.readouterr()
+    for name in ("random", "argmax_val"):
+        assert call(monkeypatch, "search.values", *settings[:-2], f"players=[{name}]") == 2
+        assert f"players={name}: has a row of its own in any case; leave it out" in capsys.readouterr().err
