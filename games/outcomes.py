@@ -9,7 +9,11 @@ import numpy as np
 @dataclass(frozen=True)
 class OutcomeTable:
     """The labels the model's outcome head predicts. ``K`` labels, ``P`` seats; seat 0 is the observer, then
-    clockwise."""
+    clockwise.
+
+    A game with more results than can be labels has supports instead: ``exact`` is False, a label stands for all results
+    that it is nearest to, and ``Game.points`` is exact.
+    """
 
     points: np.ndarray
     """``float32[K, P]``: points of every seat; whether more is better is the game's matter, the utilities settle it."""
@@ -20,6 +24,8 @@ class OutcomeTable:
 
     default_utility: str = field(default="")
     """The utility that players use by default; the first one if not given."""
+    exact: bool = True
+    """Whether a label says what a deal ended with; else labels are supports, in ascending order of seat 0's points."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", np.ascontiguousarray(self.points, np.float32))
@@ -29,6 +35,11 @@ class OutcomeTable:
         for name, values in utilities.items():
             if values.shape != (self.num_labels,):
                 raise ValueError(f"utility {name!r} has shape {values.shape}; {self.num_labels} are needed")
+
+    def nearest(self, points: np.ndarray) -> np.ndarray:
+        """``int64[...]``: the labels whose points of seat 0 are nearest to ``points[...]``, the lower of two."""
+        supports = self.points[:, 0]
+        return np.searchsorted((supports[1:] + supports[:-1]) / 2, points)
 
     @property
     def num_labels(self) -> int:

@@ -13,6 +13,7 @@ _OURS = {
     "hearts": ("games.hearts.game", "HeartsGame"),
     "skat": ("games.skat.game", "SkatGame"),
     "crew": ("games.crew.game", "CrewGame"),
+    "samegame": ("games.samegame.game", "SameGame"),
 }
 """Module and class of each game."""
 BUILT_IN = (*_OURS, "openspiel:<game>")

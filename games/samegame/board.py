@@ -1,0 +1,181 @@
+"""Boards of SameGame: tiles, blocks, and what is left when a block goes (paper 003, section "SameGame").
+
+Letters: ``N`` cells of a board. Cells are counted column by column, each from below, so that a column is a stretch of
+the board and tiles fall by moving forward in it. A record has its board as ``tiles`` (``int8[N]``): 0 for an empty
+cell, else 1 + colour.
+"""
+
+import numpy as np
+
+from games.compiling import kernel
+
+MAX_COLOURS = 9
+
+
+def public_type(columns: int, rows: int) -> np.dtype:
+    """The record of a board, all of which is public."""
+    cells = columns * rows
+    return np.dtype(
+        [
+            ("tiles", np.int8, cells),
+            ("block", np.int16, cells),  # 1 + the cell that stands for the block of a cell; 0 for none
+            ("size", np.int16, cells),  # of the block that a cell stands for; 0 for other cells
+            ("left", np.int16, MAX_COLOURS),  # tiles of every colour
+            ("rows", np.int16),
+            ("colours", np.int16),
+            ("dominant", np.int16),  # tiles of the commonest colour of a dealt board; 0 where that is free
+            ("balanced", np.int8),  # 1: as many tiles of every colour
+            ("excess", np.int8),  # 1: tiles left over cost max(0, left - 2) squared
+            ("score", np.int32),  # rewards so far; at the end the last one too
+            ("turn", np.int8),  # 0 while a block is left, else -1
+        ]
+    )
+
+
+@kernel
+def find_blocks(public):
+    """Note the blocks of a board: two or more tiles of a colour that touch along edges. A block's cell is the topmost
+    in its leftmost column. The game is over when there is none."""
+    tiles, block, size, rows = public["tiles"], public["block"], public["size"], np.int64(public["rows"])
+    cells = len(tiles)
+    stack = np.empty(cells, np.int16)
+    block[:] = 0
+    size[:] = 0
+    found = False
+    for column in range(0, cells, rows):
+        for above in range(rows):
+            cell = column + rows - 1 - above
+            if tiles[cell] == 0 or block[cell] != 0:
+                continue
+            number = _fill(tiles, block, stack, cell, rows)
+            if number > 1:
+                size[cell] = number
+                found = True
+    for cell in range(cells):  # a lone tile was a block of its own
+        if block[cell] != 0 and size[block[cell] - 1] == 0:
+            block[cell] = 0
+    public["turn"] = 0 if found else -1
+
+
+@kernel
+def _fill(tiles, block, stack, cell, rows):
+    """Note ``cell`` for all tiles of its colour that can be reached from it; returns how many there are."""
+    colour, cells = tiles[cell], len(tiles)
+    block[cell] = cell + 1
+    stack[0], height, number = cell, 1, 0
+    while height > 0:
+        height -= 1
+        here = np.int64(stack[height])
+        number += 1
+        level = here % rows
+        for side in range(4):
+            if side == 0:
+                there = here + 1 if level + 1 < rows else -1
+            elif side == 1:
+                there = here - 1 if level > 0 else -1
+            elif side == 2:
+                there = here + rows if here + rows < cells else -1
+            else:
+                there = here - rows
+            if there >= 0 and tiles[there] == colour and block[there] == 0:
+                block[there] = cell + 1
+                stack[height] = there
+                height += 1
+    return number
+
+
+@kernel
+def remove(public, cell):
+    """Take the block that ``cell`` stands for; what was above falls, and columns close ranks to the left. Pays (n - 2)
+    squared for n tiles, and what the end pays where no block is left."""
+    tiles, block, rows = public["tiles"], public["block"], np.int64(public["rows"])
+    cells, number = len(tiles), np.int64(public["size"][cell])
+    public["left"][tiles[cell] - 1] -= number
+    target = 0  # first cell of the column that the next one with tiles becomes
+    for column in range(0, cells, rows):
+        height = 0
+        for here in range(column, column + rows):
+            if tiles[here] == 0:
+                break
+            if block[here] != cell + 1:
+                tiles[target + height] = tiles[here]
+                height += 1
+        if height > 0:
+            tiles[target + height : target + rows] = 0
+            target += rows
+    tiles[target:] = 0
+    public["score"] += (number - 2) ** 2
+    find_blocks(public)
+    if public["turn"] < 0:
+        public["score"] += last_reward(public)
+
+
+@kernel
+def last_reward(public):
+    """What the end of a game pays: 1,000 for an empty board, else minus (left - 2) squared of every colour that is
+    left, where ``excess`` counts only what is above 2."""
+    penalty, empty = 0, True
+    for colour in range(public["colours"]):
+        left = np.int64(public["left"][colour])
+        if left > 0:
+            empty = False
+            penalty += (max(left - 2, 0) if public["excess"] != 0 else left - 2) ** 2
+    return 1000 if empty else -penalty
+
+
+@kernel
+def start(public):
+    """Begin on the ``tiles`` that were dealt; a board without a block ends at once."""
+    public["left"][:] = 0
+    for colour in public["tiles"]:
+        public["left"][colour - 1] += 1
+    find_blocks(public)
+    if public["turn"] < 0:
+        public["score"] = last_reward(public)
+
+
+# ---- legal actions: the blocks of a board, as the kernels of ``games.batches`` take them
+
+
+@kernel
+def legal(record):
+    """``int16[N]``, by cell: the size of the block that it stands for, 0 where it stands for none; before them the
+    number of tokens of colours, by which cells are counted on."""
+    return record["public"]["colours"], record["public"]["size"]
+
+
+@kernel
+def mark(blocks, row):
+    """Set ``row[token]`` (``bool[V]``) for every block."""
+    first, size = blocks
+    for cell in range(len(size)):
+        if size[cell] > 0:
+            row[first + cell] = True
+
+
+@kernel
+def holds(blocks, token):
+    """Whether any number is the token of a block."""
+    first, size = blocks
+    return token >= first and token - first < len(size) and size[token - first] > 0
+
+
+@kernel
+def count(blocks):
+    """Number of blocks."""
+    number = 0
+    for size in blocks[1]:
+        number += int(size > 0)
+    return number
+
+
+@kernel
+def nth(blocks, n):
+    """Token of the ``n``-th block, counted from 0."""
+    first, size = blocks
+    for cell in range(len(size)):
+        if size[cell] > 0:
+            if n == 0:
+                return np.int64(first + cell)
+            n -= 1
+    return np.int64(-1)

@@ -1,0 +1,23 @@
+"""Scores as outcome labels. A game has some 15,000 scores, so labels are supports: 255 scores, even in signed square
+root, of which the nearest stands for a game's own."""
+
+import numpy as np
+
+from games.outcomes import OutcomeTable
+
+NUM_LABELS = 255
+CLEARED = 1000
+"""Reward of an empty board (paper 003, section "SameGame")."""
+
+
+def build(cells: int) -> OutcomeTable:
+    """The labels of boards of so many cells; utilities ``score`` in thousands of points, and ``root``, the signed
+    square root over that of the highest score."""
+    highest, lowest = (cells - 2) ** 2 + CLEARED, -2 * (cells // 2 + cells % 2 - 2) ** 2
+    roots = np.linspace(-np.sqrt(-min(lowest, -1)), np.sqrt(highest), NUM_LABELS)
+    supports = np.sign(roots) * roots**2
+    return OutcomeTable(
+        points=supports[:, None],
+        utilities={"score": supports / CLEARED, "root": roots / roots[-1]},
+        exact=False,
+    )

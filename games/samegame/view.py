@@ -1,0 +1,106 @@
+"""What the player knows, rebuilt from the history token by token: the board as far as it has been told, then all of
+the game."""
+
+import numpy as np
+
+from games.compiling import kernel
+from games.game import Next
+from games.samegame.board import MAX_COLOURS, holds, legal, public_type, remove, start
+from games.samegame.state import begin
+
+_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
+
+
+def view_type(columns: int, rows: int, length: int, token: np.dtype) -> np.dtype:
+    """The record of a view of at most ``length`` tokens."""
+    public = public_type(columns, rows)
+    return np.dtype([("public", public), ("length", np.int64), ("refuted", np.int64), ("tokens", token, length)])
+
+
+@kernel
+def next_of(view):
+    """A ``Next``. What could not have come ends the history, as no board follows from it."""
+    if view["refuted"] != 0:
+        return _END
+    if view["length"] < len(view["public"]["tiles"]):
+        return _OBSERVATION
+    return _ACTION if view["public"]["turn"] == 0 else _END
+
+
+@kernel
+def advance(view, token):
+    """Take in one token."""
+    following, public = next_of(view), view["public"]
+    if following == _END:
+        return
+    place = view["length"]
+    view["tokens"][place] = token
+    view["length"] = place + 1
+    if following == _ACTION:
+        if holds(legal(view), token):
+            remove(public, token - public["colours"])
+        else:
+            view["refuted"] = 1
+    elif token >= public["colours"] or not _may_come(public, place, token):
+        view["refuted"] = 1
+    else:
+        public["tiles"][place] = token + 1
+        public["left"][token] += 1
+        if place + 1 == len(public["tiles"]):
+            start(public)
+
+
+@kernel
+def _may_come(public, place, colour):
+    """Whether a board may have ``colour`` in cell ``place``, with the cells before as they are."""
+    cells, left, colours = len(public["tiles"]), public["left"], np.int64(public["colours"])
+    if public["balanced"] != 0:
+        return left[colour] < cells // colours
+    if public["dominant"] == 0:
+        return True
+    for most in range(colours):
+        number = left[most] + int(most == colour)
+        if number <= public["dominant"] and public["dominant"] <= number + cells - place - 1:
+            return True
+    return False
+
+
+@kernel
+def possible(view, row):
+    """Set the places of the tokens that can come (``bool[V]``)."""
+    following, public = next_of(view), view["public"]
+    if following == _ACTION:
+        for cell in range(len(public["size"])):
+            row[public["colours"] + cell] = public["size"][cell] > 0
+    elif following == _OBSERVATION:
+        for colour in range(public["colours"]):
+            row[colour] = _may_come(public, view["length"], colour)
+
+
+@kernel
+def is_consistent(view):
+    """Whether the history could have happened."""
+    return view["refuted"] == 0
+
+
+@kernel
+def can_stand(view):
+    """Whether the whole board has been told."""
+    return view["length"] >= len(view["public"]["tiles"])
+
+
+@kernel
+def determinize(view, state, seed):
+    """The only state that agrees with a view: nothing is hidden."""
+    cells = len(view["public"]["tiles"])
+    for cell in range(cells):
+        state["public"]["tiles"][cell] = view["tokens"][cell] + 1
+        state["tokens"][0, cell] = view["tokens"][cell]
+    state["lengths"][0] = cells
+    begin(state)
+    for place in range(cells, view["length"]):
+        state["tokens"][0, place] = view["tokens"][place]
+        remove(state["public"], np.int64(view["tokens"][place]) - state["public"]["colours"])
+        state["lengths"][0] = place + 1
+    if view["length"] > cells:
+        state["lengths"][0] += int(state["public"]["turn"] < 0)
