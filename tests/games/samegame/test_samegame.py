@@ -1,0 +1,174 @@
+"""SameGame against plain Python, and what holds on any board."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from games import conformance
+from games.game import Next
+from games.registry import make_game
+from games.rng import derive_many, mix
+from games.samegame.game import SameGame
+from tests.games.samegame import plain
+
+RULES = {
+    "defaults": {},
+    "excess": {"penalty": "excess", "rows": 5, "columns": 3, "colours": 2},
+    "balanced": {"boards": "balanced"},
+    "dominant": {"boards": "dominant", "dominant_tiles": 41},
+    "fifteen": {"rows": 15, "columns": 15},
+}
+
+
+@pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
+@pytest.mark.parametrize("law", [*conformance.LAWS, conformance.check_no_leak])
+def test_samegame_keeps_the_law(law, options) -> None:
+    law(SameGame(**options), num_deals=12, seed=1)
+
+
+@pytest.mark.parametrize(("options", "games"), [({}, 700), (RULES["excess"], 300)])
+def test_boards_moves_and_rewards_are_those_of_plain_python(options, games) -> None:
+    game = SameGame(**options)
+    rows, colours, excess = game.options["rows"], game.options["colours"], game.options["penalty"] == "excess"
+    states, seeds = game.deal(derive_many(1, games)), derive_many(2, games)
+    boards = [plain.board_of(tiles, rows) for tiles in states["public"]["tiles"]]
+    scores, step = np.zeros(games, np.int64), 0
+    while True:
+        legal = game.legal(states)
+        tokens = np.zeros(games, np.int64)
+        for row in range(games):
+            blocks = {colours + plain.cell(mask): mask for mask in plain.blocks(boards[row])}
+            assert set(np.flatnonzero(legal[row]).tolist()) == blocks.keys()
+            if not blocks:
+                assert game.to_move(states[row : row + 1]) == -1
+                assert states["public"]["score"][row] == scores[row] + plain.last_reward(boards[row], excess)
+                continue
+            tokens[row] = sorted(blocks)[int(mix(seeds[row : row + 1], step)[0] % np.uint64(len(blocks)))]
+            mask = blocks[int(tokens[row])]
+            boards[row], scores[row] = plain.removed(boards[row], mask), scores[row] + plain.reward(mask)
+        if not legal.any():
+            return
+        game.play(states, tokens)
+        step += 1
+        for tiles, board in zip(states["public"]["tiles"], boards, strict=True):
+            assert np.array_equal(plain.board_of(tiles, rows), board)
+
+
+@st.composite
+def played(draw):
+    """A small board of up to three colours, and a game on it."""
+    rows, columns = draw(st.sampled_from([(3, 4), (5, 2), (4, 4)]))  # each size is compiled on its own
+    dealt = draw(arrays(np.int64, rows * columns, elements=st.integers(0, 2)))
+    return SameGame(rows=rows, columns=columns, colours=3), dealt, draw(st.lists(st.integers(0, 99), max_size=12))
+
+
+def history(game: SameGame, dealt: np.ndarray, picks: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The view after a board and so many moves, and what has been seen."""
+    tokens = dealt[None].copy()
+    views = game.views(tokens, np.array([dealt.size]))
+    for pick in picks:
+        moves = np.flatnonzero(game.view_legal(views)[0])
+        if not moves.size:
+            break
+        tokens = np.append(tokens, [[moves[pick % moves.size]]], axis=1)
+        game.advance(views, tokens[:, -1])
+    return views, tokens
+
+
+@given(played())
+@settings(deadline=None, max_examples=200)
+def test_nothing_is_lost_and_no_move_leaves_a_hole(one) -> None:
+    game, dealt, picks = one
+    views, tokens = history(game, dealt, picks)
+    public = views["public"][0]
+    columns = public["tiles"].reshape(game.options["columns"], game.options["rows"])
+    heights = (columns > 0).sum(axis=1)
+    assert all((column[:height] > 0).all() for column, height in zip(columns, heights, strict=True))
+    assert (heights[: (heights > 0).sum()] > 0).all(), "an empty column amid others"
+    assert public["left"].sum() == heights.sum() <= dealt.size
+    if game.next(views)[0] == Next.END:  # (n - 2) squared is odd where n is, so every tile counts once
+        assert int(public["score"]) % 2 == dealt.size % 2 or public["left"].sum() == 0
+    assert game.view_outcome(views)[0] == (game.outcomes.nearest(public["score"]) if public["turn"] < 0 else -1)
+
+
+@given(played(), st.permutations([0, 1, 2]))
+@settings(deadline=None, max_examples=100)
+def test_permuted_colours_change_nothing(one, order) -> None:
+    game, dealt, picks = one
+    views, tokens = history(game, dealt, picks)
+    others, same = history(game, np.array(order)[dealt], picks)
+    assert np.array_equal(same[:, dealt.size :], tokens[:, dealt.size :])
+    assert (game.view_legal(others) == game.view_legal(views)).all()
+    assert others["public"]["score"] == views["public"]["score"]
+
+
+def test_random_play_scores_what_the_papers_game_does() -> None:
+    """42.6 and 24.9, by an independent program's 20,000 boards."""
+    for boards, mean in (("random", 42.6), ("balanced", 24.9)):
+        game = SameGame(boards=boards)
+        states = game.deal(derive_many(3, 10_000))
+        game.playout(states, derive_many(4, 10_000))
+        assert abs(game.points(states).mean() - mean) < 3
+
+
+def test_boards_have_the_tiles_that_their_kind_says() -> None:
+    tiles = SameGame(boards="balanced").deal(derive_many(1, 50))["public"]["left"]
+    assert (tiles[:, :5] == 20).all()
+    tiles = SameGame(boards="dominant").deal(derive_many(1, 500))["public"]["left"][:, :5]
+    assert (tiles.max(axis=1) == 51).all() and (np.bincount(tiles.argmax(axis=1)) > 60).all()
+    assert 10 < tiles[:, 1][tiles[:, 1] < 51].mean() < 14, "49 tiles of four colours"
+
+
+def test_a_board_without_a_block_ends_at_once_with_its_penalty() -> None:
+    game = SameGame(rows=3, columns=3, colours=2)
+    checked = np.arange(9)[None] % 2
+    views = game.views(checked, np.array([9]))
+    assert game.next(views)[0] == Next.END and not game.view_legal(views).any()
+    assert views["public"]["score"][0] == -(3**2 + 2**2), "five tiles of one colour and four of the other"
+    states, _ = game.determinize(views, np.zeros(1, np.uint64))
+    assert game.to_move(states)[0] == -1 and game.points(states)[0, 0] == -13
+    assert game.histories(states, np.zeros(1, np.int64))[1][0] == 10
+
+
+def test_scores_are_exact_and_labels_the_nearest_support() -> None:
+    game = SameGame()
+    states = game.deal(derive_many(5, 300))
+    game.playout(states, derive_many(6, 300))
+    exact, labels = game.points(states)[:, 0], game.outcome(states)[:, 0]
+    supports = game.outcomes.points[:, 0]
+    assert np.array_equal(labels, np.abs(supports[None] - exact[:, None]).argmin(axis=1))
+    assert not game.outcomes.exact and not game.outcomes.lower_is_better
+    assert supports[0] <= -2 * 48**2 + 1 and supports[-1] >= 98**2 + 1000 - 1
+    roots = np.sign(supports) * np.sqrt(np.abs(supports))
+    assert np.allclose(np.diff(roots), np.diff(roots)[0], atol=1e-3)
+
+
+def test_the_sizes_are_the_papers() -> None:
+    for options, size, length in (({}, 106, 151), ({"rows": 15, "columns": 15}, 231, 338)):
+        game = make_game("samegame", options)
+        assert (game.vocabulary.size, game.max_length, game.num_players) == (size, length, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": 1}, "rows=1: must be a number from 2 to 450"),
+        ({"columns": 100}, "columns=100: must be a number from 2 to 90"),
+        ({"colours": 10}, "colours=10: must be a number from 2 to 9"),
+        ({"boards": "even"}, "boards=even: choose one of random, balanced, dominant"),
+        ({"boards": "balanced", "colours": 3}, "100 cells do not divide into 3 colours"),
+        ({"boards": "dominant", "dominant_tiles": 101}, "dominant_tiles=101: must be a number from 1 to 100"),
+        ({"penalty": "none"}, "penalty=none: choose one of stated, excess"),
+    ],
+)
+def test_an_option_out_of_range_is_refused_in_one_line(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        SameGame(**options)
+
+
+def test_a_game_is_drawn_with_its_moves() -> None:
+    game = SameGame(rows=3, columns=2, colours=2)
+    history = np.array([0, 0, 1, 1, 1, 1, 2 + 2])
+    assert game.describe(history) == "b b   . .\na b   a .\na b   a .\n1 moves: 1.3"
