@@ -5,7 +5,7 @@ import numpy as np
 
 from games.compiling import kernel
 from games.game import Next
-from games.samegame.board import MAX_COLOURS, holds, legal, public_type, remove, start
+from games.samegame.board import holds, legal, public_type, remove, start
 from games.samegame.state import begin
 
 _OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)

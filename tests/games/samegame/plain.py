@@ -1,5 +1,5 @@
-"""SameGame in plain Python over ``scipy.ndimage.label``, from the text of paper 003: a board is a matrix of colours from
-1, 0 where empty, the top row first."""
+"""SameGame in plain Python over ``scipy.ndimage.label``, from the text of paper 003. A board is a matrix of colours
+from 1, 0 where empty, the top row first."""
 
 import numpy as np
 from scipy import ndimage

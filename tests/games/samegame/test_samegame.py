@@ -81,7 +81,7 @@ def history(game: SameGame, dealt: np.ndarray, picks: list[int]) -> tuple[np.nda
 @settings(deadline=None, max_examples=200)
 def test_nothing_is_lost_and_no_move_leaves_a_hole(one) -> None:
     game, dealt, picks = one
-    views, tokens = history(game, dealt, picks)
+    views, _tokens = history(game, dealt, picks)
     public = views["public"][0]
     columns = public["tiles"].reshape(game.options["columns"], game.options["rows"])
     heights = (columns > 0).sum(axis=1)
