@@ -200,7 +200,9 @@ def check_histories(game: Game, num_deals: int, seed: int) -> None:
 def check_terminal(game: Game, num_deals: int, seed: int) -> None:
     """A finished deal has no turn and no legal move, playing on changes nothing, and all seats agree on how it
     ended."""
-    assert (game.outcome(game.deal(derive_many(seed, num_deals))) == -1).all(), "a fresh deal already has an outcome"
+    fresh = game.deal(derive_many(seed, num_deals))
+    has_outcome = (game.outcome(fresh) >= 0).all(axis=1)
+    assert (has_outcome == (game.to_move(fresh) < 0)).all(), "a fresh deal has an outcome and a turn, or neither"
     states = _finished(game, num_deals, seed)
     before = _seen(game, states)
     assert (game.to_move(states) == -1).all() and not game.legal(states).any(), "something to do after the end"
@@ -210,6 +212,10 @@ def check_terminal(game: Game, num_deals: int, seed: int) -> None:
     assert _seen(game, states) == before, "playing on after the end changes the state"
     labels = game.outcome(states)
     assert ((labels >= 0) & (labels < game.outcomes.num_labels)).all(), "an outcome label outside the table"
+    points = game.points(states)
+    nearest = labels[:, 0] if game.outcomes.exact else game.outcomes.nearest(points[:, 0])
+    assert (nearest == labels[:, 0]).all(), "a label that is not nearest to the points"
+    assert not game.outcomes.exact or (game.outcomes.points[labels[:, 0]] == points).all(), "points are not the label's"
     for seat in range(game.num_players):
         rolled = np.roll(game.outcomes.points[labels[:, 0]], -seat, axis=1)
         assert (game.outcomes.points[labels[:, seat]] == rolled).all(), f"seat {seat} sees other points than seat 0"

@@ -176,6 +176,10 @@ class Game(ABC):
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """``int32[B]``: the outcome label, -1 where the deal is not over or no label fits an impossible history."""
 
+    def view_points(self, views: np.ndarray) -> np.ndarray:
+        """``float32[B, P]``: points of every seat, the observer's first; every view must have an outcome."""
+        return self.outcomes.points[self.view_outcome(views)]
+
     @abstractmethod
     def consistent(self, views: np.ndarray) -> np.ndarray:
         """``bool[B]``: whether this history is possible with some hands of the others."""

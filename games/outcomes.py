@@ -32,6 +32,8 @@ class OutcomeTable:
         utilities = {name: np.ascontiguousarray(values, np.float32) for name, values in self.utilities.items()}
         object.__setattr__(self, "utilities", utilities)
         object.__setattr__(self, "default_utility", self.default_utility or next(iter(utilities)))
+        if not self.exact and (np.diff(self.points[:, 0]) <= 0).any():
+            raise ValueError("supports must ascend in the points of seat 0")
         for name, values in utilities.items():
             if values.shape != (self.num_labels,):
                 raise ValueError(f"utility {name!r} has shape {values.shape}; {self.num_labels} are needed")

@@ -29,9 +29,9 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     """The game called ``name`` with the given rule options.
 
     Args:
-        name: ``"hearts"``, ``"skat"`` or ``"crew"``; ``"openspiel:leduc_poker"`` for any sequential OpenSpiel game,
-            parameters in brackets after it or as options; a game that another package offers (``games.plugins``); or
-            ``"module:attribute"``, a ``Game`` class or a function that makes one.
+        name: ``"hearts"``, ``"skat"``, ``"crew"`` or ``"samegame"``; ``"openspiel:leduc_poker"`` for any sequential
+            OpenSpiel game, parameters in brackets after it or as options; a game that another package offers
+            (``games.plugins``); or ``"module:attribute"``, a ``Game`` class or a function that makes one.
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
     given = dict(options or {})

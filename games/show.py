@@ -40,7 +40,9 @@ def header(info: ShardInfo) -> str:
 def sequence_text(game: Game, sequences: Sequences, row: int) -> str:
     """One row: who sat where, how it ended, and the history."""
     label = int(sequences.outcome[row])
-    points = " ".join(f"{value:g}" for value in game.outcomes.points[label])
+    tokens = sequences.tokens[row : row + 1]
+    views = game.views(tokens, (tokens != game.vocabulary.eos).sum(axis=1))
+    points = " ".join(f"{value:g}" for value in game.view_points(views)[0])
     return (
         f"row {row}: game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
         f"player {sequences.player[row]}\n"

@@ -23,7 +23,7 @@ def public_type(columns: int, rows: int) -> np.dtype:
             ("left", np.int16, MAX_COLOURS),  # tiles of every colour
             ("rows", np.int16),
             ("colours", np.int16),
-            ("dominant", np.int16),  # tiles of the commonest colour of a dealt board; 0 where that is free
+            ("dominant", np.int16),  # tiles that a dealt board has of one colour; 0 where that is free
             ("balanced", np.int8),  # 1: as many tiles of every colour
             ("excess", np.int8),  # 1: tiles left over cost max(0, left - 2) squared
             ("score", np.int32),  # rewards so far; at the end the last one too

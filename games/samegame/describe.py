@@ -22,4 +22,4 @@ def describe(dealt: np.ndarray, moves: list[str], left: np.ndarray, rows: int) -
     """Both boards side by side, and the moves between them."""
     pairs = zip(board_text(dealt, rows).split("\n"), board_text(left, rows).split("\n"), strict=True)
     lines = [f"{before}   {after}" for before, after in pairs]
-    return "\n".join([*lines, f"{len(moves)} moves: {' '.join(moves)}" if moves else "no moves"])
+    return "\n".join([*lines, f"moves: {' '.join(moves) or 'none'}"])

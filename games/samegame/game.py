@@ -1,16 +1,25 @@
 """SameGame as a ``Game``: one seat, nothing hidden, a score for a result."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from games.batches import Loops
-from games.compiled import CompiledGame
+from games.compiled import CompiledGame, check_options
 from games.samegame import board, scores, state, view
 from games.samegame.describe import LETTERS, cell_name, describe
 from games.vocabulary import Vocabulary
 
 BOARDS = ("random", "balanced", "dominant")
 PENALTIES = ("stated", "excess")
-_MOST_CELLS = 900
+DEFAULTS = {
+    "rows": 10,
+    "columns": 10,
+    "colours": 5,
+    "boards": BOARDS[0],
+    "dominant_tiles": 51,
+    "penalty": PENALTIES[0],
+}
 
 
 class SameGame(CompiledGame):
@@ -25,7 +34,7 @@ class SameGame(CompiledGame):
         boards: ``random``, every tile of any colour; ``balanced``, as many of every colour; ``dominant``,
             ``dominant_tiles`` of one colour.
         penalty: of each colour of which tiles are left, ``stated`` (left - 2) squared, or ``excess`` max(0, left - 2)
-            squared, which also fits the paper's figures.
+            squared, which would explain the odd totals of the paper.
     """
 
     name = "samegame"
@@ -49,20 +58,10 @@ class SameGame(CompiledGame):
         determinize=view.determinize,
     )
 
-    def __init__(
-        self,
-        rows: int = 10,
-        columns: int = 10,
-        colours: int = 5,
-        boards: str = "random",
-        dominant_tiles: int = 51,
-        penalty: str = "stated",
-    ) -> None:
-        _check(rows, columns, colours, boards, dominant_tiles, penalty)
-        cells = rows * columns
-        self.options = {"rows": rows, "columns": columns, "colours": colours, "boards": boards, "penalty": penalty}
-        if boards == "dominant":
-            self.options["dominant_tiles"] = dominant_tiles
+    def __init__(self, **options: int | str) -> None:
+        self.options = checked(options)
+        rows, columns, colours = (int(self.options[name]) for name in ("rows", "columns", "colours"))
+        boards, penalty, cells = self.options["boards"], self.options["penalty"], rows * columns
         names = {"Colours": LETTERS[:colours], "Cells": [cell_name(cell, rows) for cell in range(cells)]}
         self.vocabulary = Vocabulary(names)
         self.max_length = cells + cells // 2 + 1
@@ -72,7 +71,7 @@ class SameGame(CompiledGame):
         self.template = np.zeros(1, board.public_type(columns, rows))
         self.template["rows"], self.template["colours"] = rows, colours
         self.template["balanced"] = boards == "balanced"
-        self.template["dominant"] = dominant_tiles if boards == "dominant" else 0
+        self.template["dominant"] = self.options.get("dominant_tiles", 0)
         self.template["excess"] = penalty == "excess"
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
@@ -90,8 +89,12 @@ class SameGame(CompiledGame):
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         public = views["public"]
-        over = (public["turn"] < 0) & (views["refuted"] == 0) & (views["length"] >= public["tiles"].shape[1])
+        over = (public["turn"] < 0) & (views["ended"] == 0) & (views["length"] >= public["tiles"].shape[1])
         return np.where(over, self.outcomes.nearest(public["score"]), -1).astype(np.int32)
+
+    def view_points(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_points``: the exact score."""
+        return views["public"]["score"].astype(np.float32)[:, None]
 
     def describe(self, tokens: np.ndarray) -> str:
         tokens = np.asarray(tokens)
@@ -104,19 +107,25 @@ class SameGame(CompiledGame):
         return describe(tokens[:cells] + 1, moves, left["public"]["tiles"], rows)
 
 
-def _check(rows: int, columns: int, colours: int, boards: str, dominant_tiles: int, penalty: str) -> None:
-    """``ValueError`` for an option out of its range."""
-    cells = rows * columns
-    for name, value, low, high in (
-        ("rows", rows, 2, _MOST_CELLS // 2),
-        ("columns", columns, 2, _MOST_CELLS // max(rows, 1)),
-        ("colours", colours, 2, board.MAX_COLOURS),
-        ("dominant_tiles", dominant_tiles, 1, cells if boards == "dominant" else _MOST_CELLS),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"samegame option {name}={value}: must be a number from {low} to {high}")
-    for name, text, known in (("boards", boards, BOARDS), ("penalty", penalty, PENALTIES)):
-        if text not in known:
-            raise ValueError(f"samegame option {name}={text}: choose one of {', '.join(known)}")
-    if boards == "balanced" and cells % colours:
-        raise ValueError(f"samegame option boards=balanced: {cells} cells do not divide into {colours} colours")
+def checked(given: Mapping[str, int | str]) -> dict[str, bool | int | str]:
+    """All options with their values in force; ``ValueError`` for what SameGame does not know. ``dominant_tiles`` is
+    there only where it counts."""
+    check_options("samegame", given, {**dict.fromkeys(DEFAULTS, ()), "boards": BOARDS, "penalty": PENALTIES})
+    options: dict[str, bool | int | str] = {**DEFAULTS, **given}
+    for name, low, high in (("rows", 2, 30), ("columns", 2, 30), ("colours", 2, board.MAX_COLOURS)):
+        _check_number(options, name, low, high)
+    cells = int(options["rows"]) * int(options["columns"])
+    _check_number(options, "dominant_tiles", 1, cells if options["boards"] == "dominant" else 900)
+    if options["boards"] == "balanced" and cells % int(options["colours"]):
+        raise ValueError(
+            f"samegame option boards=balanced: {cells} cells do not divide into {options['colours']} colours"
+        )
+    if options["boards"] != "dominant":
+        del options["dominant_tiles"]
+    return options
+
+
+def _check_number(options: Mapping[str, bool | int | str], name: str, low: int, high: int) -> None:
+    value = options[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"samegame option {name}={value}: must be a whole number from {low} to {high}")

@@ -1,5 +1,5 @@
-"""Scores as outcome labels. A game has some 15,000 scores, so labels are supports: 255 scores, even in signed square
-root, of which the nearest stands for a game's own."""
+"""Scores as outcome labels. Scores lie in a range of some 15,000, so labels are supports: 255 scores, even in signed
+square root, of which the nearest stands for a game's own."""
 
 import numpy as np
 
@@ -13,8 +13,11 @@ CLEARED = 1000
 def build(cells: int) -> OutcomeTable:
     """The labels of boards of so many cells; utilities ``score`` in thousands of points, and ``root``, the signed
     square root over that of the highest score."""
-    highest, lowest = (cells - 2) ** 2 + CLEARED, -2 * (cells // 2 + cells % 2 - 2) ** 2
-    roots = np.linspace(-np.sqrt(-min(lowest, -1)), np.sqrt(highest), NUM_LABELS)
+    highest = (cells - 2) ** 2 + CLEARED
+    lowest = -max(
+        2 * (cells // 2 + cells % 2 - 2) ** 2, cells
+    )  # a chequerboard; or a tile of many colours, a point each
+    roots = np.linspace(-np.sqrt(-lowest), np.sqrt(highest), NUM_LABELS)
     supports = np.sign(roots) * roots**2
     return OutcomeTable(
         points=supports[:, None],

@@ -14,13 +14,15 @@ _OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.
 def view_type(columns: int, rows: int, length: int, token: np.dtype) -> np.dtype:
     """The record of a view of at most ``length`` tokens."""
     public = public_type(columns, rows)
-    return np.dtype([("public", public), ("length", np.int64), ("refuted", np.int64), ("tokens", token, length)])
+    flags = [(name, np.int64) for name in ("length", "ended", "refuted")]
+    return np.dtype([("public", public), *flags, ("tokens", token, length)])
 
 
 @kernel
 def next_of(view):
-    """A ``Next``. What could not have come ends the history, as no board follows from it."""
-    if view["refuted"] != 0:
+    """A ``Next``. A token of a wrong kind ends the history, and so does a cell that stands for no block: no board
+    follows from it."""
+    if view["ended"] != 0:
         return _END
     if view["length"] < len(view["public"]["tiles"]):
         return _OBSERVATION
@@ -40,10 +42,12 @@ def advance(view, token):
         if holds(legal(view), token):
             remove(public, token - public["colours"])
         else:
-            view["refuted"] = 1
-    elif token >= public["colours"] or not _may_come(public, place, token):
-        view["refuted"] = 1
+            view["ended"] = view["refuted"] = 1
+    elif token >= public["colours"]:
+        view["ended"] = view["refuted"] = 1
     else:
+        if not _may_come(public, place, token):
+            view["refuted"] = 1
         public["tiles"][place] = token + 1
         public["left"][token] += 1
         if place + 1 == len(public["tiles"]):
@@ -69,6 +73,8 @@ def _may_come(public, place, colour):
 def possible(view, row):
     """Set the places of the tokens that can come (``bool[V]``)."""
     following, public = next_of(view), view["public"]
+    if view["refuted"] != 0:
+        return
     if following == _ACTION:
         for cell in range(len(public["size"])):
             row[public["colours"] + cell] = public["size"][cell] > 0

@@ -135,5 +135,5 @@ class Layout:
         own first; no points before the end of the hand."""
         game, views = self.game, self.game.views(tokens[None], np.array([len(tokens)]))
         legal, label = np.flatnonzero(game.view_legal(views)[0]).tolist(), int(game.view_outcome(views)[0])
-        points = tuple(game.outcomes.points[label].tolist()) if label >= 0 else ()
+        points = tuple(game.view_points(views)[0].tolist()) if label >= 0 else ()
         return legal, bool(game.next(views)[0] == Next.ACTION), points

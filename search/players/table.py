@@ -61,8 +61,11 @@ def play_table(
     """
     seating, seeds = _checked(game, players, seating, seeds)
     size = min(table_size or len(seeds), len(seeds))
-    states, deal, waiting = game.deal(seeds), np.arange(size), np.arange(size, len(seeds))
-    place = np.arange(size)  # of each of the deals under way
+    states = game.deal(seeds)
+    to_play = np.flatnonzero(game.to_move(states) >= 0)  # a deal may be over at once
+    deal, waiting = to_play[:size], to_play[size:]
+    place = np.arange(len(deal))  # of each of the deals under way
+    on_progress(len(seeds) - len(to_play), 0)
     for player in players:
         player.start(game, size)
     decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
@@ -83,7 +86,7 @@ def play_table(
             deal = np.concatenate([deal[~over], fresh])
             place = np.concatenate([place[~over], place[over][: len(fresh)]])
             on_progress(int(over.sum()), 0)
-    fill = taken / (steps * size)
+    fill = taken / max(steps * size, 1)
     return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill)
 
 

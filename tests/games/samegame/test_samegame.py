@@ -11,11 +11,17 @@ from games.game import Next
 from games.registry import make_game
 from games.rng import derive_many, mix
 from games.samegame.game import SameGame
+from games.shards import Sequences
+from games.show import sequence_text
+from search.config import SearchConfig
+from search.players.random_player import RandomPlayer
+from search.players.table import play_table
+from search.roster.registry import make_players
 from tests.games.samegame import plain
 
 RULES = {
     "defaults": {},
-    "excess": {"penalty": "excess", "rows": 5, "columns": 3, "colours": 2},
+    "excess": {"penalty": "excess", "rows": 5, "columns": 2, "colours": 2},
     "balanced": {"boards": "balanced"},
     "dominant": {"boards": "dominant", "dominant_tiles": 41},
     "fifteen": {"rows": 15, "columns": 15},
@@ -59,7 +65,7 @@ def test_boards_moves_and_rewards_are_those_of_plain_python(options, games) -> N
 @st.composite
 def played(draw):
     """A small board of up to three colours, and a game on it."""
-    rows, columns = draw(st.sampled_from([(3, 4), (5, 2), (4, 4)]))  # each size is compiled on its own
+    rows, columns = draw(st.sampled_from([(5, 2), (4, 4)]))  # each size is compiled on its own
     dealt = draw(arrays(np.int64, rows * columns, elements=st.integers(0, 2)))
     return SameGame(rows=rows, columns=columns, colours=3), dealt, draw(st.lists(st.integers(0, 99), max_size=12))
 
@@ -89,8 +95,10 @@ def test_nothing_is_lost_and_no_move_leaves_a_hole(one) -> None:
     assert (heights[: (heights > 0).sum()] > 0).all(), "an empty column amid others"
     assert public["left"].sum() == heights.sum() <= dealt.size
     if game.next(views)[0] == Next.END:  # (n - 2) squared is odd where n is, so every tile counts once
-        assert int(public["score"]) % 2 == dealt.size % 2 or public["left"].sum() == 0
-    assert game.view_outcome(views)[0] == (game.outcomes.nearest(public["score"]) if public["turn"] < 0 else -1)
+        assert int(public["score"]) % 2 == dealt.size % 2
+    states, _ = game.determinize(views, np.zeros(1, np.uint64))
+    assert states["public"]["score"][0] == public["score"], "the state's own reckoning"
+    assert game.view_outcome(views)[0] == game.outcome(states)[0, 0]
 
 
 @given(played(), st.permutations([0, 1, 2]))
@@ -132,6 +140,23 @@ def test_a_board_without_a_block_ends_at_once_with_its_penalty() -> None:
     assert game.histories(states, np.zeros(1, np.int64))[1][0] == 10
 
 
+def test_tables_play_boards_that_are_over_at_once_too() -> None:
+    game, seeds = SameGame(rows=5, columns=2, colours=9), derive_many(1, 400)
+    over = game.to_move(game.deal(seeds)) < 0
+    assert over.any() and not over.all()
+    result = play_table(game, [RandomPlayer()], np.zeros((400, 1), np.int64), seeds, table_size=16, secret=1)
+    assert (result.labels >= 0).all() and (game.to_move(result.states) < 0).all()
+    assert np.array_equal(result.points, game.points(result.states))
+
+
+def test_a_search_plays_it() -> None:
+    game = SameGame(rows=4, columns=4, colours=3)
+    players = [RandomPlayer(), *make_players(["pimc:worlds=1:runs=200"], game, SearchConfig())]
+    seating = np.repeat(np.arange(2)[:, None], 60, axis=0)
+    result = play_table(game, players, seating, np.tile(derive_many(2, 60), 2), secret=1)
+    assert result.points[60:].mean() > result.points[:60].mean() + 50
+
+
 def test_scores_are_exact_and_labels_the_nearest_support() -> None:
     game = SameGame()
     states = game.deal(derive_many(5, 300))
@@ -154,13 +179,16 @@ def test_the_sizes_are_the_papers() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 1}, "rows=1: must be a number from 2 to 450"),
-        ({"columns": 100}, "columns=100: must be a number from 2 to 90"),
-        ({"colours": 10}, "colours=10: must be a number from 2 to 9"),
-        ({"boards": "even"}, "boards=even: choose one of random, balanced, dominant"),
+        ({"rows": 1}, "rows=1: must be a whole number from 2 to 30"),
+        ({"rows": "abc"}, "rows=abc: must be a whole number from 2 to 30"),
+        ({"rows": None}, "rows=None: must be a whole number from 2 to 30"),
+        ({"columns": 100}, "columns=100: must be a whole number from 2 to 30"),
+        ({"colours": 10}, "colours=10: must be a whole number from 2 to 9"),
+        ({"colors": 4}, "samegame has no option 'colors'; its options are rows, columns, colours"),
+        ({"boards": "even"}, "boards='even': choose one of random, balanced, dominant"),
         ({"boards": "balanced", "colours": 3}, "100 cells do not divide into 3 colours"),
-        ({"boards": "dominant", "dominant_tiles": 101}, "dominant_tiles=101: must be a number from 1 to 100"),
-        ({"penalty": "none"}, "penalty=none: choose one of stated, excess"),
+        ({"boards": "dominant", "dominant_tiles": 101}, "dominant_tiles=101: must be a whole number from 1 to 100"),
+        ({"penalty": "none"}, "penalty='none': choose one of stated, excess"),
     ],
 )
 def test_an_option_out_of_range_is_refused_in_one_line(options, message) -> None:
@@ -171,4 +199,13 @@ def test_an_option_out_of_range_is_refused_in_one_line(options, message) -> None
 def test_a_game_is_drawn_with_its_moves() -> None:
     game = SameGame(rows=3, columns=2, colours=2)
     history = np.array([0, 0, 1, 1, 1, 1, 2 + 2])
-    assert game.describe(history) == "b b   . .\na b   a .\na b   a .\n1 moves: 1.3"
+    assert game.describe(history) == "b b   . .\na b   a .\na b   a .\nmoves: 1.3"
+
+
+def test_a_shard_shows_the_exact_score() -> None:
+    game, seeds = SameGame(rows=4, columns=4, colours=3), derive_many(9, 3)
+    states = game.deal(seeds)
+    game.playout(states, seeds)
+    sequences = Sequences.of_deals(game, states, seeds, "random")
+    for row in range(3):
+        assert f"points {game.points(states)[row, 0]:g} (own first" in sequence_text(game, sequences, row)
