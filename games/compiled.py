@@ -43,8 +43,8 @@ class CompiledGame(Game):
     ``outcomes``, and add the methods about outcomes."""
 
     loops: ClassVar[Loops]
-    state_type: ClassVar[np.dtype]
-    view_type: ClassVar[np.dtype]
+    state_type: np.dtype
+    view_type: np.dtype
     template: np.ndarray
     """``[1]``: what all seats know before the deal, the options in force among it."""
     can_determinize = True

@@ -51,9 +51,9 @@ def find_blocks(public):
             if number > 1:
                 size[cell] = number
                 found = True
-    for cell in range(cells):  # a lone tile was a block of its own
-        if block[cell] != 0 and size[block[cell] - 1] == 0:
-            block[cell] = 0
+    for lone in range(cells):  # a lone tile was a block of its own
+        if block[lone] != 0 and size[block[lone] - 1] == 0:
+            block[lone] = 0
     public["turn"] = 0 if found else -1
 
 
@@ -91,7 +91,7 @@ def remove(public, cell):
     tiles, block, rows = public["tiles"], public["block"], np.int64(public["rows"])
     cells, number = len(tiles), np.int64(public["size"][cell])
     public["left"][tiles[cell] - 1] -= number
-    target = 0  # first cell of the column that the next one with tiles becomes
+    target = np.int64(0)  # first cell of the column that the next one with tiles becomes
     for column in range(0, cells, rows):
         height = 0
         for here in range(column, column + rows):
@@ -114,12 +114,15 @@ def remove(public, cell):
 def last_reward(public):
     """What the end of a game pays: 1,000 for an empty board, else minus (left - 2) squared of every colour that is
     left, where ``excess`` counts only what is above 2."""
-    penalty, empty = 0, True
+    penalty, empty = np.int64(0), True
     for colour in range(public["colours"]):
         left = np.int64(public["left"][colour])
         if left > 0:
             empty = False
-            penalty += (max(left - 2, 0) if public["excess"] != 0 else left - 2) ** 2
+            over = left - 2
+            if public["excess"] != 0 and over < 0:
+                over = np.int64(0)
+            penalty += over * over
     return 1000 if empty else -penalty
 
 

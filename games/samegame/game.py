@@ -12,7 +12,7 @@ from games.vocabulary import Vocabulary
 
 BOARDS = ("random", "balanced", "dominant")
 PENALTIES = ("stated", "excess")
-DEFAULTS = {
+DEFAULTS: dict[str, int | str] = {
     "rows": 10,
     "columns": 10,
     "colours": 5,
