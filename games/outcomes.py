@@ -25,7 +25,7 @@ class OutcomeTable:
     default_utility: str = field(default="")
     """The utility that players use by default; the first one if not given."""
     exact: bool = True
-    """Whether a label says what a deal ended with; else labels are supports, in ascending order of seat 0's points."""
+    """False: labels are supports, in ascending order of seat 0's points, of which the nearest stands for a result."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", np.ascontiguousarray(self.points, np.float32))
