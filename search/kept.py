@@ -67,8 +67,9 @@ def parts_of(out: str) -> str:
 
 
 def remove_parts(out: str) -> None:
-    """Remove the parts of a written result, if any."""
-    storage.remove_directory(parts_of(out))
+    """Remove the parts of a written result, if any; a result without a file has none."""
+    if out:
+        storage.remove_directory(parts_of(out))
 
 
 def key_of(settings: Mapping[str, Any]) -> str:

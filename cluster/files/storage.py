@@ -272,7 +272,10 @@ def remove_file(path: str | Path) -> None:
 
 
 def remove_directory(directory: str | Path) -> None:
-    """Remove a directory and, behind a URI, its copy on this machine; nothing if it is missing."""
+    """Remove a directory and, behind a URI, its copy on this machine; nothing if it is missing. ``ValueError`` for an
+    empty name, which would be the working directory."""
+    if not str(directory):
+        raise ValueError("the name of the directory to remove is empty")
     filesystem, name = resolve(directory)
     with _named(directory, "cannot be removed"):
         if filesystem.get_file_info(name).type == pyarrow.fs.FileType.Directory:

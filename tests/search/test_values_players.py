@@ -77,3 +77,13 @@ def test_a_measurement_killed_amid_choices_goes_on_and_names_that_have_rows_are_
     for name in ("random", "argmax_val"):
         assert call(monkeypatch, "search.values", *settings[:-2], f"players=[{name}]") == 2
         assert f"players={name}: has a row of its own in any case; leave it out" in capsys.readouterr().err
+
+
+def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    settings = [f"checkpoint={checkpoint}", "decisions=3", "worlds=2", "players=[hearts_rules]"]
+    assert call(monkeypatch, "search.values", *settings) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
