@@ -274,7 +274,7 @@ def remove_file(path: str | Path) -> None:
 def remove_directory(directory: str | Path) -> None:
     """Remove a directory and, behind a URI, its copy on this machine; nothing if it is missing. ``ValueError`` for an
     empty name, which would be the working directory."""
-    if not str(directory):
+    if str(directory) in ("", "."):
         raise ValueError("the name of the directory to remove is empty")
     filesystem, name = resolve(directory)
     with _named(directory, "cannot be removed"):
