@@ -65,7 +65,8 @@ def play_table(
     to_play = np.flatnonzero(game.to_move(states) >= 0)  # a deal may be over at once
     deal, waiting = to_play[:size], to_play[size:]
     place = np.arange(len(deal))  # of each of the deals under way
-    on_progress(len(seeds) - len(to_play), 0)
+    if len(to_play) < len(seeds):
+        on_progress(len(seeds) - len(to_play), 0)
     for player in players:
         player.start(game, size)
     decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)

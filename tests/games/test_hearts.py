@@ -178,7 +178,7 @@ def test_unknown_games_and_options_are_named_with_what_exists() -> None:
         ("hearts", {"jack": True}, "no option 'jack'; its options are pass_cards"),
         ("hearts", {"moon": "none"}, "moon='none': choose one of others_plus_26, shooter_minus_26"),
         ("hearts", {"jd_bonus": "yes"}, "jd_bonus='yes': choose one of true, false"),
-        ("openspiel", {}, "no game 'openspiel'; there are hearts, skat, crew, openspiel:<game>"),
+        ("openspiel", {}, "no game 'openspiel'; there are hearts, skat, crew, samegame, openspiel:<game>"),
         ("openspiel:", {}, "OpenSpiel has no game ''"),
     ]:
         with pytest.raises(ValueError, match=message):

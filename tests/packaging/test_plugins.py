@@ -143,7 +143,7 @@ def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(
 
 def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(environment: dict[str, str]) -> None:
     said = checked(environment, "-m", "cluster.console", "docs")
-    assert "games: hearts, skat, crew, openspiel:<game>, lost, toy" in said
+    assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, argmax_val, imitation,"
         " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, lowest, highest, valued"
@@ -243,7 +243,9 @@ def test_what_is_wrong_with_a_plug_in_is_one_line(
 
 
 def test_without_the_package_its_names_stand_for_nothing() -> None:
-    with pytest.raises(ValueError, match=r"no game 'toy'; there are hearts, skat, crew, openspiel:<game>, or "):
+    with pytest.raises(
+        ValueError, match=r"no game 'toy'; there are hearts, skat, crew, samegame, openspiel:<game>, or "
+    ):
         make_game("toy")
     with pytest.raises(ValueError, match=r"no player 'highest'; there are random, hearts_rules"):
         kinds.find("highest")
