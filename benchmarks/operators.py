@@ -2,9 +2,9 @@
 
 Every operator starts from the same first network of ``experiment=GAME_demo`` and has three iterations, in one process
 and one thread, without Ray. The numbers of games are for about equal processor time; the seconds of each are shown, and
-comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of the first, and the
-scripted player, on deals that nothing has seen. The operator ``teacher``, more of that player's deals, is the control.
-The same command resumes; an iteration that was interrupted begins anew.
+comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of the first, and the scripted player,
+on deals that nothing has seen. The operator ``teacher``, more of that player's deals, is the control. The same command
+resumes; an iteration that was interrupted begins anew.
 """
 
 import argparse

@@ -142,8 +142,8 @@ def start(public):
 
 @kernel
 def legal(record):
-    """``int16[N]``, by cell: the size of the block that it stands for, 0 where it stands for none; before them the
-    number of tokens of colours, by which cells are counted on."""
+    """The blocks of a board: the token of the first cell, and ``int16[N]``, the size of the block that each cell stands
+    for, 0 for none."""
     return record["public"]["colours"], record["public"]["size"]
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from games.compiling import kernel
 from games.game import Next
-from games.samegame.board import holds, legal, public_type, remove, start
+from games.samegame.board import holds, legal, mark, public_type, remove, start
 from games.samegame.state import begin
 
 _OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
@@ -76,8 +76,7 @@ def possible(view, row):
     if view["refuted"] != 0:
         return
     if following == _ACTION:
-        for cell in range(len(public["size"])):
-            row[public["colours"] + cell] = public["size"][cell] > 0
+        mark(legal(view), row)
     elif following == _OBSERVATION:
         for colour in range(public["colours"]):
             row[colour] = _may_come(public, view["length"], colour)

@@ -25,8 +25,6 @@ from tests.selfplay.material import tiny_config
 from tests.test_repository import build_command
 
 GAME = HeartsGame()
-
-
 NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
 
 
