@@ -94,6 +94,17 @@ class _ByDirectory(FunctionCache):  # type: ignore[misc]
         return (sig, codegen.magic_tuple())
 
 
+def _mangled_by_content(record: numba.types.Record) -> tuple[str, tuple[int]]:
+    """What the symbols of machine code say of a record type: a digest of its fields. numba says the how-manieth type of
+    the process it is, so that kernels for boards of two sizes, compiled by two processes, would have one symbol in a
+    third that loads both, and one would run in place of the other."""
+    digest = hashlib.blake2b(record.name.encode(), digest_size=6).digest()
+    return type(record).__name__, (int.from_bytes(digest, "little"),)
+
+
+numba.types.Record.mangling_args = property(_mangled_by_content)  # type: ignore
+
+
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 

@@ -22,6 +22,11 @@ class FeatureSet:
     of_actions: bool = False
     """Whether row n of the numbers is about the action whose token is n. Then networks score these actions by weights
     that all of them share (docs/learner.md); one set of a game at most."""
+    of_board: bool = False
+    """Whether the shape is rows, columns and planes of a board, which networks read by convolutions; 255 stands for 1.
+    All zeros: there is no board yet."""
+    tells: int = 0
+    """How many first tokens of a history these numbers tell too: networks that read the set leave them out."""
 
     @property
     def size(self) -> int:

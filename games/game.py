@@ -59,6 +59,11 @@ class Game(ABC):
     """Whether ``determinize`` is offered."""
     token_types: tuple[str, ...] = ("observation", "own action", "end")
     """What a token can be and who makes it, for ``next_type``; the last is what follows the end of a deal."""
+    num_deals: int = 0
+    """How many deals there are, where they are a finite list: then seed n deals number n, and seeds beyond the last
+    begin again with number 0. 0 for a game that shuffles."""
+    dealing_options: tuple[str, ...] = ()
+    """Options that say which deals come and nothing else: a network plays with other values of them too."""
     variants: tuple[str, ...] = ()
     """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})
@@ -205,6 +210,17 @@ class Game(ABC):
         """
         return np.ones((len(views), self.outcomes.num_labels), np.bool_)
 
+    def merged(self, positions: np.ndarray, legal: np.ndarray, next_token: np.ndarray) -> np.ndarray:
+        """``float[B, V]``: how likely each legal action is by a distribution of the next token, 0 elsewhere. Where
+        several tokens stand for one action, it gets the sum of theirs.
+
+        Args:
+            positions: ``[B]`` states, or views of the seat that acts.
+            legal: ``bool[B, V]``: its legal actions.
+            next_token: ``float[B, V]``.
+        """
+        return np.where(legal, next_token, 0)
+
     def next_type(self, views: np.ndarray) -> np.ndarray:
         """``int8[B]``: type and seat of the next token, an index into ``token_types``. Impossible histories have one
         too, as long as the next seat is defined.
@@ -235,6 +251,11 @@ class Game(ABC):
         if (labels < 0).any():
             raise ValueError(f"points asked of row {int(np.argmax(labels < 0))} before its deal is over")
         return self.outcomes.points[labels]
+
+    def indicators(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """What an ended deal shows of every seat beside its points: name -> ``float32[B, P]``, by absolute seat, the
+        same names always; every row must be over. This default shows nothing."""
+        return {}
 
     def points_so_far(self, states: np.ndarray) -> np.ndarray:
         """``float32[B, P]``: points that every seat has made so far, by absolute seat; the deal's end may still change

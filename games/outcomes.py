@@ -43,6 +43,14 @@ class OutcomeTable:
         supports = self.points[:, 0]
         return np.searchsorted((supports[1:] + supports[:-1]) / 2, points)
 
+    def between(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where ``points[N]`` lie among the supports: ``int64[N]``, the label below, and ``float32[N]``, how far they
+        are on the way to the next one, 0 to 1. Points beyond the ends count as these."""
+        supports = self.points[:, 0].astype(np.float64)
+        inside = np.clip(points, supports[0], supports[-1])
+        below = np.clip(np.searchsorted(supports, inside, side="right") - 1, 0, self.num_labels - 2)
+        return below, ((inside - supports[below]) / (supports[below + 1] - supports[below])).astype(np.float32)
+
     @property
     def num_labels(self) -> int:
         """Number of labels, ``K``."""

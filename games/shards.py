@@ -8,7 +8,8 @@ file's metadata names the game, its options, rules version and vocabulary, and a
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
 
 A shard may hold branches (``games.branches``), as three more columns of lists, and labels (``selfplay.labels``), as
-one more column like the tokens. Readers that do not know these columns read the rest.
+one more column like the tokens. Readers that do not know these columns read the rest. Shards of games whose outcome
+labels are supports (``OutcomeTable.exact``) hold exact ``points`` too.
 """
 
 import json
@@ -45,6 +46,8 @@ _BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome":
 
 _LABELS = "label"
 """Column of a shard with labels: as the tokens."""
+_POINTS = "points"
+"""Column of a shard of a game whose outcome labels are supports: float32."""
 
 PathOrUri = str | os.PathLike[str]
 
@@ -74,6 +77,8 @@ class Sequences:
     labels: np.ndarray | None = None
     """``[N, L]`` as ``tokens``: at the place of an action what another player would have done (``selfplay.labels``),
     ``eos`` where it was not asked; None without any."""
+    points: np.ndarray | None = None
+    """``float32[N]``: exact points of the row's seat; None where the outcome label says them."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():
@@ -81,6 +86,8 @@ class Sequences:
             if column.shape != (len(self.tokens),):
                 raise ValueError(f"{name} has shape {column.shape}; one for each of {len(self.tokens)} rows is needed")
             object.__setattr__(self, name, column)
+        if self.points is not None and np.shape(self.points) != (len(self.tokens),):
+            raise ValueError(f"points have shape {np.shape(self.points)}; there are {len(self.tokens)} rows")
         if self.branches is not None and len(self.branches.starts) != len(self.tokens) + 1:
             raise ValueError(f"branches of {len(self.branches.starts) - 1} sequences; there are {len(self.tokens)}")
 
@@ -106,7 +113,9 @@ class Sequences:
         labels = game.outcome(states)
         deal, seat = np.nonzero(np.ones_like(labels) if keep is None else keep)
         tokens, player = game.histories(states[deal], seat)[0], np.broadcast_to(np.asarray(names, object), labels.shape)
-        return Sequences(tokens, labels[deal, seat], seat, player[deal, seat], seeds[deal], first + deal)
+        points = None if game.outcomes.exact else game.points(states)[deal, seat]
+        columns = tokens, labels[deal, seat], seat, player[deal, seat], seeds[deal], first + deal
+        return Sequences(*columns, points=points)
 
     @staticmethod
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
@@ -114,14 +123,12 @@ class Sequences:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
         }
-        labels = [part.labels for part in parts if part.labels is not None]
-        if 0 < len(labels) < len(parts):
-            raise ValueError("some of these sequences have labels, others none")
-        return Sequences(
-            **columns,
-            branches=_joined([(part.branches, len(part)) for part in parts]),
-            labels=np.concatenate(labels) if labels else None,
-        )
+        for name in ("labels", "points"):
+            there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+            if 0 < len(there) < len(parts):
+                raise ValueError(f"some of these sequences have {name}, others none")
+            columns[name] = np.concatenate(there) if there else None
+        return Sequences(**columns, branches=_joined([(part.branches, len(part)) for part in parts]))
 
 
 @dataclass(frozen=True)
@@ -195,6 +202,7 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
             **{name: pa.array(getattr(sequences, name)) for name in _COLUMNS},
             **_encode_branches(sequences.branches),
             **({} if sequences.labels is None else {_LABELS: _encode_tokens(sequences.labels)}),
+            **({} if sequences.points is None else {_POINTS: pa.array(sequences.points, pa.float32())}),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -260,6 +268,8 @@ def read_shards(paths: Sequence[PathOrUri], game: Game, with_labels: bool = True
     ends = np.cumsum([shard_info(path).num_sequences for path in paths])
     columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in _COLUMNS.items()}
     columns["tokens"] = np.empty((ends[-1], game.max_length), game.vocabulary.dtype)
+    if not game.outcomes.exact:
+        columns["points"] = np.empty(ends[-1], np.float32)
     branches = list[tuple[Branches | None, int]]()
     labels: np.ndarray | None = None
     for path, end in zip(paths, ends, strict=True):
@@ -305,7 +315,7 @@ def _entries(file: pq.ParquetFile) -> dict[str, str]:
 
 
 def _decode(table: pa.Table, game: Game) -> Sequences:
-    for name in ("tokens", *_COLUMNS):
+    for name in ("tokens", *_COLUMNS, *([] if game.outcomes.exact else [_POINTS])):
         if name not in table.column_names:
             raise ValueError(f"no column {name!r}")
         if table[name].null_count:
@@ -319,6 +329,7 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
         **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
         branches=_decode_branches(table),
         labels=_decode_tokens(table, _LABELS, game) if _LABELS in table.column_names else None,
+        points=None if game.outcomes.exact else table[_POINTS].to_numpy(),
     )
 
 
@@ -368,6 +379,12 @@ def _check(sequences: Sequences, game: Game) -> None:
             f"tokens are {sequences.tokens.dtype.name}{list(sequences.tokens.shape)}; {game.name} has rows of "
             f"{game.max_length} {vocabulary.dtype.name}"
         )
+    if (sequences.points is None) != game.outcomes.exact:
+        raise ValueError(
+            f"{'no' if sequences.points is None else 'a column of'} points, which does not fit {game.name}"
+        )
+    if sequences.points is not None and not np.isfinite(sequences.points).all():
+        raise ValueError(f"row {int(np.argmin(np.isfinite(sequences.points)))}: points are no finite number")
     labels = sequences.tokens if sequences.labels is None else sequences.labels
     if labels.shape != sequences.tokens.shape or labels.dtype != sequences.tokens.dtype:
         raise ValueError(f"labels are {labels.dtype.name}{list(labels.shape)}, tokens {list(sequences.tokens.shape)}")

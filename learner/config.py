@@ -16,7 +16,8 @@ PRECISIONS = ("auto", "fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
 OUTCOME_INITS = ("normal", "points")
 OPTIMIZERS = ("adamw", "muon")
-SCHEDULES = ("linear", "constant")
+SCHEDULES = ("linear", "cosine", "constant")
+TARGETS = ("all", "actions")
 POLICY_TARGETS = ("none", "advantage")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
@@ -58,6 +59,8 @@ class TransformerConfig(NetworkConfig):
     """Mask impossible outcomes, in training and use."""
     features: list[str] = field(default_factory=list)
     """Features of every position that the network reads: names of the game's features (docs/games), or ``[all]``."""
+    board_channels: list[int] = field(default_factory=lambda: [64])
+    """Channels of the 3 x 3 convolutions that read a board among the features (paper 003, Table 5)."""
 
     def __post_init__(self) -> None:
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
@@ -68,6 +71,8 @@ class TransformerConfig(NetworkConfig):
         multiple = self.n_embd % self.n_head == 0
         require(multiple, "model", self, "n_embd", f"a multiple of model.n_head={self.n_head}")
         require(len(set(self.features)) == len(self.features), "model", self, "features", "names given once each")
+        channels = len(self.board_channels) > 0 and min(self.board_channels) > 0
+        require(channels, "model", self, "board_channels", "numbers above 0, one at least")
 
 
 Q_NETWORKS = {"fc": (3, 0), "pv16": (16, 5), "pv24": (24, 9)}
@@ -112,7 +117,13 @@ class LearnerConfig:
     """``adamw``, or beyond the paper ``muon``: Muon (momentum 0.95) for the matrices inside the network, AdamW with
     ``betas`` for the rest."""
     schedule: str = "linear"
-    """``linear``: falls to 0 at the last step; ``constant``: stays."""
+    """``linear``: falls to 0 at the last step; ``cosine``: the same along half a cosine (paper 003, section 4.1);
+    ``constant``: stays."""
+    schedule_steps: int = 0
+    """Step at which the schedule has fallen; 0 for the last one."""
+    schedule_floor: float = 0.0
+    """Share of the rate that is left then, and later: paper 003 says none, and its 7,200 steps end in the second of
+    eight epochs."""
     warmup_steps: int = 0
     """Steps over which the rate first rises from 0."""
     num_epochs: int = 3
@@ -124,6 +135,9 @@ class LearnerConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     grad_clip: float = 1.0
     """Largest global norm of the gradient, 0 for no limit."""
+    targets: str = "all"
+    """What is learned: ``all`` tokens, or only the observer's own ``actions``, with outcomes only where it acts (paper
+    003, section 3.4): for games in which all else can be worked out."""
     observation_weight: float = 0.9
     others_weight: float = 1.0
     """Beyond the paper: weight in the observation loss of next tokens that are not the observer's own actions, which
@@ -158,7 +172,7 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
-        at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads")
+        at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads", "schedule_steps")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
         at_least(
             "learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"
@@ -172,6 +186,15 @@ class LearnerConfig:
             raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
         one_of("learner", self, OPTIMIZERS, "optimizer")
         one_of("learner", self, SCHEDULES, "schedule")
+        one_of("learner", self, TARGETS, "targets")
+        within("learner", self, 0, 1, "schedule_floor")
+        falls = self.schedule != "constant" or not (self.schedule_steps or self.schedule_floor)
+        require(falls, "learner", self, "schedule", "linear or cosine with learner.schedule_steps or schedule_floor")
+        later = self.schedule_steps == 0 or self.schedule_steps > self.warmup_steps
+        require(later, "learner", self, "schedule_steps", f"0, or above learner.warmup_steps={self.warmup_steps}")
+        if self.targets == "actions":
+            require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with learner.targets=actions")
+            require(self.others_weight == 1.0, "learner", self, "others_weight", "1 with learner.targets=actions")
         one_of("learner", self, POLICY_TARGETS, "policy_targets")
         learns = self.policy_targets == "none" or (self.observation_weight > 0.0 and self.policy_weight > 0.0)
         require(learns, "learner", self, "policy_targets", "none where observation_weight or policy_weight is 0")
@@ -211,6 +234,8 @@ class EngineConfig:
     """``auto``: on a CPU the compiled trunk where it is installed, else torch's; ``torch``: torch's everywhere."""
     mask_outcomes: bool = False
     """Values count only outcomes that are still possible by the rules (``Game.view_outcomes``)."""
+    history: bool = True
+    """False: every position sees itself alone, without attention to those before it (paper 003, Table 6)."""
 
     def __post_init__(self) -> None:
         one_of("engine", self, DEVICES, "device")

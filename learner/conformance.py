@@ -70,7 +70,9 @@ def random_games(game: Game, count: int, seed: int = 0) -> Sequences:
     for seat in range(game.num_players):
         tokens, _ = game.histories(states, np.full(count, seat))
         player = np.full(count, "random", object)
-        parts.append(Sequences(tokens, outcome[:, seat], np.full(count, seat), player, seeds, np.arange(count)))
+        points = None if game.outcomes.exact else game.points(states)[:, seat]
+        columns = tokens, outcome[:, seat], np.full(count, seat), player, seeds, np.arange(count)
+        parts.append(Sequences(*columns, points=points))
     return Sequences.concat(parts)
 
 

@@ -12,6 +12,7 @@ from search.pimc.config import PimcConfig
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.skat.config import SkatRulesConfig
+from search.single_agent.config import McTransformerConfig, MctsConfig, NrpaConfig, PolicyConfig, SpMctsConfig
 
 
 @dataclass
@@ -25,6 +26,11 @@ class SearchConfig:
     is_mcts: IsMctsConfig = field(default_factory=IsMctsConfig)
     alphahearts: AlphaHeartsConfig = field(default_factory=AlphaHeartsConfig)
     q_values: QValuesConfig = field(default_factory=QValuesConfig)
+    mcts: MctsConfig = field(default_factory=MctsConfig)
+    sp_mcts: SpMctsConfig = field(default_factory=SpMctsConfig)
+    nrpa: NrpaConfig = field(default_factory=NrpaConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    mctransformer: McTransformerConfig = field(default_factory=McTransformerConfig)
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
     hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)

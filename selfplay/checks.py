@@ -16,8 +16,9 @@ from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
 from search.roster.registry import Entrant, check_decisions, check_networks, resolve
+from search.tournament.deals import Deals
 from search.tournament.seatings import seatings
-from selfplay.config import GamesConfig, TrainConfig
+from selfplay.config import GamesConfig, MatchConfig, TrainConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
@@ -48,11 +49,13 @@ def check(config: TrainConfig) -> list[str]:
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
-            entrants = resolve(match.players, game, config.search, given=[kind.input])
-            seatings(len(match.players), game.num_players, game.cooperative, match.seating)
-            check_networks(entrants, game)
+            played = _game_of(match, config, game)
+            entrants = resolve(match.players, played, config.search, given=[kind.input])
+            seatings(len(match.players), played.num_players, played.cooperative, match.seating)
+            Deals(0, match.deals).seeds(played)
+            check_networks(entrants, played)
             if config.cluster.here:
-                check_decisions(entrants, game)
+                check_decisions(entrants, played)
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     selfplay = config.selfplay
@@ -61,6 +64,18 @@ def check(config: TrainConfig) -> list[str]:
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
     return memory + _first_learner(config)
+
+
+def _game_of(match: MatchConfig, config: TrainConfig, game: Game) -> Game:
+    """The game of a tournament of the run; ``ValueError`` for options that the run's networks do not play with."""
+    for name in match.game_options:
+        if name not in game.dealing_options:
+            these = ", ".join(game.dealing_options) or "none"
+            raise ValueError(
+                f"evaluation game_options: {name} may not differ from the run's; of {game.name} may {these}"
+            )
+    options = match.game(config.game).options
+    return make_game(config.game.name, options)
 
 
 def _first_learner(config: TrainConfig) -> list[str]:

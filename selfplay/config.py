@@ -1,6 +1,6 @@
 """Configuration of a self-play run, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from omegaconf import MISSING
@@ -167,19 +167,26 @@ class SelfplayConfig(GamesConfig):
 
 @dataclass
 class MatchConfig:
-    """One tournament: two players, every deal in every seating."""
+    """One tournament: every deal in every seating of its players."""
 
     players: list[str] = MISSING
-    """The two entrants, e.g. ``[go_mcts, argmax_val]``."""
+    """The entrants, e.g. ``[go_mcts, argmax_val]``: two; in a cooperative game or one of a single seat any number."""
     deals: int = 100
     """Deals; each is played in every seating."""
     seating: str = ALL
     """``all`` seat permutations (paper 001), or ``pairs``: North and South against East and West, and vice versa (paper
     002)."""
+    game_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the game that differ in this tournament: those that say which deals come (``Game.dealing_options``),
+    as a network plays with the others that it has learned."""
 
     def __post_init__(self) -> None:
         at_least("evaluation", self, 1, "deals")
         one_of("evaluation", self, SEATINGS, "seating")
+
+    def game(self, game: GameConfig) -> GameConfig:
+        """The run's game with the options of this tournament."""
+        return replace(game, options={**game.options, **self.game_options})
 
 
 @dataclass

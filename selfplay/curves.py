@@ -63,7 +63,8 @@ def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
             )
         for iteration, results in sorted(run.curve.items()):
             for result in results:
-                lines = opponents.setdefault((marked(result, result.players[1]), result.seating), {})
+                other = marked(result, result.players[1]) if len(result.players) > 1 else "nobody"
+                lines = opponents.setdefault((other, result.seating), {})
                 line = lines.setdefault((label, marked(result, result.players[0]), result.deals), {})
                 line[iteration] = result
     return dict(_panel(*found) for found in opponents.items())

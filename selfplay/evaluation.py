@@ -17,6 +17,8 @@ from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
+from games.game import Game
+from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
 from search.config import without_removed
@@ -93,7 +95,8 @@ class Evaluation:
         if missing:
             self._run.write_state(iteration, "evaluate")
         for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
-            metrics.log(iteration, {f"points_ahead/{result.players[1]}": lead(result)[0]})
+            against = f"points_ahead/{result.players[1]}" if len(result.players) > 1 else f"points/{result.players[0]}"
+            metrics.log(iteration, {against: lead(result)[0]})
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``final()``."""
@@ -136,6 +139,7 @@ class Evaluation:
             and result.deals == match.deals
             and result.seating == match.seating
             and result.seed in (self._seed(match), seed)
+            and result.game_options == json.loads(json.dumps(dict(self._game(match).options)))
             and without_removed(result.settings) == json.loads(json.dumps(self._settings(iteration)))
         )
 
@@ -188,7 +192,7 @@ class Evaluation:
         config, checkpoint = self._config, self._run.checkpoint(iteration)
         engine = on_lent_device(config.engine, config.cluster.evaluator_gpus)
         tournament = Tournament(
-            EvaluatorSettings(config.game, config.search, engine, config.evaluation.table_size),
+            EvaluatorSettings(match.game(config.game), config.search, engine, config.evaluation.table_size),
             tuple(match.players),
             checkpoint,
             Deals(self._seed(match) if seed is None else seed, match.deals, seating=match.seating),
@@ -198,6 +202,9 @@ class Evaluation:
         entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
         settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
+
+    def _game(self, match: MatchConfig) -> Game:
+        return make_game(self._config.game.name, match.game(self._config.game).options)
 
     def _seed(self, match: MatchConfig) -> int:
         """Seed of a tournament's deals: the same for every iteration, and independent of the training deals' seeds."""

@@ -191,7 +191,7 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 SEARCH = (
     ("search.players", "search.pictures"),
     ("search.uct", "search.go_mcts"),
-    ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel"),
+    ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
     ("search.config",),
     ("search.roster", "search.kept"),

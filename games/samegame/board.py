@@ -35,53 +35,49 @@ def public_type(columns: int, rows: int) -> np.dtype:
 @kernel
 def find_blocks(public):
     """Note the blocks of a board: two or more tiles of a colour that touch along edges. A block's cell is the topmost
-    in its leftmost column. The game is over when there is none."""
+    in its leftmost column. The game is over when there is none.
+
+    Cells are gone through column by column from above, and each joins the blocks of its colour above it and to the
+    left. The first cell of a block in this order is the one that stands for it.
+    """
     tiles, block, size, rows = public["tiles"], public["block"], public["size"], np.int64(public["rows"])
     cells = len(tiles)
-    stack = np.empty(cells, np.int16)
-    block[:] = 0
-    size[:] = 0
-    found = False
+    first, cell_of = np.empty(cells, np.int16), np.empty(cells, np.int16)
     for column in range(0, cells, rows):
         for above in range(rows):
-            cell = column + rows - 1 - above
-            if tiles[cell] == 0 or block[cell] != 0:
+            here, cell = column + above, column + rows - 1 - above
+            cell_of[here], first[here], colour = cell, here, tiles[cell]
+            size[cell] = 0
+            if colour == 0:
                 continue
-            number = _fill(tiles, block, stack, cell, rows)
-            if number > 1:
-                size[cell] = number
-                found = True
-    for lone in range(cells):  # a lone tile was a block of its own
-        if block[lone] != 0 and size[block[lone] - 1] == 0:
-            block[lone] = 0
+            if above > 0 and tiles[cell + 1] == colour:
+                first[here] = first[here - 1]
+            if column > 0 and tiles[cell - rows] == colour:
+                _join(first, here, here - rows)
+    found = False
+    for here in range(cells):
+        first[here] = first[first[here]]
+        size[cell_of[first[here]]] += 1
+    for here in range(cells):
+        cell, stands = cell_of[here], cell_of[first[here]]
+        together = tiles[cell] != 0 and size[stands] > 1
+        block[cell] = stands + 1 if together else 0
+        found |= together
+    for lone in range(cells):
+        if block[lone] == 0:
+            size[lone] = 0
     public["turn"] = 0 if found else -1
 
 
 @kernel
-def _fill(tiles, block, stack, cell, rows):
-    """Note ``cell`` for all tiles of its colour that can be reached from it; returns how many there are."""
-    colour, cells = tiles[cell], len(tiles)
-    block[cell] = cell + 1
-    stack[0], height, number = cell, 1, 0
-    while height > 0:
-        height -= 1
-        here = np.int64(stack[height])
-        number += 1
-        level = here % rows
-        for side in range(4):
-            if side == 0:
-                there = here + 1 if level + 1 < rows else -1
-            elif side == 1:
-                there = here - 1 if level > 0 else -1
-            elif side == 2:
-                there = here + rows if here + rows < cells else -1
-            else:
-                there = here - rows
-            if there >= 0 and tiles[there] == colour and block[there] == 0:
-                block[there] = cell + 1
-                stack[height] = there
-                height += 1
-    return number
+def _join(first, one, other):
+    """Make the blocks of two cells one; an entry of ``first`` is an earlier cell of the same block, or the cell
+    itself where it is the first."""
+    while first[one] != one:
+        one = np.int64(first[one])
+    while first[other] != other:
+        other = np.int64(first[other])
+    first[max(one, other)] = min(one, other)
 
 
 @kernel
@@ -127,6 +123,13 @@ def last_reward(public):
 
 
 @kernel
+def last_rewards(states, rewards):
+    """Write what the end of each game paid (``int64[B]``)."""
+    for i in range(len(states)):
+        rewards[i] = last_reward(states[i]["public"])
+
+
+@kernel
 def start(public):
     """Begin on the ``tiles`` that were dealt; a board without a block ends at once."""
     public["left"][:] = 0
@@ -135,6 +138,17 @@ def start(public):
     find_blocks(public)
     if public["turn"] < 0:
         public["score"] = last_reward(public)
+
+
+@kernel
+def add_blocks(positions, given, merged):
+    """Add up what is ``given`` (``float[B, V]``) to the cells of each block, at the cell that stands for it."""
+    for i in range(len(positions)):
+        public = positions[i]["public"]
+        first, block = np.int64(public["colours"]), public["block"]
+        for cell in range(len(block)):
+            if block[cell] > 0:
+                merged[i, first + block[cell] - 1] += given[i, first + cell]
 
 
 # ---- legal actions: the blocks of a board, as the kernels of ``games.batches`` take them

@@ -4,14 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from games import batches
 from games.batches import Loops
 from games.compiled import CompiledGame, check_options
-from games.samegame import board, scores, state, view
+from games.features import FeatureSet
+from games.samegame import board, files, scores, state, view
 from games.samegame.describe import LETTERS, cell_name, describe
 from games.vocabulary import Vocabulary
 
 BOARDS = ("random", "balanced", "dominant")
 PENALTIES = ("stated", "excess")
+_DIGEST = "boards_digest"
 DEFAULTS: dict[str, int | str] = {
     "rows": 10,
     "columns": 10,
@@ -20,6 +23,12 @@ DEFAULTS: dict[str, int | str] = {
     "dominant_tiles": 51,
     "penalty": PENALTIES[0],
 }
+
+_BOARD = (
+    "by row from below, column and colour: size of a tile's block as a share of all tiles, in 255ths; then empty cells"
+)
+fill_boards = batches.rows(view.fill_board)
+lay_rows = batches.rows(state.lay)
 
 
 class SameGame(CompiledGame):
@@ -32,7 +41,8 @@ class SameGame(CompiledGame):
         rows, columns: of the board; two rows and columns at least.
         colours: 2 to 9.
         boards: ``random``, every tile of any colour; ``balanced``, as many of every colour; ``dominant``,
-            ``dominant_tiles`` of one colour.
+            ``dominant_tiles`` of one colour; ``standard_20``, the 20 boards of 15 x 15 that papers play; or the path of
+            a text file (``games.samegame.files``), whose ``boards_digest`` is an option too.
         penalty: of each colour of which tiles are left, ``stated`` (left - 2) squared, or ``excess`` max(0, left - 2)
             squared, which would explain the odd totals of the paper.
     """
@@ -41,6 +51,7 @@ class SameGame(CompiledGame):
     rules_version = 1
     num_players = 1
     cooperative = True
+    dealing_options = ("boards", "boards_digest", "dominant_tiles")
     token_types = ("colour", "own move", "end")
     loops = Loops(
         deal=state.deal,
@@ -59,7 +70,8 @@ class SameGame(CompiledGame):
     )
 
     def __init__(self, **options: int | str) -> None:
-        self.options = checked(options)
+        self.options, self._listed = checked(options)
+        self.num_deals = len(self._listed)
         rows, columns, colours = (int(self.options[name]) for name in ("rows", "columns", "colours"))
         boards, penalty, cells = self.options["boards"], self.options["penalty"], rows * columns
         names = {"Colours": LETTERS[:colours], "Cells": [cell_name(cell, rows) for cell in range(cells)]}
@@ -68,11 +80,21 @@ class SameGame(CompiledGame):
         sizes = columns, rows, self.max_length, self.vocabulary.dtype
         self.state_type, self.view_type = state.state_type(*sizes), view.view_type(*sizes)
         self.outcomes = scores.build(cells)
+        self.features = {
+            "board": FeatureSet(_BOARD, (rows, columns, colours + 1), fill_boards, of_board=True, tells=cells - 1)
+        }
         self.template = np.zeros(1, board.public_type(columns, rows))
         self.template["rows"], self.template["colours"] = rows, colours
         self.template["balanced"] = boards == "balanced"
         self.template["dominant"] = self.options.get("dominant_tiles", 0)
         self.template["excess"] = penalty == "excess"
+
+    def deal(self, seeds: np.ndarray) -> np.ndarray:
+        if not self.num_deals:
+            return super().deal(seeds)
+        states = self._blank(self.state_type, len(seeds))
+        lay_rows(states, self._listed[np.asarray(seeds, np.uint64) % np.uint64(self.num_deals)])
+        return states
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         over = self.to_move(states) < 0
@@ -87,6 +109,25 @@ class SameGame(CompiledGame):
     def points_so_far(self, states: np.ndarray) -> np.ndarray:
         return states["public"]["score"].astype(np.float32)[:, None]
 
+    def indicators(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``Game.indicators``, those of paper 003, section 4.2: ``net`` is the score without the ``final`` reward.
+        ``net_a_move`` is called the average reward there: said to be the score by the moves less one, but the paper's
+        figures are nearer to this."""
+        public, cells = states["public"], states["public"]["tiles"].shape[1]
+        left, moves = public["left"].sum(axis=1), states["lengths"][:, 0] - cells - 1
+        final = np.empty(len(states), np.int64)
+        board.last_rewards(states, final)
+        net = public["score"] - final
+        shown = {
+            "net": net,
+            "final": final,
+            "removed": cells - left,
+            "moves": moves,
+            "cleared": left == 0,
+            "net_a_move": net / np.maximum(moves, 1),
+        }
+        return {name: values.astype(np.float32)[:, None] for name, values in shown.items()}
+
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         public = views["public"]
         over = (public["turn"] < 0) & (views["ended"] == 0) & (views["length"] >= public["tiles"].shape[1])
@@ -95,6 +136,12 @@ class SameGame(CompiledGame):
     def view_points(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_points``: the exact score."""
         return views["public"]["score"].astype(np.float32)[:, None]
+
+    def merged(self, positions: np.ndarray, legal: np.ndarray, next_token: np.ndarray) -> np.ndarray:
+        """As ``Game.merged``: a block gets the sum of its tiles' (paper 003, section 3.5)."""
+        merged = np.zeros_like(next_token)
+        board.add_blocks(positions, next_token, merged)
+        return merged
 
     def describe(self, tokens: np.ndarray) -> str:
         tokens = np.asarray(tokens)
@@ -107,22 +154,27 @@ class SameGame(CompiledGame):
         return describe(tokens[:cells] + 1, moves, left["public"]["tiles"], rows)
 
 
-def checked(given: Mapping[str, int | str]) -> dict[str, bool | int | str]:
-    """All options with their values in force; ``ValueError`` for what SameGame does not know. ``dominant_tiles`` is
-    there only where it counts."""
-    check_options("samegame", given, {**dict.fromkeys(DEFAULTS, ()), "boards": BOARDS, "penalty": PENALTIES})
+def checked(given: Mapping[str, int | str]) -> tuple[dict[str, bool | int | str], np.ndarray]:
+    """All options with their values in force, and the boards of a list, ``int8[D, N]``, none without; ``ValueError``
+    for what SameGame does not know. ``dominant_tiles`` and ``boards_digest`` are there only where they count."""
+    check_options("samegame", given, {**dict.fromkeys([*DEFAULTS, _DIGEST], ()), "penalty": PENALTIES})
     options: dict[str, bool | int | str] = {**DEFAULTS, **given}
     for name, low, high in (("rows", 2, 30), ("columns", 2, 30), ("colours", 2, board.MAX_COLOURS)):
         _check_number(options, name, low, high)
-    cells = int(options["rows"]) * int(options["columns"])
-    _check_number(options, "dominant_tiles", 1, cells if options["boards"] == "dominant" else 900)
-    if options["boards"] == "balanced" and cells % int(options["colours"]):
-        raise ValueError(
-            f"samegame option boards=balanced: {cells} cells do not divide into {options['colours']} colours"
-        )
-    if options["boards"] != "dominant":
+    rows, columns, colours = (int(options[name]) for name in ("rows", "columns", "colours"))
+    boards, cells = str(options["boards"]), rows * columns
+    _check_number(options, "dominant_tiles", 1, cells if boards == "dominant" else 900)
+    if boards == "balanced" and cells % colours:
+        raise ValueError(f"samegame option boards=balanced: {cells} cells do not divide into {colours} colours")
+    if boards != "dominant":
         del options["dominant_tiles"]
-    return options
+    if boards in BOARDS:
+        options.pop(_DIGEST, None)
+        return options, np.zeros((0, cells), np.int8)
+    path = files.find(boards)
+    if options.setdefault(_DIGEST, files.digest(path)) != files.digest(path):
+        raise ValueError(f"{path}: has changed since boards_digest={options[_DIGEST]} was noted; take that file again")
+    return options, files.read(path, rows, columns, colours)
 
 
 def _check_number(options: Mapping[str, bool | int | str], name: str, low: int, high: int) -> None:

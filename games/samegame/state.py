@@ -44,6 +44,16 @@ def deal(state, seed):
 
 
 @kernel
+def lay(state, tiles):
+    """Deal a board of a list (``int8[N]``, 1 + colour)."""
+    for cell in range(len(tiles)):
+        state["public"]["tiles"][cell] = tiles[cell]
+        state["tokens"][0, cell] = tiles[cell] - 1
+    state["lengths"][0] = len(tiles)
+    begin(state)
+
+
+@kernel
 def _drawn(left, n):
     """The colour of the ``n``-th tile of those that are ``left``."""
     colour = 0

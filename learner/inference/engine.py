@@ -21,7 +21,7 @@ from learner.inference.trunk import make_trunk
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.rule_inputs import NO_INPUTS, Rules
-from learner.observation_model import Answer
+from learner.observation_model import EMPTY, Answer
 
 MIB = 2**20
 
@@ -69,7 +69,7 @@ class QueryEngine:
         num_slots = config.cache_mb * MIB // slot_bytes(net.arch, device.type, config.precision)
         if num_slots <= net.arch.n_positions:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
-        self.arch = net.arch
+        self.arch, self._game = net.arch, game
         self.stats = EngineStats()
         self._max_batch = config.max_batch
         self._views = SlotViews(rules) if rules else None
@@ -95,6 +95,7 @@ class QueryEngine:
         count, size = len(handles), self.arch.vocab_size
         marked = np.zeros((count, size), bool) if candidates is None else np.asarray(candidates, bool)
         judged = np.zeros(count, bool) if values is None else np.asarray(values, bool)
+        tokens, counts, begun = self._read(handles, tokens, counts)
         self._check(handles, tokens, counts, marked, judged)
         if count == 0:
             no_values, no_tokens = np.empty(0, np.float32), np.empty((0, size), np.float32)
@@ -104,7 +105,8 @@ class QueryEngine:
             for first in range(0, count, self._max_batch):
                 rows = slice(first, first + self._max_batch)
                 new = tokens[ends[first] - counts[first] : ends[rows][-1]]
-                answers.append(self._pass(handles[rows], new, counts[rows], marked[rows], judged[rows], look_ahead))
+                part = handles[rows], new, counts[rows], marked[rows], judged[rows]
+                answers.append(self._pass(*part, look_ahead, None if begun is None else begun[rows]))
         except BaseException:  # the caller never gets the handles of earlier passes
             for answer in answers:
                 self._tree.release(np.concatenate([answer.handles, answer.action_handles]))
@@ -117,6 +119,7 @@ class QueryEngine:
         """See ``ObservationModel``."""
         handles, tokens, counts = (np.ascontiguousarray(array, np.int64) for array in (handles, tokens, counts))
         unmarked, unjudged = np.zeros((len(handles), self.arch.vocab_size), bool), np.zeros(len(handles), bool)
+        tokens, counts, begun = self._read(handles, tokens, counts)
         self._check(handles, tokens, counts, unmarked, unjudged)
         found, ends = [np.empty((0, self.arch.num_outcomes), np.float32)], np.cumsum(counts)
         for first in range(0, len(handles), self._max_batch):
@@ -127,7 +130,8 @@ class QueryEngine:
             self.stats.tokens += len(plan.ids)
             try:
                 every = np.arange(len(plan.answered))
-                inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, every, False)
+                first_views = None if begun is None else begun[rows]
+                inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, every, False, first_views)
                 found.append(self._trunk.outcomes(plan, inputs))
             finally:
                 self._tree.release(plan.slot[plan.answered])
@@ -145,6 +149,7 @@ class QueryEngine:
         marked: np.ndarray,
         judged: np.ndarray,
         look_ahead: bool,
+        begun: np.ndarray | None,
     ) -> Answer:
         """One forward pass."""
         plan = pack(self._tree, handles, tokens, counts, marked)
@@ -153,7 +158,7 @@ class QueryEngine:
         self.stats.tokens += len(plan.ids)
         try:
             valued = np.append(np.flatnonzero(judged), np.arange(count, len(held)))
-            inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, valued, look_ahead)
+            inputs = NO_INPUTS if self._views is None else self._views.inputs(plan, valued, look_ahead, begun)
             next_token, values = self._trunk(plan, valued, look_ahead, inputs)
         except BaseException:  # interrupted, or out of memory: the caller never gets these handles
             self._tree.release(held)
@@ -169,6 +174,26 @@ class QueryEngine:
             action_values=values[asked:],
             action_next=next_token[count:],
         )
+
+    def _read(
+        self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The new tokens that the network reads and their counts, and the views before these; None where it reads
+        all (``Architecture.first``)."""
+        first, game = self.arch.first, self._game
+        if not first or counts.sum() != len(tokens):
+            return tokens, counts, None
+        assert game is not None
+        begins, starts = np.asarray(handles == EMPTY), np.cumsum(counts) - counts
+        short = np.asarray(begins & (counts <= first))
+        _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
+        told = np.zeros((len(handles), first), np.int64)
+        told[begins] = tokens[starts[begins, None] + np.arange(first)]
+        outside = ((told < 0) | (told >= self.arch.vocab_size)).any(axis=1)
+        _refuse(outside, f"a token is not in the vocabulary of {self.arch.vocab_size}", counts)
+        place = np.arange(len(tokens)) - np.repeat(starts, counts)
+        left = ~np.repeat(begins, counts) | (place >= first)
+        return tokens[left], counts - first * begins, game.views(told, first * begins)
 
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray

@@ -5,6 +5,7 @@ import torch
 
 from learner.inference.packing import Pass
 from learner.model.rule_inputs import RuleInputs, Rules
+from learner.observation_model import EMPTY
 
 
 class SlotViews:
@@ -20,7 +21,7 @@ class SlotViews:
         self._views = rules.game.views(np.zeros((1, 1), np.int64), np.zeros(1, np.int64))
         self._types = rules.next_types(self._views)
 
-    def inputs(self, plan: Pass, valued: np.ndarray, look_ahead: bool) -> RuleInputs:
+    def inputs(self, plan: Pass, valued: np.ndarray, look_ahead: bool, begun: np.ndarray | None = None) -> RuleInputs:
         """Rule inputs of a pass: types and features of every packed token, the tokens that can follow behind each row
         and the features of actions there (with ``look_ahead`` behind every answered token), the outcomes that can
         still come behind ``valued``.
@@ -29,9 +30,16 @@ class SlotViews:
             plan: the pass.
             valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for.
             look_ahead: see ``learner.inference.trunk.Trunk``.
+            begun: ``[M]``: of every row that begins with the first token that the network reads, the view before it;
+                None where it reads all.
         """
         rules, before, now = self._rules, plan.parent + 1, plan.slot + 1
-        self._make_room(int(now.max()) + 1)
+        top = int(now.max()) + 1
+        self._make_room(top + (0 if begun is None else len(begun)))
+        if begun is not None:
+            before = np.where(plan.parent == EMPTY, top + plan.row, before)
+            self._views[top : top + len(begun)] = begun
+            self._types[top : top + len(begun)] = rules.next_types(begun)
         rules.game.advance_into(self._views, before, now, plan.ids)
         views = self._views.take(now)
         asked = plan.answered if look_ahead else plan.answered[: len(plan.lengths)]

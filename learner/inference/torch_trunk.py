@@ -36,8 +36,10 @@ class TorchTrunk:
         device: torch.device,
         dtype: torch.dtype,
         graphs: bool = False,
+        history: bool = True,
     ) -> None:
-        """Allocates the whole cache. With ``graphs`` passes are padded to a few shapes, and replayed on CUDA.
+        """Allocates the whole cache. With ``graphs`` passes are padded to a few shapes, and replayed on CUDA; without
+        ``history`` every position attends to itself alone.
 
         Takes ownership of ``net``, and moves its weights to the device and dtype in which they are used.
         """
@@ -46,7 +48,7 @@ class TorchTrunk:
         for module in net.modules():
             if isinstance(module, Projection):
                 module.to(dtype)
-        self._utility = torch.from_numpy(utility).to(device)
+        self._utility, self._history = torch.from_numpy(utility).to(device), history
         self._fill_up = graphs
         self._graphs = Graphs(self._forward) if graphs and device.type == "cuda" else None
         self._spare = num_slots
@@ -104,7 +106,7 @@ class TorchTrunk:
         for block, cache in zip(self._net.blocks, self.cache, strict=True):
             qkv = block.queries_keys_values(x_TE, self._dtype)
             cache.index_copy_(0, at.slot, qkv[:, size:])
-            attended = attention(qkv[:, :size], cache, heads)
+            attended = attention(qkv[:, :size], cache, heads) if self._history else qkv[:, 2 * size :]
             if block is last:  # no later layer reads the other positions
                 x_TE, attended = x_TE[at.answered], attended[at.answered]
             x_TE = block.after_attention(x_TE, attended, self._dtype)

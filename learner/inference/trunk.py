@@ -53,9 +53,9 @@ def make_trunk(
     own = copy.deepcopy(net).requires_grad_(False)
     compiled = _compiled_trunk() if device.type == "cpu" and config.trunk == "auto" else None
     if compiled is not None:
-        return compiled(own, utility, num_slots, dtype)
+        return compiled(own, utility, num_slots, dtype, config.history)
     try:
-        return TorchTrunk(own, utility, num_slots, device, dtype, config.cuda_graphs)
+        return TorchTrunk(own, utility, num_slots, device, dtype, config.cuda_graphs, config.history)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(
             f"engine.cache_mb={config.cache_mb}: the device has no room for as much; lower it, or give each engine a "

@@ -9,7 +9,7 @@ from learner.config import TransformerConfig
 
 MODEL_TYPE = "kibitz_policy_value"
 """What ``config.json`` calls networks of this kind."""
-_RULE_KEYS = ("token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes")
+_RULE_KEYS = ("token_types", "features", "num_features", "choices", "boards", "first", "mask_tokens", "mask_outcomes")
 _SCORE_WIDTH = 64
 """Of the layer that scores one action by its features: actions are many."""
 
@@ -39,6 +39,11 @@ class Architecture:
     choices: dict[str, int] = field(default_factory=dict)
     """Features of actions: the ``offset`` of the first, the number of ``actions``, ``numbers`` of each, and ``width``
     of the layer that scores them; empty without any."""
+    boards: dict[str, Any] = field(default_factory=dict)
+    """A board that convolutions read: its ``rows``, ``columns`` and ``planes``, and their ``channels``; empty without
+    any."""
+    first: int = 0
+    """Place of the first token of a history that it reads, as the board tells those before; positions count from it."""
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -54,20 +59,23 @@ class Architecture:
 
 def architecture(game: Game, config: TransformerConfig) -> Architecture:
     """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
-    if 0 < config.n_positions < game.max_length:
+    features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
+    first = max((game.features[name].tells for name in features), default=0)
+    if 0 < config.n_positions < game.max_length - first:
         raise ValueError(
-            f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length} tokens; "
+            f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length - first} tokens; "
             "use 0 for the game's own length"
         )
-    features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
     resolved = {
-        **{key: value for key, value in asdict(config).items() if key != "kind"},
-        "n_positions": config.n_positions or game.max_length,
+        **{key: value for key, value in asdict(config).items() if key not in ("kind", "board_channels")},
+        "n_positions": config.n_positions or game.max_length - first,
+        "first": first,
         "n_inner": config.n_inner or 4 * config.n_embd,
         "token_types": len(game.token_types) if config.token_types else 0,
         "features": features,
         "num_features": sum(game.features[name].size for name in features),
         "choices": _choices(game, list(features)),
+        "boards": _boards(game, list(features), config.board_channels),
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
 
@@ -91,3 +99,14 @@ def _choices(game: Game, names: list[str]) -> dict[str, int]:
     actions, numbers = game.features[scored[0]].shape
     offset = sum(game.features[name].size for name in names[: names.index(scored[0])])
     return {"offset": offset, "actions": actions, "numbers": numbers, "width": _SCORE_WIDTH}
+
+
+def _boards(game: Game, names: list[str], channels: Sequence[int]) -> dict[str, Any]:
+    """``Architecture.boards`` of the feature sets of these names."""
+    boards = [name for name in names if game.features[name].of_board]
+    if not boards:
+        return {}
+    if len(names) > 1:
+        raise ValueError(f"model.features: {boards[0]} is read by convolutions, so leave out the others")
+    rows, columns, planes = game.features[boards[0]].shape
+    return {"rows": rows, "columns": columns, "planes": planes, "channels": list(channels)}

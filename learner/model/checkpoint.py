@@ -7,7 +7,7 @@ Networks of every kind are written here. This module reads the transformer; ever
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -197,6 +197,8 @@ def check_record(file: str, config: Mapping[str, Any], game: Game, more: Mapping
     """``ValueError`` naming the first key of ``game_record`` and of ``more`` in which a ``config.json`` differs."""
     for key, expected in {**game_record(game), **more}.items():
         found = config.get(key)
+        if key == "game_options" and isinstance(found, dict):  # a network plays whatever deals come
+            found, expected = _without(found, game.dealing_options), _without(expected, game.dealing_options)
         if found != expected:
             if isinstance(found, dict) and isinstance(expected, dict):  # options: only those that differ
                 found, expected = _without_common(found, expected), _without_common(expected, found)
@@ -204,6 +206,10 @@ def check_record(file: str, config: Mapping[str, Any], game: Game, more: Mapping
                 f"{file}: {key} is {found!r}, the game in use has {expected!r}; "
                 "use the checkpoint with the game and rule options it was trained on"
             )
+
+
+def _without(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key not in names}
 
 
 def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +224,7 @@ def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
     for key, now in {"token_types": len(game.token_types), "features": features}.items():
         if config.get(key) and config[key] != now:
             raise ValueError(f"{file}: {key} is {config[key]!r}, and {game.name} has {now!r} by now; train again")
-    if not config.get("n_positions", 0) >= game.max_length:
+    if not config.get("n_positions", 0) + (config.get("first") or 0) >= game.max_length:
         raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
 
 

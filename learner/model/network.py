@@ -16,6 +16,7 @@ from torch import nn
 
 from games.game import Game
 from learner.model.architecture import MODEL_TYPE, Architecture
+from learner.model.board import BoardEmbedding, filled_up
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 _SHORT = 256
@@ -111,7 +112,9 @@ class PolicyValueNet(nn.Module):
         self.val_head = nn.Linear(arch.n_embd, arch.num_outcomes, bias=False)
         if arch.token_types:
             self.type_embeddings = nn.Embedding(2 * arch.token_types, arch.n_embd)
-        if arch.num_features:
+        if arch.boards:
+            self.board = BoardEmbedding(arch.boards, arch.n_embd)
+        elif arch.num_features:
             self.feature_embeddings = nn.Embedding(arch.num_features, arch.n_embd)
         if arch.choices:
             numbers, width = arch.choices["numbers"], arch.choices["width"]
@@ -153,7 +156,9 @@ class PolicyValueNet(nn.Module):
             last, coming = inputs.types.unbind(-1)
             x_NE += self.type_embeddings(last)
             x_NE += self.type_embeddings(coming + self.arch.token_types)
-        if inputs.features is not None:
+        if inputs.features is not None and self.arch.boards:
+            x_NE = x_NE + self.board(inputs.features, dtype)
+        elif inputs.features is not None:
             x_NE += inputs.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
         return x_NE  # type: ignore[no-any-return]
 
@@ -225,8 +230,9 @@ class PolicyValueNet(nn.Module):
 def _head(
     hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype, possible: torch.Tensor | None
 ) -> torch.Tensor:
-    inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
-    return _possible(F.linear(inner, second.weight.to(dtype)), possible)
+    filled_NE = filled_up(hidden_NE)
+    inner = F.gelu(F.linear(filled_NE.to(dtype), first.weight.to(dtype)))
+    return _possible(F.linear(inner, second.weight.to(dtype))[: len(hidden_NE)], possible)
 
 
 def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tensor:
@@ -270,11 +276,13 @@ def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | No
 
 def initialise(net: PolicyValueNet, seed: int) -> None:
     """Fresh weights in place, GPT-2's scheme: normal with ``initializer_range``, projections into the residual stream
-    divided by sqrt(2 n_layer), biases 0, layer norms 1."""
+    divided by sqrt(2 n_layer), biases 0, layer norms 1; the embedding of boards has its own."""
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
     scaled = net.arch.initializer_range / math.sqrt(2 * net.arch.n_layer)
     with torch.no_grad():
         for name, parameter in net.named_parameters():
+            if name.startswith("board."):
+                continue
             if name.endswith("bias"):
                 parameter.zero_()
             elif parameter.ndim == 1:
@@ -282,6 +290,8 @@ def initialise(net: PolicyValueNet, seed: int) -> None:
             else:
                 std = scaled if name.endswith("c_proj.weight") else net.arch.initializer_range
                 parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+        if net.arch.boards:
+            net.board.initialise(generator)
 
 
 def dtype_of(precision: str) -> torch.dtype:

@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTr
 from transformers.utils.generic import ModelOutput
 
 from learner.model.architecture import MODEL_TYPE
+from learner.model.board import BoardEmbedding
 from learner.model.network import PolicyValueNet
 
 
@@ -34,6 +35,7 @@ class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
     features: dict | None = None  # type: ignore[type-arg]
     num_features: int = 0
     choices: dict | None = None  # type: ignore[type-arg]
+    boards: dict | None = None  # type: ignore[type-arg]
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -64,7 +66,9 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         self.val_head = nn.Linear(config.n_embd, config.num_outcomes, bias=False)
         if config.token_types:
             self.type_embeddings = nn.Embedding(2 * config.token_types, config.n_embd)
-        if config.num_features:
+        if config.boards:
+            self.board = BoardEmbedding(config.boards, config.n_embd)
+        elif config.num_features:
             self.feature_embeddings = nn.Embedding(config.num_features, config.n_embd)
         if config.choices:
             numbers, width = config.choices["numbers"], config.choices["width"]
@@ -96,7 +100,9 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         if types is not None:
             by_type = self.type_embeddings.weight.view(2, self.config.token_types, -1)
             embedded = embedded + by_type[0][types[..., 0]] + by_type[1][types[..., 1]]
-        if features is not None:
+        if features is not None and self.config.boards:
+            embedded = embedded + self.board(features, embedded.dtype)
+        elif features is not None:
             embedded = embedded + features.to(embedded.dtype) @ self.feature_embeddings.weight
         hidden = self.transformer(inputs_embeds=embedded, attention_mask=attention_mask).last_hidden_state
         logits = self.lm_head(F.gelu(self.lm_hidden(hidden)))

@@ -17,7 +17,7 @@ from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.policy_targets import PolicyOperator, PolicyTargets
-from learner.training.prefixes import action_weights, real_prefixes, rule_inputs, stratified_positions
+from learner.training.prefixes import acting, action_weights, real_prefixes, rule_inputs, stratified_positions
 
 HELD_OUT = 100
 """One deal in this many is held out."""
@@ -30,13 +30,13 @@ class TrainingData:
     """``N`` sequences of at most ``L`` tokens."""
 
     tokens: torch.Tensor
-    """``uint8[N, L]`` (``int16`` for more than 256 tokens), ``eos`` behind the end."""
+    """``uint8[N, L - first]`` (``int16`` for more than 256 tokens), from ``first`` on, ``eos`` behind the end."""
     outcome: torch.Tensor
-    """``int64[N]`` outcome labels."""
+    """``int64[N]`` outcome labels, or with ``above`` the supports below the points."""
     host_tokens: np.ndarray
-    """The same tokens on the host; on a CPU the same memory."""
+    """All tokens on the host; on a CPU the same memory, unless ``first`` is above 0."""
     lengths: np.ndarray
-    """``int64[N]`` on the host: tokens of each sequence, ``eos`` included."""
+    """``int64[N]`` on the host: tokens of each sequence from ``first`` on, ``eos`` included."""
     training: np.ndarray
     """``int64[...]`` rows to train on."""
     validation: np.ndarray
@@ -47,6 +47,10 @@ class TrainingData:
     """The same where the policy learns from them; None elsewhere."""
     labels: np.ndarray | None = None
     """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
+    above: torch.Tensor | None = None
+    """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
+    first: int = 0
+    """Place of the first token that the network reads (``Architecture.first``); all before it are left out."""
 
     @cached_property
     def num_leaves(self) -> np.ndarray:
@@ -65,9 +69,10 @@ class Batch:
     lengths: torch.Tensor
     """``int64[B]`` tokens of each sequence, ``eos`` included."""
     outcome: torch.Tensor
-    """``int64[B]`` outcome labels."""
+    """``int64[B]`` outcome labels, or with ``above`` the supports below the points."""
     prefixes: torch.Tensor
-    """``int64[...]`` those that are no padding, as indices into the flat ``[B * T]`` order; row after row."""
+    """``int64[...]`` those that are learned, as indices into the flat ``[B * T]`` order, row after row: all that are no
+    padding, or those at which the observer acts."""
     judged: torch.Tensor | None
     """``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all."""
     inputs: RuleInputs
@@ -81,12 +86,14 @@ class Batch:
     """``int64[...]``: what ``prefixes`` predict where labels take the place of actions; None for the next tokens."""
     policy: PolicyTargets | None = None
     """What takes the place of both at decisions with branches; None where the policy does not learn from them."""
+    above: torch.Tensor | None = None
+    """``float32[B]``: share of the next support in the outcome; None where labels are exact."""
     whole: tuple[int, int] | None = None
     """Prefixes and leaves of the whole batch, if this is one learner's part of it; else None."""
 
     @property
     def num_prefixes(self) -> int:
-        """Sum of ``lengths - 1``."""
+        """Those that are learned."""
         return len(self.prefixes)
 
     @property
@@ -103,6 +110,7 @@ def load_data(
     branch_weight: float = 0.0,
     label_weight: float = 0.0,
     policy_targets: str = "none",
+    first: int = 0,
 ) -> TrainingData:
     """Read shards, with branches and labels where the settings of ``learner`` ask for them, and split off validation
     deals. ``ValueError`` naming unsuitable shards or rows."""
@@ -119,23 +127,28 @@ def load_data(
         check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
     if label_weight:
         check_labels(sequences, label_weight, shards, game.vocabulary.eos)
-    lengths = _lengths(sequences.tokens, game.vocabulary.eos)
+    lengths = _lengths(sequences.tokens, game.vocabulary.eos) - first
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
         raise ValueError(f"sequence {row} of shards {shards[0]}..{shards[-1]} is no finished history of {game.name}")
     validation = held_out(sequences.deal_seed)
     check_training(validation, shards)
-    narrow = sequences.tokens if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
+    outcome, above = sequences.outcome.astype(np.int64), None
+    if sequences.points is not None:
+        outcome, above = game.outcomes.between(sequences.points)
+    narrow = np.asarray(sequences.tokens) if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
     return TrainingData(
-        tokens=torch.from_numpy(narrow).to(device),
+        tokens=torch.from_numpy(np.ascontiguousarray(narrow[:, first:])).to(device),
         host_tokens=narrow,
-        outcome=torch.from_numpy(sequences.outcome.astype(np.int64)).to(device),
+        outcome=torch.from_numpy(outcome).to(device),
+        above=_sent(above, device),
         lengths=lengths,
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
         valued=sequences.branches if policy_targets != "none" else None,
         labels=sequences.labels,
+        first=first,
     )
 
 
@@ -206,6 +219,7 @@ def make_batch(
     others_weight: float = 1.0,
     label_weight: float = 1.0,
     policy: PolicyOperator | None = None,
+    actions_only: bool = False,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
 
@@ -216,39 +230,58 @@ def make_batch(
         others_weight: of tokens that are not the observer's own actions.
         label_weight: of labels, where the data have them.
         policy: what the policy learns at decisions with branches, where the data have them.
+        actions_only: learn nothing but the observer's own actions, and outcomes where it acts; without ``num_judged``.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
     whole, game, there = None, rules.game, data.tokens.device
     if part is not None:
-        whole = counts(data, rows)
+        whole = counts(data, rows, game if actions_only else None)
         rows, draws = rows[part], None if draws is None else draws[part]
     lengths, inputs, leaves, views = data.lengths[rows], NO_INPUTS, None, None
     weights = targets = valued = None
     index, longest = torch.from_numpy(rows).to(there), int(lengths.max())
+    if data.first:  # few shapes, as in learner.model.board: short sequences take little
+        longest = min(-(-longest // 8) * 8, data.tokens.shape[1])
     judged = None if draws is None else stratified_positions(draws, lengths)
-    prefixes = real_prefixes(lengths, longest - 1)
-    if rules or others_weight != 1.0:
-        views = game.prefixes(data.host_tokens[rows, : longest - 1])
+    every = prefixes = real_prefixes(lengths, longest - 1)
+    if rules or others_weight != 1.0 or actions_only:
+        views = prefixes_of(data, rows, longest - 1, game)
+        if actions_only:
+            prefixes = every[acting(game, views, every)]
         inputs = rule_inputs(rules, views, prefixes, judged)
         if others_weight != 1.0:
             weights = action_weights(game, views, prefixes, others_weight)
     if data.labels is not None:
-        labels, came = (each[rows, 1:longest].ravel()[prefixes] for each in (data.labels, data.host_tokens))
+        read = slice(data.first + 1, data.first + longest)
+        labels, came = (each[rows, read].ravel()[prefixes] for each in (data.labels, data.host_tokens))
         targets, weights = labelled_targets(labels, came, game.vocabulary.eos, weights, label_weight)
     if policy and data.valued:
-        valued = policy.targets(data.valued.take(rows), lengths, game.vocabulary.size)
+        valued = policy.targets(branches_of(data.valued, data, rows), lengths, game.vocabulary.size)
+        valued = replace(valued, at=torch.from_numpy(np.searchsorted(prefixes, every[valued.at.numpy()])))
         weights = policy.weigh(valued, np.ones(len(prefixes), np.float32) if weights is None else weights)
     if data.branches:
-        leaves = make_leaves(data.branches.take(rows), rules, views)
+        leaves = make_leaves(branches_of(data.branches, data, rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
-    batch = assemble(tokens, lengths, data.outcome[index], judged, inputs, leaves)
+    batch = assemble(tokens, lengths, data.outcome[index], judged, inputs, leaves, prefixes)
     return replace(
         batch,
         whole=whole,
         weights=_sent(weights, there),
         targets=_sent(targets, there),
         policy=None if valued is None else valued.to(there),
+        above=None if data.above is None else data.above[index],
     )
+
+
+def prefixes_of(data: TrainingData, rows: np.ndarray, width: int, game: Game) -> np.ndarray:
+    """Views ``[B, width + 1]`` of the prefixes of sequences ``rows``, the one of ``data.first`` tokens first."""
+    return game.prefixes(data.host_tokens[rows, : data.first + width])[:, data.first :]
+
+
+def branches_of(branches: Branches, data: TrainingData, rows: np.ndarray) -> Branches:
+    """The branches of the sequences ``rows``, with places from ``data.first`` on."""
+    taken = branches.take(rows)
+    return replace(taken, place=taken.place - data.first)
 
 
 def labelled_targets(
@@ -265,9 +298,14 @@ def _sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None
     return None if array is None else torch.from_numpy(array).to(device)
 
 
-def counts(data: TrainingData, rows: np.ndarray) -> tuple[int, int]:
-    """Prefixes and leaves of the sequences ``rows``."""
-    return int((data.lengths[rows] - 1).sum()), int(data.num_leaves[rows].sum())
+def counts(data: TrainingData, rows: np.ndarray, acts: Game | None = None) -> tuple[int, int]:
+    """Prefixes and leaves of the sequences ``rows``; with the game only prefixes at which the observer acts."""
+    lengths, leaves = data.lengths[rows], int(data.num_leaves[rows].sum())
+    if acts is None:
+        return int((lengths - 1).sum()), leaves
+    width = int(lengths.max()) - 1
+    views = prefixes_of(data, rows, width, acts)
+    return int(acting(acts, views, real_prefixes(lengths, width)).sum()), leaves
 
 
 def assemble(
@@ -277,9 +315,13 @@ def assemble(
     judged: np.ndarray | None = None,
     inputs: RuleInputs = NO_INPUTS,
     leaves: Leaves | None = None,
+    prefixes: np.ndarray | None = None,
 ) -> Batch:
-    """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host."""
-    device, prefixes = tokens.device, real_prefixes(lengths, tokens.shape[1] - 1)
+    """A batch on the device of ``tokens``; fields as ``Batch`` has them, those given as arrays on the host. Without
+    ``prefixes`` all are learned that are no padding."""
+    device = tokens.device
+    if prefixes is None:
+        prefixes = real_prefixes(lengths, tokens.shape[1] - 1)
     return Batch(
         tokens=tokens,
         lengths=torch.from_numpy(lengths).to(device),

@@ -5,6 +5,7 @@ CPU, in the same bytes as an uninterrupted one. Several learners may train one n
 (``learner.training.parallel``): then each calls ``train``, and all make the same steps.
 """
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -256,10 +257,14 @@ class _Run:
 
 
 def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
-    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling linearly to 0
-    behind the last step."""
+    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling to the floor, which
+    it reaches behind the last step or at ``schedule_steps``."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     if config.schedule == "constant":
         return config.learning_rate
-    return config.learning_rate * (num_steps - step) / max(num_steps - config.warmup_steps, 1)
+    end = config.schedule_steps or num_steps
+    left = max(end - step, 0) / max(end - config.warmup_steps, 1)
+    if config.schedule == "cosine":
+        left = (1 - math.cos(math.pi * left)) / 2
+    return config.learning_rate * max(left, config.schedule_floor)

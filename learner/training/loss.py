@@ -5,7 +5,8 @@ up to and including ``eos``, and the outcome of the deal. Both means run over al
 is one learner's part of a larger one, they are its share of the means over that: the parts' losses add up to it.
 
 With ``outcome_positions`` the outcome head runs at a few prefixes of each sequence, drawn so that the loss and its
-gradient stay unbiased (docs/learner.md). With masks both are over what can still come.
+gradient stay unbiased (docs/learner.md). With masks both are over what can still come. With ``learner.targets=actions``
+both means run over the prefixes at which the observer acts.
 
 Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves. Where
 the policy learns from their values, other terms replace cross-entropies (``learner.training.policy_targets``).
@@ -67,16 +68,25 @@ def losses(
         each = each.index_copy(0, at, batch.policy.losses(logits.index_select(0, at)))
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:
-        outcomes = batch.outcome[batch.prefixes // width]
-        every = F.cross_entropy(net.outcome_logits(prefixes, dtype, inputs).float(), outcomes, reduction="sum")
-        return Losses(observation, every / num_prefixes, branch)
+        each = _outcome_losses(net.outcome_logits(prefixes, dtype, inputs).float(), batch, batch.prefixes // width)
+        return Losses(observation, each.sum() / num_prefixes, branch)
     count, k = batch.judged.shape
-    first = torch.arange(count, device=hidden.device)[:, None] * width
-    chosen = hidden.index_select(0, (first + batch.judged).flatten())
-    labels = batch.outcome.repeat_interleave(k)
-    each = F.cross_entropy(net.outcome_logits(chosen, dtype, inputs).float(), labels, reduction="none")
+    rows = torch.arange(count, device=hidden.device)
+    chosen = hidden.index_select(0, (rows[:, None] * width + batch.judged).flatten())
+    each = _outcome_losses(net.outcome_logits(chosen, dtype, inputs).float(), batch, rows.repeat_interleave(k))
     shares = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
     return Losses(observation, (each * shares).sum(), branch)
+
+
+def _outcome_losses(logits_NK: torch.Tensor, batch: Batch, rows_N: torch.Tensor) -> torch.Tensor:
+    """``float32[N]``: cross-entropy of the outcomes of sequences ``rows_N``. Where labels are supports, a score between
+    two of them is shared, so that the mean of what is predicted is the mean score."""
+    labels = batch.outcome[rows_N]
+    each = F.cross_entropy(logits_NK, labels, reduction="none")
+    if batch.above is None:
+        return each
+    share = batch.above[rows_N]
+    return (1 - share) * each + share * F.cross_entropy(logits_NK, labels + 1, reduction="none")
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:

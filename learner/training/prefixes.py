@@ -54,8 +54,12 @@ def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: n
 
 def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:
     """``float32[...]``: 1 for every one of ``prefixes`` behind which the observer acts, and ``others`` for the rest."""
-    coming = game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)]
-    return np.where(coming == Next.ACTION, 1.0, others).astype(np.float32)
+    return np.where(acting(game, views, prefixes), 1.0, others).astype(np.float32)
+
+
+def acting(game: Game, views: np.ndarray, prefixes: np.ndarray) -> np.ndarray:
+    """``bool[...]``: whether the observer acts behind each of ``prefixes``."""
+    return np.asarray(game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)] == Next.ACTION)
 
 
 def _behind(prefixes: np.ndarray, width: int) -> np.ndarray:

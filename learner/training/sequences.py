@@ -30,6 +30,9 @@ _LATER_KEYS = {
     "others_weight": 1.0,
     "policy_targets": "none",
     "optimizer": "adamw",
+    "targets": "all",
+    "schedule_steps": 0,
+    "schedule_floor": 0.0,
 }
 """Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
@@ -61,7 +64,11 @@ class SequenceObjective(Objective):
         self.names = tuple(self.weights)
         self.policy = PolicyOperator.of(game, learner)
         self._make_batch = partial(
-            make_batch, others_weight=learner.others_weight, label_weight=learner.label_weight, policy=self.policy
+            make_batch,
+            others_weight=learner.others_weight,
+            label_weight=learner.label_weight,
+            policy=self.policy,
+            actions_only=learner.targets == "actions",
         )
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
@@ -76,7 +83,7 @@ class SequenceObjective(Objective):
     def load(self, shards: Sequence[str]) -> None:
         config = self.config
         asked = config.branch_weight, config.label_weight, config.policy_targets
-        self.data = load_data(self.game, shards, config.min_rows, self.device, *asked)
+        self.data = load_data(self.game, shards, config.min_rows, self.device, *asked, first=self.arch.first)
         # The last batch of an epoch may be smaller.
         self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
 

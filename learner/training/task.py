@@ -105,7 +105,7 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
     group can train.
     """
     # Each batch with branches has different shapes, and oneDNN would keep kernels for 1,024 of them (docs/learner.md).
-    os.environ.setdefault(KERNELS_KEPT, "32")
+    os.environ.setdefault(KERNELS_KEPT, "256")
     game = make_game(task.game.name, task.game.options)
     with blaming_input():
         kind = kinds.find(task.model.kind)

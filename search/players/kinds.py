@@ -24,11 +24,13 @@ class PlayerKind:
     factory: Callable[..., Player]
     """(game, model, settings) -> a player. ``model`` has the input ``model_input``, None without a network;
     ``settings`` is an instance of the dataclass below, None without one. A setting called ``utility`` names the outcome
-    utility of an ``ObservationModel``'s values."""
+    utility of an ``ObservationModel``'s values; one called ``history`` is ``EngineConfig.history``."""
     summary: str
     """One sentence."""
     games: tuple[str, ...] | None = None
     """Names of the games it plays, ``*`` for any characters; None for all."""
+    seats: int = 0
+    """Number of seats of the games it plays; 0 for any."""
     settings: type | None = None
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     needs_model: bool | None = False
@@ -46,7 +48,16 @@ class PlayerKind:
 
     def plays(self, game: Game) -> bool:
         """Whether it plays this game."""
+        if self.seats and game.num_players != self.seats:
+            return False
         return self.games is None or any(fnmatchcase(game.name, pattern) for pattern in self.games)
+
+    @property
+    def which(self) -> str:
+        """The games it plays, in words."""
+        if self.games is not None:
+            return ", ".join(self.games)
+        return "games of one seat" if self.seats == 1 else f"games of {self.seats} seats" if self.seats else "all"
 
 
 def player_class(path: str) -> Callable[..., Player]:

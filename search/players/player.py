@@ -56,6 +56,13 @@ class Player(Protocol):
         ``start`` comes before other deals."""
 
 
+class Counting(Protocol):
+    """A player that counts what it does in a deal."""
+
+    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
+        """Name -> ``float[N]``: what it counted in the deals at these places (``int64[N]``), before ``forget``."""
+
+
 class ChoosingPlayer:
     """Calls ``choose`` for turns with a choice; plays forced moves itself. Keeps no state of a deal."""
 

@@ -60,6 +60,10 @@ class Exploring:
         """The deals at these places have ended."""
         self._player.forget(games)
 
+    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
+        """What the player inside counts."""
+        return self._player.counts(games) if hasattr(self._player, "counts") else {}
+
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn."""
         explores = mix(turns.seeds, _WHETHER) / 2.0**64 < self._probability

@@ -26,6 +26,8 @@ class Support:
     """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
+    rollouts: Mapping[str, str] = field(default_factory=dict)
+    """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
 
     @property
     def baseline(self) -> PlayerKind | None:
@@ -42,3 +44,7 @@ class Support:
     def evaluator(self, name: str) -> Any:
         """The game's evaluator of PIMC called ``name``."""
         return resolve_name(self.evaluators[name])
+
+    def rollout(self, name: str) -> Any:
+        """The game's rollout called ``name``."""
+        return resolve_name(self.rollouts[name])

@@ -32,6 +32,9 @@ class TableResult:
     """``float64[len(players)]``: wall time of each player's turns, without compiling kernels."""
     fill: float
     """Mean share of the table's places that were taken, over its steps."""
+    indicators: dict[str, np.ndarray]
+    """Name -> ``float32[G, P]``: what deals show beside points (``Game.indicators``), what players count, and each
+    seat's ``seconds``; NaN where nobody says it. Empty for games without indicators."""
 
 
 def play_table(
@@ -70,17 +73,22 @@ def play_table(
     for player in players:
         player.start(game, size)
     decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
+    counted = {"seconds": np.zeros(seating.shape, np.float32)}
     steps = taken = 0
     while len(deal):
         steps, taken = steps + 1, taken + len(deal)
         current = states[deal]
         mover = game.to_move(current).astype(np.int64)
         turns = turns_at(game, current, place, mover, seeds[deal], secret)
+        before = seconds.copy()
         actions = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
+        took = (seconds - before) / np.maximum(np.bincount(seating[deal, mover], minlength=len(players)), 1)
+        counted["seconds"][deal, mover] += took[seating[deal, mover]]
         game.play(current, actions)
         states[deal] = current
         over = game.to_move(current) < 0
         if over.any():
+            _count(players, counted, seating, deal[over], place[over])
             for player in players:
                 player.forget(place[over])
             fresh, waiting = np.split(waiting, [over.sum()])
@@ -88,7 +96,26 @@ def play_table(
             place = np.concatenate([place[~over], place[over][: len(fresh)]])
             on_progress(int(over.sum()), 0)
     fill = taken / max(steps * size, 1)
-    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill)
+    shown = game.indicators(states)
+    shown = {**shown, **counted} if shown else {}
+    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill, shown)
+
+
+def _count(
+    players: Sequence[Player],
+    counted: dict[str, np.ndarray],
+    seating: np.ndarray,
+    deals: np.ndarray,
+    places: np.ndarray,
+) -> None:
+    """Note what players count in ended deals, at the seats that they hold; ``counted``: name -> ``float32[G, P]``."""
+    for index, player in enumerate(players):
+        if not hasattr(player, "counts"):
+            continue
+        held = seating[deals] == index
+        for name, numbers in player.counts(places).items():
+            column = counted.setdefault(name, np.full(seating.shape, np.nan, np.float32))
+            column[deals] = np.where(held, numbers[:, None], column[deals])
 
 
 def _checked(

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from cluster.errors import blaming_input
@@ -17,33 +18,36 @@ _MIB = 2**20
 
 
 class Engines:
-    """Engines by (checkpoint, utility), loaded at first use and kept until dropped.
+    """Engines by checkpoint, utility and whether they see the history, loaded at first use and kept until dropped.
 
     Players of the same engine do not interfere: each releases only its own handles.
     """
 
     def __init__(self, game: Game, config: EngineConfig) -> None:
         self._game, self._config = game, config
-        self._engines: dict[tuple[str, str], Any] = {}
+        self._engines: dict[tuple[str, str, bool], Any] = {}
         self._ids: dict[str, str] = {}
 
-    def get(self, checkpoint: str, utility: str = "") -> ObservationModel:
+    def get(self, checkpoint: str, utility: str = "", history: bool = True) -> ObservationModel:
         """The engine of a checkpoint (directory, path or URI), with values of the named utility; empty for the game's
-        default. ``UserError`` for a missing or unsuitable network."""
-        model: ObservationModel = self._engine(checkpoint, "histories", utility or self._game.outcomes.default_utility)
+        default. ``history``: see ``EngineConfig``. ``UserError`` for a missing or unsuitable network."""
+        named = utility or self._game.outcomes.default_utility
+        model: ObservationModel = self._engine(checkpoint, "histories", named, history and self._config.history)
         return model
 
     def state_model(self, checkpoint: str) -> StateModel:
         """The engine of a network that reads true states; ``UserError`` as ``get``."""
-        model: StateModel = self._engine(checkpoint, "states", "")
+        model: StateModel = self._engine(checkpoint, "states", "", True)
         return model
 
-    def _engine(self, checkpoint: str, model_input: ModelInput, utility: str) -> Any:
-        key = (checkpoint, utility)
+    def _engine(self, checkpoint: str, model_input: ModelInput, utility: str, history: bool) -> Any:
+        key = (checkpoint, utility, history)
         if key not in self._engines:
             with blaming_input():
                 kind = kinds.network_of(checkpoint, model_input, self._game)
-                self._engines[key] = kind.engine(checkpoint, self._game, self._config, utility)
+                self._engines[key] = kind.engine(
+                    checkpoint, self._game, replace(self._config, history=history), utility
+                )
         return self._engines[key]
 
     def checkpoint_id(self, checkpoint: str) -> str:

@@ -24,8 +24,10 @@ from search.players.support import Support
 from search.scripted.crew import support as crew
 from search.scripted.hearts import support as hearts
 from search.scripted.skat import support as skat
+from search.single_agent import mctransformer, mcts, policy, sp_mcts
+from search.single_agent.samegame import support as samegame
 
-SUPPORT = {"hearts": hearts.SUPPORT, "skat": skat.SUPPORT, "crew": crew.SUPPORT}
+SUPPORT = {"hearts": hearts.SUPPORT, "skat": skat.SUPPORT, "crew": crew.SUPPORT, "samegame": samegame.SUPPORT}
 """Name of a game of this repository -> its support."""
 
 BUILT_IN: tuple[PlayerKind, ...] = (
@@ -33,6 +35,7 @@ BUILT_IN: tuple[PlayerKind, ...] = (
     *hearts.SUPPORT.kinds,
     *skat.SUPPORT.kinds,
     *crew.SUPPORT.kinds,
+    *samegame.SUPPORT.kinds,
     argmax_val.KIND,
     imitation.KIND,
     go_mcts.KIND,
@@ -40,6 +43,10 @@ BUILT_IN: tuple[PlayerKind, ...] = (
     alphahearts.ALPHAHEARTS,
     alphahearts.Q_VALUES,
     is_mcts.KIND,
+    mcts.KIND,
+    sp_mcts.KIND,
+    policy.KIND,
+    mctransformer.KIND,
     openspiel.KIND,
 )
 """This repository's kinds; their settings are configured under ``search`` by the same names."""

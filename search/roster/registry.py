@@ -69,9 +69,8 @@ def resolve(
     for spec in map(parse, names):
         kind = kinds.find(spec.kind, game)
         if not kind.plays(game):
-            only = ", ".join(kind.games or ())
             others = ", ".join(kinds.names(game))
-            raise ValueError(f"player {spec.kind!r} plays {only} only, not {game.name}; choose {others}")
+            raise ValueError(f"player {spec.kind!r} plays {kind.which} only, not {game.name}; choose {others}")
         entrant = Entrant(spec.name, kind, _settings(spec, kind, search), spec.checkpoint, spec.explore)
         if spec.checkpoint and not entrant.needs_model:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
@@ -147,7 +146,7 @@ def seat_players(
                 model = engines.state_model(entrant.checkpoint)
             else:
                 utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
-                model = watch(engines.get(entrant.checkpoint, utility))
+                model = watch(engines.get(entrant.checkpoint, utility, getattr(settings, "history", True)))
         player = kind.factory(game, model, settings, **_support(kind, game))
         player.name = name
         players.append(Exploring(player, entrant.explore) if entrant.explore else player)

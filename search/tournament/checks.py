@@ -28,6 +28,8 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
         seats = seatings(len(config.players), game.num_players, game.cooperative, config.seating)
+        deals = Deals(config.seed, config.deals, config.first, config.seating)
+        deals.seeds(game)
         entrants = with_networks(resolve(config.players, game, config.search), config.checkpoint)
         networks = check_networks(entrants, game)
     check_out(config.out)
@@ -53,7 +55,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         settings,
         tuple(config.players),
         config.checkpoint,
-        Deals(config.seed, config.deals, config.first, config.seating),
+        deals,
         config.deals_per_task,
         record,
         config.keep,

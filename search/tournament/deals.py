@@ -14,7 +14,8 @@ class Deals:
     """Consecutive deals of a tournament, each played in every seating."""
 
     seed: int
-    """The tournament's. A deal depends only on it and the deal's number."""
+    """The tournament's. A deal depends only on it and the deal's number, in a game with a finite list on
+    its number alone."""
     count: int
     first: int = 0
     """Number of the first deal."""
@@ -34,8 +35,13 @@ class Deals:
         """A part of these deals."""
         return replace(self, first=first, count=count)
 
-    def seeds(self) -> np.ndarray:
-        """``uint64[count]``: the seed of each deal."""
+    def seeds(self, game: Game) -> np.ndarray:
+        """``uint64[count]``: the seed of each deal. ``ValueError`` for more deals than a finite list has."""
+        if game.num_deals:
+            if self.first + self.count > game.num_deals:
+                last = self.first + self.count - 1
+                raise ValueError(f"deals={self.count}: {game.name} has deals 0 to {game.num_deals - 1}, not {last}")
+            return np.arange(self.first, self.first + self.count, dtype=np.uint64)
         return derive_many(derive(self.seed, "tournament"), self.count, self.first)
 
     def seatings(self, game: Game, num_players: int) -> np.ndarray:

@@ -19,6 +19,9 @@ from search.players.player import Player
 from search.players.table import play_table
 from search.tournament.deals import Deals
 
+_INDICATOR = "indicator."
+"""Before the names of indicators in a file."""
+
 
 @dataclass(frozen=True)
 class Matches:
@@ -37,6 +40,8 @@ class Matches:
     """Whether each entrant looks at cards that a real player cannot see; empty where none does."""
     variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
+    indicators: dict[str, np.ndarray] = field(default_factory=dict)
+    """Name -> ``float32[D, S, P]``, as ``search.players.table.TableResult`` has them."""
     histories: Sequences | None = None
     """Every seat's history of every match, numbered by match as shards number deals; None if not kept."""
 
@@ -45,12 +50,15 @@ def to_arrays(matches: Matches) -> dict[str, np.ndarray]:
     """The arrays for a file, without ``histories``; the tournament knows the rest of ``deals``."""
     fields = ("points", "decisions", "seconds", "fill", "sees_hidden", "variant")
     arrays = {name: np.asarray(getattr(matches, name)) for name in fields}
+    arrays |= {f"{_INDICATOR}{name}": shown for name, shown in matches.indicators.items()}
     return arrays | {"first": np.asarray(matches.deals.first), "sees_hidden": arrays["sees_hidden"].astype(np.bool_)}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], deals: Deals) -> Matches:
     """The inverse of ``to_arrays``, for a tournament of ``deals``."""
-    fields: dict[str, Any] = {**arrays, "fill": float(arrays["fill"])}
+    shown = {key.removeprefix(_INDICATOR): arrays[key] for key in arrays if key.startswith(_INDICATOR)}
+    fields: dict[str, Any] = {key: value for key, value in arrays.items() if not key.startswith(_INDICATOR)}
+    fields |= {"fill": float(arrays["fill"]), "indicators": shown}
     fields["sees_hidden"] = tuple(arrays["sees_hidden"].tolist())
     return Matches(deals.part(int(fields.pop("first")), len(arrays["points"])), **fields)
 
@@ -81,7 +89,7 @@ def play_deals(
         before, ended = ended // len(seats), ended + matches
         on_progress(ended // len(seats) - before, decisions)
 
-    rows, seeds = np.tile(seats, (deals.count, 1)), np.repeat(deals.seeds(), len(seats))
+    rows, seeds = np.tile(seats, (deals.count, 1)), np.repeat(deals.seeds(game), len(seats))
     result = play_table(game, players, rows, seeds, table_size, count_deals, secret=derive(deals.seed, "decisions"))
     points = result.points.reshape(deals.count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
@@ -90,7 +98,8 @@ def play_deals(
     if keep:
         names, first = np.array([player.name for player in players], object)[rows], deals.first * len(seats)
         histories = Sequences.of_deals(game, result.states, seeds, names, first=first)
-    return Matches(deals, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, histories)
+    shown = {name: each.reshape(points.shape) for name, each in result.indicators.items()}
+    return Matches(deals, points, result.decisions, result.seconds, result.fill, sees_hidden, variant, shown, histories)
 
 
 def merge(parts: Sequence[Matches], deals: Deals) -> Matches:
@@ -118,8 +127,19 @@ def merge(parts: Sequence[Matches], deals: Deals) -> Matches:
         float(np.average([part.fill for part in ordered], weights=[len(part.points) for part in ordered])),
         ordered[0].sees_hidden,
         np.concatenate([part.variant for part in ordered]),
+        _indicators(ordered),
         Sequences.concat(kept) if kept else None,
     )
+
+
+def _indicators(parts: Sequence[Matches]) -> dict[str, np.ndarray]:
+    """Those of all parts; NaN where a part has none of a name."""
+    names = dict.fromkeys(name for part in parts for name in part.indicators)
+    nothing = [np.full(part.points.shape, np.nan, np.float32) for part in parts]
+    found = {
+        name: [part.indicators.get(name, none) for part, none in zip(parts, nothing, strict=True)] for name in names
+    }
+    return {name: np.concatenate(columns) for name, columns in found.items()}
 
 
 def _listed(deals: Sequence[int]) -> str:

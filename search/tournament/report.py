@@ -4,9 +4,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from search.tournament.result import TournamentResult
+from search.tournament.result import Indicator, TournamentResult
 from search.tournament.seatings import PAIRS
 
+_MOST_PAIRED = 4
+"""Entrants of which every pair is shown."""
 _PLAIN_WIDTH = 120
 """Columns of wide tables where output goes to a file."""
 
@@ -21,7 +23,9 @@ def render(result: TournamentResult) -> RenderableType:
         for row in section:
             table.add_row(*row, end_section=row is section[-1])
     below = [] if result.pair_differential is None else [Text(_differential(result, result.pair_differential))]
-    return Group(table, *([_variants_table(result)] if result.variants else []), *below, Text(times(result)))
+    more = [_variants_table(result)] if result.variants else []
+    more += [_indicators_table(result)] if result.indicators else []
+    return Group(table, *more, *below, Text(times(result)))
 
 
 def _variants_table(result: TournamentResult) -> Table:
@@ -32,6 +36,31 @@ def _variants_table(result: TournamentResult) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _indicators_table(result: TournamentResult) -> Table:
+    head, *rows = indicator_rows(result)
+    table = Table(title="mean (standard deviation) over deals; below it the 95 % interval of the mean", show_lines=True)
+    for name in head:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def indicator_rows(result: TournamentResult) -> list[list[str]]:
+    """What deals show beside points: names of the columns, then a row for each with the entrants' figures."""
+    rows = [["", *_letters(result)]]
+    for name, figures in result.indicators.items():
+        texts = (_figure(figures[player]) if player in figures else "-" for player in result.players)
+        rows.append([name, *texts])
+    return rows
+
+
+def _figure(one: Indicator) -> str:
+    form = "z.2f" if abs(one.mean) >= 1 or not one.mean else "z.3g"
+    ends = "" if one.low is None or one.high is None else f"\n{one.low:{form}}..{one.high:{form}}"
+    return f"{one.mean:{form}} ({one.deviation:{form}}){ends}"
 
 
 def variant_rows(result: TournamentResult) -> list[list[str]]:
@@ -59,12 +88,14 @@ def _with_interval(figure: str, ends: tuple[float, float] | None, form: str) -> 
 
 def sections(result: TournamentResult) -> list[list[list[str]]]:
     """Rows of the table, the name of each first, then a text for every column: the points of the entrants, then a
-    section for every pair of them."""
+    section for every pair of them; of many entrants for every pair with A."""
     points = []
     for player, letter in zip(result.players, _letters(result), strict=True):
         name = marked(result, player, f" ({letter})")
         points.append([name, *(f"{column.points[player]:z.2f}" for column in result.columns)])
-    return [points, *(_pair(result, k) for k in range(len(result.columns[0].comparisons)))]
+    pairs = enumerate(result.columns[0].comparisons)
+    shown = [k for k, pair in pairs if len(result.players) <= _MOST_PAIRED or pair.a == result.players[0]]
+    return [points, *(_pair(result, k) for k in shown)]
 
 
 def marked(result: TournamentResult, player: str, letter: str = "") -> str:

@@ -23,7 +23,7 @@ from search.recorded import Recorded
 from search.tournament.deals import Deals
 from search.tournament.matches import Matches
 from search.tournament.seatings import ALL, PAIRS
-from search.tournament.statistics import mean_interval, rate_interval, wilcoxon_p
+from search.tournament.statistics import ends_of, mean_interval, rate_interval, wilcoxon_p
 
 Lead = tuple[float, float | None, float | None]
 """Points a hand ahead, and the ends of the 95 % interval, None without one."""
@@ -72,6 +72,18 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Indicator:
+    """What an entrant's deals show beside points, or the points themselves: over deals."""
+
+    mean: float
+    deviation: float
+    """Standard deviation; 0 for a single deal."""
+    low: float | None
+    high: float | None
+    """95 % t interval of the mean; None for too few deals."""
+
+
+@dataclass(frozen=True)
 class TournamentResult(Recorded):
     """The result of a tournament with its settings."""
 
@@ -104,10 +116,15 @@ class TournamentResult(Recorded):
     """One of ``search.tournament.seatings.SEATINGS``; ``all`` in older records."""
     first: int = 0
     """Number of the first deal; in the record only if not 0."""
+    indicators: dict[str, dict[str, Indicator]] = field(default_factory=dict)
+    """Name -> entrant -> figure, ``points`` first; in the record only for games that have some."""
 
     @property
     def advantage(self) -> float:
-        """Lead of A over the others, over all matches, in points per hand and seat."""
+        """Lead of A over the others, over all matches, in points per hand and seat; of a lone entrant its points, so
+        that more is better."""
+        if len(self.players) == 1:
+            return float(self.columns[0].points[self.players[0]] * (-1 if self.lower_is_better else 1))
         pairs = [pair for pair in self.columns[0].comparisons if pair.a == self.players[0]]
         return sum(pair.advantage for pair in pairs) / len(pairs)
 
@@ -115,6 +132,7 @@ class TournamentResult(Recorded):
     def advantage_by_deal(self) -> np.ndarray:
         """``float64[D]``: ``advantage`` on every deal; empty where ``by_deal`` is."""
         first, *others = (np.array(self.by_deal.get(player, [])) for player in self.players)
+        others = others or [np.zeros_like(first)]
         return (np.mean(others, axis=0) - first) * (1 if self.lower_is_better else -1)
 
     @property
@@ -131,7 +149,7 @@ class TournamentResult(Recorded):
 
     def record(self) -> dict[str, Any]:
         """See ``Recorded``."""
-        return {key: value for key, value in super().record().items() if key != "first" or value}
+        return {key: value for key, value in super().record().items() if value or key not in ("first", "indicators")}
 
 
 def identity(game: str, options: Mapping[str, Any], players: Sequence[str], deals: Deals) -> dict[str, Any]:
@@ -174,6 +192,7 @@ def summarize(
         ),
         seating=matches.deals.seating,
         first=matches.deals.first,
+        indicators=_indicators(players, seats, matches),
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )
 
@@ -181,6 +200,8 @@ def summarize(
 def lead(result: TournamentResult, column: int = -1) -> Lead:
     """Lead of the first entrant in points a hand, with its interval: with one seat against the others (two in pairs,
     all in a cooperative game), or in another column of the result."""
+    if len(result.players) == 1:
+        return result.advantage, *ends_of(result.advantage_by_deal)
     pair = result.columns[column].comparisons[0]
     if pair.low is None or pair.high is None or not result.lower_is_better:
         return pair.advantage, pair.low, pair.high
@@ -197,7 +218,26 @@ def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:
 
 def _by_deal(means: np.ndarray) -> np.ndarray:
     """``float64[D, E]``: mean points of every entrant over its matches (``float64[D, S, E]``) of each deal."""
-    return np.asarray(np.nanmean(means, axis=1))
+    with np.errstate(invalid="ignore"):
+        held = ~np.isnan(means)
+        return np.asarray(np.where(held, means, 0).sum(axis=1) / held.sum(axis=1))
+
+
+def _indicators(players: Sequence[str], seats: np.ndarray, matches: Matches) -> dict[str, dict[str, Indicator]]:
+    """``TournamentResult.indicators``; an entrant has none where it shows nothing of a name."""
+    found: dict[str, dict[str, Indicator]] = {}
+    if not matches.indicators:
+        return found
+    for name, shown in {"points": matches.points, **matches.indicators}.items():
+        by_deal = _by_deal(_means(shown, seats))
+        there = [i for i in range(len(players)) if not np.isnan(by_deal[:, i]).any()]
+        found[name] = {players[i]: _indicator(by_deal[:, i]) for i in there}
+    return found
+
+
+def _indicator(by_deal: np.ndarray) -> Indicator:
+    deviation = float(by_deal.std(ddof=1)) if len(by_deal) > 1 else 0.0
+    return Indicator(float(by_deal.mean()), deviation, *ends_of(by_deal))
 
 
 def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
@@ -229,8 +269,9 @@ def _column(name: str, players: Sequence[str], means: np.ndarray, lower_better: 
     """One column from the means of its matches, ``float64[D, S', E]``."""
     by_deal = _by_deal(means)
     pairs = list(combinations(range(len(players)), 2))
+    one, other = ([pair[side] for pair in pairs] for side in (0, 1))
     # Rounded, so that equal means tie in the test despite rounding errors; + 0 makes -0 a plain 0.
-    differences = np.round(np.stack([by_deal[:, i] - by_deal[:, j] for i, j in pairs], axis=1), 9) + 0.0
+    differences = np.round(by_deal[:, one] - by_deal[:, other], 9) + 0.0
     ends = mean_interval(differences)
     comparisons = []
     for k, (i, j) in enumerate(pairs):

@@ -16,8 +16,8 @@ def seatings(num_entrants: int, num_seats: int, cooperative: bool = False, seati
     """``int64[S, P]``: the entrant of each seat, in every seating of a deal.
 
     ``all`` (paper 001). Two entrants: all ``2**P - 2`` seatings in which both play (14 at four seats, 6 at three). As
-    many entrants as seats: all ``P!`` permutations. In a cooperative game entrants do not mix: each of two or more
-    entrants has all seats of one seating.
+    many entrants as seats: all ``P!`` permutations. In a cooperative game, and so in one of a single seat, entrants do
+    not mix: each of one or more entrants has all seats of one seating.
 
     ``pairs`` (paper 002, "Evaluation System", Figure 1). Two entrants at four seats, each on two opposite ones: A as
     North and South (seats 0 and 2) against B as East and West (1 and 3), then vice versa.
@@ -29,8 +29,8 @@ def seatings(num_entrants: int, num_seats: int, cooperative: bool = False, seati
     if seating != ALL:
         raise ValueError(f"seating={seating}: must be one of {', '.join(SEATINGS)}")
     if cooperative:
-        if num_entrants < 2:
-            raise ValueError(f"{num_entrants} players: a tournament of a cooperative game takes 2 players or more")
+        if num_entrants < 1:
+            raise ValueError("players: name one at least")
         return np.repeat(np.arange(num_entrants, dtype=np.int64)[:, None], num_seats, axis=1)
     if num_entrants == 2:
         both = [seating for seating in product(range(2), repeat=num_seats) if len(set(seating)) == 2]

@@ -138,14 +138,14 @@ def _title(points: Sequence[SweptPoint]) -> str:
 
 def _opponent(points: Sequence[SweptPoint]) -> str:
     """The common opponent, with a mark if it sees hidden cards; empty where points differ in it."""
-    others = {marked(point.result, point.result.players[1]) for point in points}
+    others = {marked(point.result, player) for point in points for player in point.result.players[1:2]}
     two = all(len(point.result.players) == 2 for point in points)
     return others.pop() if two and len(others) == 1 else ""
 
 
 def _lead(result: TournamentResult) -> Lead:
-    """A's lead over all seatings; with an interval for two players only."""
-    return lead(result, column=0) if len(result.players) == 2 else (result.advantage, None, None)
+    """A's lead over all seatings, with an interval for one or two players only."""
+    return lead(result, column=0) if len(result.players) <= 2 else (result.advantage, None, None)
 
 
 def _without_shared(players: Sequence[str]) -> list[str]:

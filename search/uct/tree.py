@@ -90,7 +90,7 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
         node, depth = best_path(tree, exploration, actions[i])
         if tree[node]["untried"] > 0:
             counter = next_state(counter)
-            token = _any_untried(untried[i, node], tree[node]["untried"], output(counter))
+            token = any_untried(untried[i, node], tree[node]["untried"], output(counter))
             node = add_child(tree, node, sizes[i], token, untried[i, node])
             sizes[i] += 1
             actions[i, depth] = token
@@ -137,7 +137,7 @@ def add_child(tree, parent, place, token, untried):
 
 
 @kernel
-def _any_untried(untried, count, bits):
+def any_untried(untried, count, bits):
     """One of the ``count`` untried actions, uniformly."""
     left, token = below(bits, count), 0
     while left > 0 or not untried[token]:

@@ -180,10 +180,10 @@ def ahead_text(result: TournamentResult, column: int = -1) -> str:
 
 
 def matched(result: TournamentResult) -> str:
-    """The players of a tournament of two, and its deals."""
+    """The first players of a tournament, and its deals."""
     names = [marked(result, name) for name in result.players[:2]]
     pairs = " of pairs" if result.seating == PAIRS else ""
-    return f"{names[0]} against {names[1]}, {result.deals} deals{pairs}"
+    return f"{' against '.join(names)}, {result.deals} deals{pairs}"
 
 
 def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:

@@ -155,3 +155,18 @@ def test_no_kernels_call_each_other_in_a_circle() -> None:
                 calls[known[node.name]] = {known[name] for name in others}
     assert len(calls) > 100 and "games.bits.count" in calls["games.skat.cards.points_of"]
     TopologicalSorter(calls).prepare()  # CycleError names the circle
+
+
+def test_record_types_of_two_processes_do_not_mix_in_a_third(printed) -> None:
+    """Boards of two sizes, each compiled by a process of its own, and then both loaded together."""
+    code = (
+        "import numpy as np\nfrom games.samegame.game import SameGame\n"
+        "for side in {sizes}:\n"
+        "    game = SameGame(rows=side, columns=side)\n"
+        "    states = game.deal(np.arange(9, dtype=np.uint64))\n"
+        "    game.playout(states, np.arange(9, dtype=np.uint64))\n"
+        "    print(game.points(states).sum().astype(int))\n"
+    )
+    (six,), (nine,) = printed(code.format(sizes=[6])), printed(code.format(sizes=[9]))
+    assert printed(code.format(sizes=[6, 9])) == [six, nine]
+    assert printed(code.format(sizes=[9, 6])) == [nine, six]

@@ -335,7 +335,7 @@ def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_p
     assert not out.exists() and not storage.exists(partial_path(out))
 
 
-@pytest.mark.parametrize(("given", "settled"), [(None, "32"), ("7", "7")])
+@pytest.mark.parametrize(("given", "settled"), [(None, "256"), ("7", "7")])
 def test_a_training_task_bounds_the_kernels_that_onednn_keeps(shards, tmp_path, monkeypatch, given, settled):
     monkeypatch.setenv(KERNELS_KEPT, given or "")
     if given is None:

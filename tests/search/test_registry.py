@@ -101,7 +101,7 @@ def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
             "argmax_val@kibitz:alphahearts",
             "is for players whose network reads states: alphahearts, q_values",
         ),
-        ("q_values@kibitz:hearts", "reads histories: argmax_val, imitation, go_mcts, pimc$"),
+        ("q_values@kibitz:hearts", "reads histories: argmax_val, imitation, go_mcts, pimc, policy$"),
         ("argmax_val@/nowhere/at/all", "/nowhere/at/all: no such directory; a checkpoint holds"),
     ],
 )

@@ -60,8 +60,9 @@ def played(first: int, count: int, players: Sequence[RandomPlayer] | None = None
 def test_each_entrant_has_all_seats_of_one_seating_of_every_deal() -> None:
     assert seatings(2, 4, cooperative=True).tolist() == [[0] * 4, [1] * 4]
     assert seatings(3, 2, cooperative=True).tolist() == [[0, 0], [1, 1], [2, 2]]
-    with pytest.raises(ValueError, match="1 players: a tournament of a cooperative game takes 2 players or more"):
-        seatings(1, 4, cooperative=True)
+    assert seatings(1, 4, cooperative=True).tolist() == [[0] * 4]
+    with pytest.raises(ValueError, match="players: name one at least"):
+        seatings(0, 4, cooperative=True)
 
 
 def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:

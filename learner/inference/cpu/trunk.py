@@ -40,8 +40,12 @@ class _Layer:
 class CpuTrunk:
     """``learner.inference.trunk.Trunk`` on a CPU."""
 
-    def __init__(self, net: PolicyValueNet, utility: np.ndarray, num_slots: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, net: PolicyValueNet, utility: np.ndarray, num_slots: int, dtype: torch.dtype, history: bool = True
+    ) -> None:
+        """``history``: False for attention of every position to itself alone."""
         transformer, arch = net.transformer, net.arch
+        self._history = history
         self._net, self._utility, self._dtype = net, utility, dtype
         self._heads, self._epsilon = arch.n_head, np.float32(arch.layer_norm_epsilon)
         self._layers = [_Layer(block, dtype) for block in net.blocks]
@@ -49,7 +53,7 @@ class CpuTrunk:
         types = net.type_embeddings.weight if arch.token_types else torch.empty(0, arch.n_embd)
         tables = (transformer.wte.weight, transformer.wpe.weight, types)
         self._embeddings = [table.detach().numpy() for table in tables]
-        if arch.num_features:
+        if arch.num_features and not arch.boards:
             self._features = Product(net.feature_embeddings.weight, torch.zeros(arch.n_embd), dtype)
         self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
@@ -109,7 +113,10 @@ class CpuTrunk:
         stream, added = self._embedded(plan, part, inputs)
         for index, layer in enumerate(self._layers):
             qkv = layer.attention_in(self._normed(stream, added, layer.norm_1, bounds))
-            attended = attend(_bits(qkv), self.cache, index, plan.keys, row, position, slot, self._heads, rows)
+            if self._history:
+                attended = attend(_bits(qkv), self.cache, index, plan.keys, row, position, slot, self._heads, rows)
+            else:
+                attended = np.ascontiguousarray(_bits(qkv)[:, 2 * stream.shape[1] :])
             if index == len(self._layers) - 1 and len(wanted) < len(stream):  # no later layer reads the others
                 attended = attended[np.resize(wanted, rows_for(len(wanted), self._dtype))]  # repeated to fill up
                 stream, wanted, bounds = stream[wanted], np.arange(len(wanted)), bounds_of(len(wanted))
@@ -125,6 +132,8 @@ class CpuTrunk:
         stream = embed(plan.ids[part], plan.position[part], types, *self._embeddings)
         if inputs.features is None:
             return stream, torch.zeros(stream.shape, dtype=self._dtype)
+        if self._net.arch.boards:
+            return stream, self._net.board(inputs.features[part], self._dtype).to(self._dtype)
         features = inputs.features[part].numpy()
         given = np.empty((rows_for(len(features), self._dtype), features.shape[1]), self.cache.dtype)
         convert(features, given)

@@ -1,0 +1,23 @@
+"""Checks that the players in games of one seat have in common."""
+
+from typing import Any
+
+from games.game import Game
+from search.players.support import Support
+from search.single_agent.tree import NODE
+
+_MOVES = 30
+"""Decisions whose simulations one tree may hold."""
+
+
+def check_one_seat(game: Game, settings: Any, support: Support) -> None:
+    """``ValueError`` for a game whose states histories do not tell, or a rollout that the game does not have."""
+    if not game.can_determinize:
+        raise ValueError(f"this player is for games in which nothing is hidden; {game.name} does not tell its states")
+    if settings.rollout == "tabu" and "tabu" not in support.rollouts:
+        raise ValueError(f"rollout=tabu: {game.name} has {', '.join(('uniform', *support.rollouts))}")
+
+
+def forest_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:
+    """Bytes of one tree; ``by_token``: of a node for each token."""
+    return 0 if seconds else _MOVES * simulations * (NODE.itemsize + by_token * game.vocabulary.size)

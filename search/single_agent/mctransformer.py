@@ -1,0 +1,169 @@
+"""MCTransformer: PUCT with the network's priors, and rollouts in which the network plays on (paper 003, section 3.5).
+
+All searches of a table advance together: every step of their rollouts is one query, in which each computes one token.
+
+Letters: ``M`` searches, ``V`` tokens, ``N`` nodes of a tree.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.game import Game
+from learner.observation_model import EMPTY, ObservationModel
+from search.players.histories import tokens_since
+from search.players.kinds import PlayerKind
+from search.players.player import Turns
+from search.players.support import Support
+from search.single_agent.checks import check_one_seat, forest_bytes
+from search.single_agent.config import McTransformerConfig
+from search.single_agent.tree import PUCT, Selection
+from search.single_agent.trees import Positions, TreePlayer
+
+
+@dataclass
+class _Leaves:
+    """Where the simulations of a batch of searches stand."""
+
+    states: np.ndarray
+    """``[M]``"""
+    handles: np.ndarray
+    """``int64[M]``: of their histories; the trees hold them."""
+    priors: np.ndarray
+    """``float32[M, V]``: how likely each legal action is."""
+    values: np.ndarray
+    """``float32[M]``: V(h), NaN where it was not asked."""
+
+
+class McTransformer(TreePlayer):
+    """Grows the trees of a batch together, one simulation of each at a time."""
+
+    name, priors = "mctransformer", True
+
+    def __init__(self, model: ObservationModel, config: McTransformerConfig) -> None:
+        self._model, self._config = model, config
+        self._selection = Selection(PUCT, float(config.exploration), float(config.equal))
+        self._handles = np.full((0, 0), EMPTY, np.int64)
+
+    def start(self, game: Game, num_games: int) -> None:
+        """A new table begins: every earlier tree is forgotten."""
+        self._model.release(self._handles)
+        super().start(game, num_games)
+        self._handles = np.full((num_games, 1), EMPTY, np.int64)
+        """``[places, N]``: handles of the nodes' histories."""
+        self._scale = _points_of_a_unit(game)
+
+    def forget(self, games: np.ndarray) -> None:
+        """Release the model's handles of ended games."""
+        super().forget(games)
+        self._drop(games)
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: of the actions tried the one of the highest score seen, or of the highest mean."""
+        began, config = time.monotonic(), self._config
+        positions, new = self.positions(turns)
+        if new.any():
+            self._begin(positions.take(np.flatnonzero(new)))
+        for done in range(config.simulations):
+            self._simulate(positions, expand=done == 0 or config.expand == "every")
+            if config.seconds and time.monotonic() - began > config.seconds:
+                break
+        return self.forest.choices(positions.rows, config.final == "best")
+
+    def _begin(self, positions: Positions) -> None:
+        """Ask about the positions of new trees."""
+        rows, states = positions.rows, positions.states
+        self._drop(rows)
+        nothing = np.zeros(len(rows), np.int64)
+        asked = tokens_since(positions.tokens, nothing, positions.lengths)
+        answer = self._model.query(np.full(len(rows), EMPTY), *asked)
+        self._handles[rows, 0] = answer.handles
+        legal = self.game.legal(states)
+        self.forest.open(rows, self.forest.roots[rows], legal, _priors(self.game, states, legal, answer.next_token))
+
+    def _simulate(self, positions: Positions, expand: bool) -> None:
+        """One simulation of every tree."""
+        rows, forest = positions.rows, self.forest
+        nodes, actions, lengths, _ = forest.descend(rows, self._selection, expand, self.counters, self.game.max_length)
+        if forest.nodes.shape[1] > self._handles.shape[1]:
+            more = forest.nodes.shape[1] - self._handles.shape[1]
+            self._handles = np.pad(self._handles, ((0, 0), (0, more)), constant_values=EMPTY)
+        states = self.game.after(positions.states, actions, lengths)
+        leaves = self._reached(rows, nodes, states)
+        scores = leaves.values if self._config.rollout == "value" else self._played_on(leaves)
+        over = self.game.to_move(states) < 0
+        scores[over] = self.game.points(states[over])[:, 0]
+        forest.back_up(rows, nodes, scores)
+        self.simulations[rows] += 1
+
+    def _reached(self, rows: np.ndarray, nodes: np.ndarray, states: np.ndarray) -> _Leaves:
+        """Ask about nodes that are new, and open them; the others' priors are known."""
+        game, forest = self.game, self.forest
+        legal = game.legal(states)
+        handles, values = self._handles[rows, nodes], np.full(len(rows), np.nan, np.float32)
+        fresh = np.flatnonzero((handles == EMPTY) & legal.any(axis=1))
+        priors = forest.priors[rows, nodes]
+        wants = np.full(len(fresh), self._config.rollout == "value")
+        if len(fresh):
+            tokens, parents = (forest.nodes[name][rows[fresh], nodes[fresh]] for name in ("token", "parent"))
+            before = self._handles[rows[fresh], parents]
+            answer = self._model.query(before, tokens, np.ones(len(fresh), np.int64), values=wants)
+            self._handles[rows[fresh], nodes[fresh]] = handles[fresh] = answer.handles
+            priors[fresh] = _priors(game, states[fresh], legal[fresh], answer.next_token)
+            values[fresh] = answer.value * self._scale
+        forest.open(rows, nodes, legal, priors)
+        return _Leaves(states, handles, priors, values)
+
+    def _played_on(self, leaves: _Leaves) -> np.ndarray:
+        """``float64[M]``: scores of games that the network plays on from the leaves, always its most probable move."""
+        game, states = self.game, leaves.states.copy()
+        handles, priors = leaves.handles, leaves.priors
+        active = np.flatnonzero(game.to_move(states) >= 0)
+        handles, priors, own = handles[active], priors[active], False
+        while len(active):
+            now, actions = states[active], priors.argmax(axis=1)
+            game.play(now, actions)
+            states[active] = now
+            on = game.to_move(now) >= 0
+            if own:
+                self._model.release(handles[~on])
+            active, now, before = active[on], now[on], handles[on]
+            if len(active):
+                answer = self._model.query(before, actions[on], np.ones(len(active), np.int64))
+                priors = _priors(game, now, game.legal(now), answer.next_token)
+                if own:
+                    self._model.release(before)
+                handles, own = answer.handles, True
+        return game.points(states)[:, 0].astype(np.float64)
+
+    def _drop(self, rows: np.ndarray) -> None:
+        """Release the handles of these places."""
+        self._model.release(self._handles[rows])
+        self._handles[rows] = EMPTY
+
+
+def _priors(game: Game, states: np.ndarray, legal: np.ndarray, next_token: np.ndarray) -> np.ndarray:
+    """``float32[M, V]``: the network's policy over the legal actions; uniform where it gives them nothing."""
+    merged = game.merged(states, legal, next_token)
+    mass = merged.sum(axis=1, keepdims=True)
+    uniform = legal / np.maximum(legal.sum(axis=1, keepdims=True), 1)
+    return np.where(mass > 0, merged / np.maximum(mass, 1e-30), uniform).astype(np.float32)
+
+
+def _points_of_a_unit(game: Game) -> float:
+    """Points that a unit of the default utility stands for."""
+    utility, points = game.outcomes.utility(), game.outcomes.points[:, 0]
+    return float(np.ptp(points) / np.ptp(utility))
+
+
+KIND = PlayerKind(
+    name="mctransformer",
+    summary="MCTransformer: PUCT with the network's priors; the network plays its simulations on (paper 003).",
+    seats=1,
+    settings=McTransformerConfig,
+    needs_model=True,
+    check=lambda game, settings: check_one_seat(game, settings, Support()),
+    decision_bytes=lambda game, settings: forest_bytes(game, settings.simulations, settings.seconds, by_token=5),
+    factory=lambda game, model, settings: McTransformer(model, settings),
+)

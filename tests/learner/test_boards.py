@@ -1,0 +1,227 @@
+"""Networks that read a board by convolutions: against the transformers model, and by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from games.rng import derive_many
+from games.samegame.game import SameGame
+from games.shards import write_shard
+from learner import conformance
+from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.inference.engine import QueryEngine
+from learner.model.architecture import architecture
+from learner.model.board import BoardEmbedding, filled_up
+from learner.model.checkpoint import load_weights, save_weights
+from learner.model.kind import KIND
+from learner.model.network import PolicyValueNet
+from learner.model.rule_inputs import Rules
+from learner.observation_model import EMPTY
+from learner.training.data import load_data, make_batch
+from learner.training.loss import losses
+from tests.learner.material import TINY, tiny_net, train, transformers_model
+
+GAME = SameGame(rows=5, columns=4, colours=3)
+FIRST = 19
+"""Of its 20 cells the last is the first token that such networks read."""
+CONFIG = replace(TINY, features=["board"], board_channels=[5, 3])
+CPU = EngineConfig(device="cpu")
+UTILITY = GAME.outcomes.utility()
+
+
+def games(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    states = GAME.deal(derive_many(seed, count))
+    GAME.playout(states, derive_many(seed + 1, count))
+    return GAME.histories(states, np.zeros(count, np.int64))
+
+
+def by_transformers(net: PolicyValueNet, history: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Next-token distributions ``[T, V]`` and values ``[T]`` of every prefix from the whole board on."""
+    count = len(history) - FIRST
+    views = GAME.views(np.repeat(history[None], count, axis=0), np.arange(FIRST + 1, len(history) + 1))
+    features = torch.from_numpy(GAME.features["board"].encode(views).reshape(1, count, -1))
+    ids = torch.from_numpy(history[None, FIRST:].astype(np.int64))
+    with torch.no_grad():
+        found = transformers_model(net).eval()(input_ids=ids, features=features)
+    return found.logits.softmax(-1)[0].numpy(), found.outcome_logits.softmax(-1)[0].numpy() @ UTILITY
+
+
+def test_a_board_by_hand() -> None:
+    """2 x 3 cells, colours 0 and 1, columns 0 0 / 0 1 / 1 1: two blocks of three, of six tiles; then one is taken."""
+    game = SameGame(rows=2, columns=3, colours=2)
+    tokens = np.array([[0, 0, 0, 1, 1, 1, 2 + 1]])
+    for length, numbers in (
+        (5, np.zeros((2, 3, 3))),
+        (6, [[[128, 0, 0], [128, 0, 0], [0, 128, 0]], [[128, 0, 0], [0, 128, 0], [0, 128, 0]]]),
+        (7, [[[0, 255, 0], [0, 255, 0], [0, 0, 25]], [[0, 0, 25], [0, 255, 0], [0, 0, 25]]]),
+    ):
+        views = game.views(tokens, np.array([length]))
+        assert game.features["board"].encode(views)[0].tolist() == np.array(numbers).tolist(), length
+
+
+def test_convolutions_by_hand() -> None:
+    """One filter that adds up a 3 x 3 window of the only plane, 255 counting as 10; ELU of a negative sum."""
+    board = BoardEmbedding({"rows": 3, "columns": 4, "planes": 1, "channels": [1]}, 2)
+    with torch.no_grad():
+        board.convolutions[0].weight.fill_(1.0)
+        board.convolutions[0].bias.fill_(-25.0)
+        board.out.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        board.out.bias.fill_(0.5)
+    numbers = torch.zeros(2, 12, dtype=torch.uint8)
+    numbers[0, [0, 1, 5]] = 255  # the first window sees all three, the second two of them
+    found = board(numbers, torch.float32)
+    assert found[0].tolist() == pytest.approx([5.5, 0.5 + np.expm1(-5.0)])
+    assert found[1].tolist() == [0.0, 0.0], "there is no board yet"
+
+
+@pytest.mark.parametrize("trunk", ["auto", "torch"])
+def test_the_engine_answers_as_the_transformers_model(trunk) -> None:
+    net = tiny_net(GAME, config=CONFIG)
+    tokens, lengths = games(6)
+    engine, handles = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk, max_batch=4), GAME), np.full(6, EMPTY)
+    wanted = [by_transformers(net, tokens[row, : lengths[row]]) for row in range(6)]
+    held, at, room = np.zeros(6, np.int64), np.full(6, FIRST + 1), engine.slots_left
+    while (at <= lengths).any():
+        rows = np.flatnonzero(at <= lengths)
+        new = np.concatenate([tokens[row, held[row] : at[row]] for row in rows])
+        answer = engine.query(handles[rows], new, at[rows] - held[rows], values=np.ones(len(rows), bool))
+        for place, row in enumerate(rows):
+            policy, values = wanted[row]
+            assert answer.next_token[place] == pytest.approx(policy[at[row] - FIRST - 1], abs=1e-5)
+            assert answer.value[place] == pytest.approx(values[at[row] - FIRST - 1], abs=1e-5)
+        engine.release(handles[rows])
+        handles[rows], held[rows] = answer.handles, at[rows]
+        at[rows] += 1 + (np.arange(6)[rows] % 2)
+    engine.release(handles)
+    assert engine.slots_left == room
+    several = engine.outcomes(np.full(6, EMPTY), np.concatenate([tokens[r, : lengths[r]] for r in range(6)]), lengths)
+    assert several @ UTILITY == pytest.approx([values[-1] for _, values in wanted], abs=1e-5)
+
+
+@pytest.mark.parametrize("trunk", ["auto", "torch"])
+def test_without_history_every_position_stands_alone(trunk) -> None:
+    net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(1)
+    history, length = tokens[0], int(lengths[0]) - 1
+    alone = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk, history=False), GAME)
+    found = alone.query(np.array([EMPTY]), history[:length], np.array([length])).next_token[0]
+    views = GAME.views(history[None], np.array([length]))
+    inputs = Rules(GAME, net.arch).encode(views)
+    with torch.no_grad():
+        ids, place = torch.tensor([[int(history[length - 1])]]), torch.tensor([[length - FIRST - 1]])
+        hidden = net.hidden(ids, inputs=_features(inputs), positions_BT=place)
+        wanted = net.next_token_logits(hidden[0]).softmax(-1)[0]
+    assert found == pytest.approx(wanted.numpy(), abs=1e-5)
+    whole = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk), GAME)
+    assert not np.allclose(whole.query(np.array([EMPTY]), history[:length], np.array([length])).next_token[0], found)
+
+
+def _features(numbers: np.ndarray):
+    from learner.model.rule_inputs import RuleInputs
+
+    return RuleInputs(features=torch.from_numpy(numbers)[None])
+
+
+def test_training_learns_the_moves_and_shared_scores(tmp_path) -> None:
+    """Cross-entropy of every move from the transformers model's logits; of the score, shared by two supports."""
+    net, path = tiny_net(GAME, config=CONFIG), tmp_path / "games.parquet"
+    sequences = conformance.random_games(GAME, 30, 4)
+    write_shard(path, sequences, GAME, {})
+    data = load_data(GAME, [str(path)], 1, torch.device("cpu"), first=net.arch.first)
+    rows = data.training[:9]
+    found = losses(net, make_batch(data, rows, Rules(GAME, net.arch), actions_only=True))
+    observation, outcome, count = 0.0, 0.0, 0
+    model, supports = transformers_model(net).eval(), GAME.outcomes.points[:, 0]
+    for row in rows:
+        history = sequences.tokens[row, : int(data.lengths[row]) + FIRST]
+        views = GAME.views(np.repeat(history[None], len(history) - FIRST, 0), np.arange(FIRST + 1, len(history) + 1))
+        features = torch.from_numpy(GAME.features["board"].encode(views).reshape(1, len(views), -1))
+        with torch.no_grad():
+            said = model(input_ids=torch.from_numpy(history[None, FIRST:].astype(np.int64)), features=features)
+        moves = len(history) - FIRST - 2  # the last move and eos are followed by no decision
+        policy, logs = said.logits[0].log_softmax(-1), said.outcome_logits[0].log_softmax(-1)
+        above = int(np.searchsorted(supports, sequences.points[row]))
+        share = (sequences.points[row] - supports[above - 1]) / (supports[above] - supports[above - 1])
+        for place in range(moves):
+            observation -= float(policy[place, int(history[FIRST + 1 + place])])
+            outcome -= float(share * logs[place, above] + (1 - share) * logs[place, above - 1])
+        count += moves
+    assert float(found.observation.detach()) == pytest.approx(observation / count, rel=1e-4)
+    assert float(found.outcome.detach()) == pytest.approx(outcome / count, rel=1e-4)
+
+
+def test_two_learners_share_the_mean_over_moves(tmp_path) -> None:
+    net, path = tiny_net(GAME, config=CONFIG), tmp_path / "games.parquet"
+    write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
+    data, rules = load_data(GAME, [str(path)], 1, torch.device("cpu"), first=net.arch.first), Rules(GAME, net.arch)
+    rows = data.training[:10]
+    whole = losses(net, make_batch(data, rows, rules, actions_only=True))
+    parts = [losses(net, make_batch(data, rows, rules, part=p, actions_only=True)) for p in (slice(0, 3), slice(3, 10))]
+    for name in ("observation", "outcome"):
+        sums = sum(float(getattr(part, name).detach()) for part in parts)
+        assert sums == pytest.approx(float(getattr(whole, name).detach()), rel=1e-5)
+
+
+def test_actions_alone_have_the_gradient_of_weights_that_are_zero_elsewhere(tmp_path) -> None:
+    """``learner.targets=actions`` and ``others_weight=0`` differ by the divisor of the mean alone."""
+    net, path = tiny_net(GAME, config=TINY), tmp_path / "games.parquet"
+    write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
+    data, rules = load_data(GAME, [str(path)], 1, torch.device("cpu")), Rules(GAME, net.arch)
+    rows = data.training[:8]
+    only, weighed = (make_batch(data, rows, rules, **key) for key in ({"actions_only": True}, {"others_weight": 0.0}))
+    first, second = losses(net, only).observation, losses(net, weighed).observation
+    share = only.num_prefixes / weighed.num_prefixes
+    assert 0.1 < share < 0.4
+    assert float(first.detach()) * share == pytest.approx(float(second.detach()), rel=1e-5)
+
+
+def test_a_killed_training_resumes_to_the_same_bytes(tmp_path) -> None:
+    path = tmp_path / "games.parquet"
+    write_shard(path, conformance.random_games(GAME, 60, 4), GAME, {})
+    learner = LearnerConfig(
+        num_epochs=2, batch_size=8, learning_rate=3e-3, targets="actions", schedule="cosine", warmup_steps=3,
+        log_every_steps=1, checkpoint_every_steps=4, device="cpu",
+    )  # fmt: skip
+
+    def stop(metrics: dict[str, float]) -> None:
+        if metrics["step"] == 6:
+            raise KeyboardInterrupt
+
+    train(GAME, CONFIG, learner, [str(path)], tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(GAME, CONFIG, learner, [str(path)], tmp_path / "killed", on_progress=stop)
+    train(GAME, CONFIG, learner, [str(path)], tmp_path / "killed")
+    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed"))
+    assert one == other
+
+
+def test_such_networks_keep_the_law_of_kinds() -> None:
+    conformance.check_kind(KIND, GAME, CONFIG)
+
+
+def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp_path) -> None:
+    net = tiny_net(GAME, config=CONFIG)
+    save_weights(tmp_path / "net", net, GAME)
+    load_weights(tmp_path / "net", SameGame(rows=5, columns=4, colours=3, boards="dominant", dominant_tiles=9))
+    for other in ({"rows": 4, "columns": 5}, {"rows": 5, "columns": 4, "penalty": "excess"}):
+        with pytest.raises(ValueError, match="game_options is"):
+            load_weights(tmp_path / "net", SameGame(**{"colours": 3} | other))
+
+
+def test_settings_that_do_not_fit_a_board_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"model\.board_channels=\[\]: must be numbers above 0"):
+        TransformerConfig(board_channels=[])
+    with pytest.raises(ValueError, match=r"model\.n_positions=9: samegame has histories of 12 tokens"):
+        architecture(GAME, replace(CONFIG, n_positions=9))
+    net = tiny_net(GAME, config=CONFIG)
+    engine, (tokens, _) = QueryEngine(net, UTILITY, CPU, GAME), games(1)
+    with pytest.raises(ValueError, match="row 0: its history has 7 tokens, the network reads from 19 on"):
+        engine.query(np.array([EMPTY]), tokens[0, :7], np.array([7]))
+
+
+def test_rows_that_fill_up_change_nothing() -> None:
+    rows = torch.arange(130.0).view(65, 2)
+    assert filled_up(rows).shape == (72, 2) and len(filled_up(rows.repeat(20, 1))) == 1536
+    assert F.mse_loss(filled_up(rows)[:65], rows) == 0 and filled_up(rows)[65:].abs().sum() == 0

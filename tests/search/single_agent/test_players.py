@@ -1,0 +1,244 @@
+"""Players in games of one seat: against the best that can be reached, against the plain algorithm, and what they are
+refused for."""
+
+import numpy as np
+import pytest
+
+from cluster.errors import UserError
+from games.hearts.game import HeartsGame
+from games.registry import make_game
+from games.rng import derive_many
+from games.samegame.game import SameGame
+from search.config import SearchConfig
+from search.players.player import Turns
+from search.players.table import play_table
+from search.roster.registry import make_players, resolve
+from search.single_agent.config import McTransformerConfig
+from search.single_agent.mctransformer import McTransformer
+from search.single_agent.policy import Policy
+from search.single_agent.samegame.rollouts import tabu
+from tests.search.models import FunctionModel, hash_model
+from tests.search.single_agent.plain import Node, best_score, puct
+
+SMALL = SameGame(rows=4, columns=4, colours=3)
+WITHOUT_NETWORK = (
+    "samegame_greedy",
+    "mcts:simulations=5",
+    "mcts:simulations=20:decay=0.5:final=mean",
+    "mcts:simulations=9:rollout=tabu:equal=0",
+    "sp_mcts:simulations=8:restarts=3",
+    "sp_mcts:simulations=8:restarts=3:rollout=uniform",
+    "nrpa:level=1:iterations=6",
+    "nrpa:level=2:iterations=4:rollout=tabu:restarts=2",
+)
+
+
+def scores(player: str, deals: int, game: SameGame = SMALL, table: int = 0) -> np.ndarray:
+    (made,) = make_players([player], game, SearchConfig())
+    seeds = derive_many(1, deals)
+    return play_table(game, [made], np.zeros((deals, 1), np.int64), seeds, table, secret=3).points[:, 0]
+
+
+@pytest.fixture(scope="module")
+def optima() -> np.ndarray:
+    """The highest scores of 40 small boards."""
+    states = SMALL.deal(derive_many(1, 40))
+    return np.array([best_score(SMALL, states[row : row + 1], {}) for row in range(40)])
+
+
+@pytest.mark.parametrize("player", WITHOUT_NETWORK)
+def test_nobody_exceeds_the_best_that_can_be_reached(player, optima) -> None:
+    found = scores(player, 40)
+    assert (found <= optima).all()
+    assert player == "samegame_greedy" or found.mean() > scores("random", 40).mean()
+
+
+def test_many_simulations_find_the_best_game_of_a_small_board(optima) -> None:
+    """With 10,000 simulations it does on 95 of 100 boards (``benchmarks.samegame``); a thousand do nearly as well."""
+    assert (scores("mcts:simulations=1000", 40) == optima).mean() >= 0.9
+
+
+@pytest.mark.parametrize("player", WITHOUT_NETWORK)
+def test_a_game_does_not_depend_on_the_other_games_at_its_table(player) -> None:
+    assert (scores(player, 12) == scores(player, 12, table=5)).all()
+
+
+@pytest.mark.parametrize("player", ["sp_mcts:simulations=10:restarts=2", "nrpa:level=2:iterations=4"])
+def test_a_line_is_found_anew_where_somebody_left_it(player) -> None:
+    exploring = scores(f"{player}:explore=0.5", 12)
+    assert (exploring <= [best_score(SMALL, SMALL.deal(derive_many(1, 12))[[row]], {}) for row in range(12)]).all()
+
+
+def test_simulations_are_counted_and_fall_with_the_moves() -> None:
+    (player,) = make_players(["mcts:simulations=8:decay=0.5"], SMALL, SearchConfig())
+    found = play_table(SMALL, [player], np.zeros((20, 1), np.int64), derive_many(1, 20), secret=1).indicators
+    choices = found["moves"][:, 0].astype(int)
+    assert (found["simulations"][:, 0] <= [sum([8, 4, 2, 1, 1, 1, 1, 1][:moves]) for moves in choices]).all()
+    assert found["simulations"].max() >= 14 and (found["seconds"] > 0).all()
+
+
+def test_tabu_rollouts_spare_the_commonest_colour() -> None:
+    game = SameGame()
+    states = game.deal(derive_many(4, 60))
+    most = states["public"]["left"].argmax(axis=1)
+    tokens = states["public"]["tiles"].copy()
+    tabu(game, states, derive_many(5, 60))
+    assert (game.to_move(states) < 0).all()
+    for row in range(60):
+        views = game.views(tokens[[row]] - 1, np.array([100]))
+        for place in range(100, int(states["lengths"][row, 0]) - 1):
+            legal, public = np.flatnonzero(game.view_legal(views)[0]), views["public"][0]
+            move = states["tokens"][row, 0, place]
+            others = [token for token in legal if public["tiles"][token - 5] != most[row] + 1]
+            assert move in (others or legal)
+            game.advance(views, np.array([move]))
+
+
+# ---- with a network
+
+
+class Plain:
+    """MCTransformer written plainly from paper 003, section 3.5, for one board; it keeps nothing of the network."""
+
+    def __init__(self, model, config: McTransformerConfig) -> None:
+        self.model, self.config, self.root = model, config, None
+
+    def priors(self, state: np.ndarray) -> dict[int, float]:
+        """The policy over blocks: of each the sum over its tiles."""
+        tokens, lengths = SMALL.histories(state, np.zeros(1, np.int64))
+        p, public = self.model(tuple(int(t) for t in tokens[0, : lengths[0]]))[0], state["public"][0]
+        blocks = {int(token): 0.0 for token in np.flatnonzero(SMALL.legal(state)[0])}
+        for cell, block in enumerate(public["block"]):
+            if block:
+                blocks[int(public["colours"]) + int(block) - 1] += float(p[int(public["colours"]) + cell])
+        total = sum(blocks.values())
+        return {token: share / total for token, share in blocks.items()}
+
+    def node(self, state: np.ndarray) -> Node:
+        over = SMALL.to_move(state)[0] < 0
+        return Node([], {}) if over else Node(sorted(self.priors(state)), self.priors(state))
+
+    def act(self, state: np.ndarray) -> int:
+        self.root = self.root or self.node(state)
+        for simulation in range(self.config.simulations):
+            self.simulate(state.copy(), simulation == 0 or self.config.expand == "every")
+        figure = (lambda node: max(node.scores)) if self.config.final == "best" else (lambda node: node.mean)
+        return max(self.root.children, key=lambda action: figure(self.root.children[action]))
+
+    def simulate(self, state: np.ndarray, expand: bool) -> None:
+        path = [self.root]
+        while path[-1].untried or path[-1].children:
+            node = path[-1]
+            every, c = [*node.children, *node.untried], self.config.exploration
+            action = max(every, key=lambda one: puct(node, one, c, self.config.equal))
+            new = action in node.untried
+            if new and not expand:
+                break
+            SMALL.play(state, np.array([action]))
+            if new:
+                node.untried.remove(action)
+                node.children[action] = self.node(state)
+            path.append(node.children[action])
+            if new:
+                break
+        while SMALL.to_move(state)[0] >= 0:
+            priors = self.priors(state)
+            SMALL.play(state, np.array([max(sorted(priors), key=priors.__getitem__)]))
+        for node in path:
+            node.scores.append(float(SMALL.points(state)[0, 0]))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"simulations": 7},
+        {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"},
+        {"simulations": 4, "expand": "first"},
+    ],
+)
+def test_mctransformer_plays_as_the_papers_text_says(settings) -> None:
+    config, function = McTransformerConfig(**settings), hash_model(SMALL, 0.4)
+    model = FunctionModel(function)
+    result = play_table(
+        SMALL, [McTransformer(model, config)], np.zeros((8, 1), np.int64), derive_many(2, 8), 3, secret=1
+    )
+    for row, state in enumerate(np.split(SMALL.deal(derive_many(2, 8)), 8)):
+        plain = Plain(function, config)
+        while SMALL.to_move(state)[0] >= 0:
+            legal = np.flatnonzero(SMALL.legal(state)[0])
+            move = int(legal[0]) if len(legal) == 1 else plain.act(state)  # the only move is not searched for
+            SMALL.play(state, np.array([move]))
+            plain.root = plain.root.children.get(move) if plain.root else None
+        assert (SMALL.histories(state, np.zeros(1, np.int64))[0] == result.states["tokens"][row]).all()
+    assert model.slots == set(), "handles were not released"
+
+
+def test_policy_sums_the_probabilities_of_a_blocks_tiles() -> None:
+    """Colours a a / b c, from below: the block of the two lowest cells has 0.3 + 0.3, more than 0.4 elsewhere."""
+    game = SameGame(rows=2, columns=4, colours=3)
+    history = np.array([[0, 1, 0, 1, 2, 2, 2, 1]])  # columns: ab, ab, cc, cb
+    views = game.views(history, np.array([8]))
+    legal = game.view_legal(views)
+    given = np.zeros((1, game.vocabulary.size), np.float32)
+    given[0, 3 + np.array([0, 2, 1, 6])] = 0.3, 0.25, 0.4, 0.05
+    merged = game.merged(views, legal, given)
+    assert merged[0, legal[0]] == pytest.approx([0.55, 0.4, 0.05]) and merged[0, ~legal[0]].sum() == 0
+    player = Policy(FunctionModel(lambda seen: (given[0], 0.0)))
+    player.start(game, 1)
+    row = np.zeros(1, np.int64)
+    turns = Turns(row, row, history.astype(np.uint8), np.array([8], np.int32), legal, derive_many(1, 1))
+    assert player.act(turns)[0] == 3
+
+
+def test_values_take_the_place_of_rollouts() -> None:
+    """V(h) is in thousands of points: the move is that of the highest value behind it."""
+    function, game = hash_model(SMALL, 0.4), SMALL
+    player = McTransformer(
+        FunctionModel(function), McTransformerConfig(simulations=60, rollout="value", exploration=9.0)
+    )
+    states = game.deal(derive_many(3, 1))
+    player.start(game, 1)
+    tokens, lengths = game.histories(states, np.zeros(1, np.int64))
+    row, legal = np.zeros(1, np.int64), game.legal(states)
+    player.act(Turns(row, row, tokens, lengths, legal, derive_many(1, 1)))
+    root = player.forest.nodes[0, 0]
+    child = player.forest.nodes[0, root["child"]]
+    first = function((*tokens[0, : lengths[0]].tolist(), int(child["token"])))[1] * 1000
+    assert child["best"] >= np.float32(first) - 0.01 and root["visits"] == 60
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        ("mcts:simulations=0", r"mcts\.simulations=0: must be at least 1"),
+        ("mctransformer:simulations=0", r"mctransformer\.simulations=0: must be at least 1"),
+        ("mctransformer:expand=all", r"mctransformer\.expand=all: must be one of every, first"),
+        ("mcts:rollout=clever", r"mcts\.rollout=clever: must be one of uniform, tabu"),
+        ("mcts:decay=2", r"mcts\.decay=2\.0: must be between 0 and 1"),
+        ("sp_mcts:restarts=0", r"sp_mcts\.restarts=0: must be at least 1"),
+        ("nrpa:level=0", r"nrpa\.level=0: must be at least 1"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(player, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        resolve([player], SMALL)
+
+
+@pytest.mark.parametrize("player", ["mcts", "sp_mcts", "mctransformer", "nrpa", "samegame_greedy"])
+def test_other_games_are_refused(player) -> None:
+    with pytest.raises(ValueError, match=r"plays (samegame|games of one seat) only, not hearts"):
+        resolve([player], HeartsGame())
+
+
+def test_a_rollout_that_a_game_lacks_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr("search.roster.kinds.SUPPORT", {})
+    with pytest.raises(ValueError, match="rollout=tabu: samegame has uniform"):
+        resolve(["mcts:rollout=tabu"], make_game("samegame"))
+
+
+def test_a_tree_beyond_the_memory_is_refused() -> None:
+    with pytest.raises(UserError, match="one decision"):
+        make_players(["mcts:simulations=2000000000"], SMALL, SearchConfig())
