@@ -189,7 +189,7 @@ class QueryEngine:
         _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
         told = np.zeros((len(handles), first), np.int64)
         told[begins] = tokens[starts[begins, None] + np.arange(first)]
-        outside = ((told < 0) | (told >= self.arch.vocab_size)).any(axis=1)
+        outside = np.asarray(((told < 0) | (told >= self.arch.vocab_size)).any(axis=1))
         _refuse(outside, f"a token is not in the vocabulary of {self.arch.vocab_size}", counts)
         place = np.arange(len(tokens)) - np.repeat(starts, counts)
         left = ~np.repeat(begins, counts) | (place >= first)

@@ -10,6 +10,7 @@ from games import conformance
 from games.game import Next
 from games.registry import make_game
 from games.rng import derive_many, mix
+from games.samegame import plain
 from games.samegame.game import SameGame
 from games.shards import Sequences
 from games.show import sequence_text
@@ -17,7 +18,6 @@ from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
-from tests.games.samegame import plain
 
 RULES = {
     "defaults": {},
