@@ -3,7 +3,7 @@
 Letter: ``T`` tokens of a history.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -79,6 +79,41 @@ class CardTable:
 
 
 @dataclass(frozen=True)
+class Board:
+    """A board whose cells are the choices: they are clicked, and a cursor moves over them."""
+
+    choices: np.ndarray
+    """``int[rows, columns]``: the token that each cell stands for, -1 for none; the top row first."""
+    draw: Callable[[Collection[int]], Text]
+    """The table with these choices (tokens) marked."""
+    left: int
+    top: int
+    """Where its first cell is on the table."""
+    width: int
+    """Columns of a cell; it is a line high."""
+
+    def at(self, x: int, y: int) -> int | None:
+        """The choice at a column and a line of the table."""
+        row, column = y - self.top, (x - self.left) // self.width
+        inside = 0 <= row < self.choices.shape[0] and 0 <= column < self.choices.shape[1]
+        return int(self.choices[row, column]) if inside and self.choices[row, column] >= 0 else None
+
+    def beside(self, token: int, right: int, down: int) -> int:
+        """The nearest choice in a direction, of -1, 0 or 1 each; ``token`` itself where there is none."""
+        here, found, nearest = self._middle(token), token, np.inf
+        for other in np.unique(self.choices[self.choices >= 0]):
+            row, column = self._middle(int(other)) - here
+            along, across = row * down + column * right, abs(row * right) + abs(column * down)
+            if along > 0 and along + 2 * across < nearest:
+                found, nearest = int(other), along + 2 * across
+        return found
+
+    def _middle(self, token: int) -> np.ndarray:
+        """``float[2]``: mean row and column of a choice's cells."""
+        return np.argwhere(self.choices == token).mean(axis=0)
+
+
+@dataclass(frozen=True)
 class Scene:
     """A moment of a hand as one seat sees it."""
 
@@ -98,6 +133,8 @@ class Scene:
     """Points of each seat, the observer's first: at the end of the hand, and earlier where a game counts them."""
     card_table: CardTable | None = None
     """The contents of ``table``; None for games without cards."""
+    board: Board | None = None
+    """The board in ``table``, if that is one."""
     ordered: bool = True
     """Whether the seat decides the order of several choices; if not, they are played in the order of tokens."""
 

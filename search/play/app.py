@@ -27,7 +27,7 @@ from search.play.hand import HAND_WIDTH, KEYS, Hand, Selection, clipped, draw_ha
 from search.play.hints import Hints, Visits
 from search.play.panel import draw_expectation, draw_note, draw_scores
 from search.play.session import Session
-from search.play.widgets import HandView, TableView
+from search.play.widgets import HandView, TablePicture, TableView
 
 T = TypeVar("T")
 
@@ -64,6 +64,8 @@ class PlayApp(App[None]):
         Binding("space", "choose_at_cursor", show=False),
         Binding("left", "move(-1)", show=False),
         Binding("right", "move(1)", show=False),
+        Binding("up", "climb(-1)", show=False),
+        Binding("down", "climb(1)", show=False),
         Binding("home", "move(-1000)", show=False),
         Binding("end", "move(1000)", show=False),
         Binding("h", "hint", "Hint"),
@@ -125,7 +127,7 @@ class PlayApp(App[None]):
         """Draw everything, with a ``note`` in the line of text until the next change."""
         self.scene = self.pictures.scene(self.tokens[: self.seen])
         view = self.query_one(TableView)
-        view.show(self._title(), self.scene.table, self._hand(), note or self._prompt())
+        view.show(self._title(), self._table(), self._hand(), note or self._prompt())
         if self._hinting and self.phase is not Phase.WATCHING:
             self._expect()
         else:
@@ -152,6 +154,12 @@ class PlayApp(App[None]):
         if chosen == needed:
             return "Enter confirms, Esc undoes"
         return self.scene.prompt + (f": {chosen} of {needed}" if needed > 1 else "")
+
+    def _table(self) -> Text:
+        board, selection = self.scene.board, self.selection
+        if board is None or self.phase is not Phase.CHOOSING:
+            return self.scene.table
+        return board.draw(selection.chosen or [token for token in (selection.at_cursor,) if token is not None])
 
     def _hand(self) -> Hand:
         choices, cards = self.scene.choices, self.scene.cards
@@ -260,6 +268,11 @@ class PlayApp(App[None]):
         """Choose the clicked card, or put it back."""
         self._toggle(message.token)
 
+    def on_table_picture_clicked(self, message: TablePicture.Clicked) -> None:
+        """Choose what is clicked on a board, or put it back."""
+        if self.scene.board:
+            self._toggle(self.scene.board.at(message.x, message.y))
+
     def action_choose(self, place: int) -> None:
         """Choose by key, or put back."""
         if place < len(self.selection.legal):
@@ -285,13 +298,27 @@ class PlayApp(App[None]):
         self.show()
 
     def action_move(self, step: int) -> None:
-        """Move the cursor over the choices; step through a finished hand."""
-        if self.phase is Phase.CHOOSING:
+        """Move the cursor over the choices, on a board to the left and right; step through a finished hand."""
+        if self.phase is Phase.CHOOSING and self.scene.board and abs(step) == 1:
+            self._steer(step, 0)
+        elif self.phase is Phase.CHOOSING:
             self.selection.move(step)
         elif self.phase is Phase.LOOKING:
             stops = self.pictures.stops(self.tokens)
             self.seen = stops[clipped(stops.index(self.seen) + step, len(stops))]
         self.show()
+
+    def action_climb(self, step: int) -> None:
+        """Move the cursor up and down a board."""
+        if self.phase is Phase.CHOOSING and self.scene.board:
+            self._steer(0, step)
+            self.show()
+
+    def _steer(self, right: int, down: int) -> None:
+        """Move the cursor to the nearest choice in a direction."""
+        if self.scene.board and self.selection.at_cursor is not None:
+            self.selection.chosen.clear()
+            self.selection.stand_at(self.scene.board.beside(self.selection.at_cursor, right, down))
 
     def action_confirm(self) -> None:
         """Play the chosen actions."""

@@ -127,6 +127,10 @@ class Selection:
         """Move the cursor, as far as there are choices."""
         self._cursor = clipped(self._cursor + step, len(self.legal))
 
+    def stand_at(self, token: int) -> None:
+        """Move the cursor to a legal token."""
+        self._cursor = self.legal.index(token)
+
     def toggle(self, token: int) -> bool:
         """Choose a legal token, or put it back if it is chosen. If one is needed, it replaces the chosen one; if
         several are, returns False once all are chosen."""
@@ -138,7 +142,7 @@ class Selection:
             self.chosen.append(token)
         else:
             return False
-        self._cursor = self.legal.index(token)
+        self.stand_at(token)
         return True
 
 

@@ -37,6 +37,21 @@ class HandView(Static):
             self.post_message(self.Clicked(token))
 
 
+class TablePicture(Static):
+    """The table; a click on it is a message."""
+
+    class Clicked(Message):
+        """A click at a column and a line of the table."""
+
+        def __init__(self, x: int, y: int) -> None:
+            super().__init__()
+            self.x, self.y = x, y
+
+    def on_click(self, event: Click) -> None:
+        """Post a message with the place."""
+        self.post_message(self.Clicked(event.x, event.y))
+
+
 class TableView(Vertical):
     """Everything but the keys."""
 
@@ -54,7 +69,7 @@ class TableView(Vertical):
         """See the module."""
         yield Static(id="title", markup=False)
         with Horizontal(id="middle"):
-            yield Static(id="table", markup=False)
+            yield TablePicture(id="table", markup=False)
             yield Static(id="panel", markup=False)
         yield HandView(markup=False)
         yield Static(id="prompt", markup=False)

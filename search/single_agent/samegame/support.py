@@ -21,5 +21,6 @@ SUPPORT = Support(
             factory=player_class("search.single_agent.samegame.nrpa:Nrpa"),
         ),
     ),
+    layout="search.single_agent.samegame.layout:SameGameLayout",
     rollouts={"tabu": "search.single_agent.samegame.rollouts:tabu"},
 )
