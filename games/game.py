@@ -239,6 +239,11 @@ class Game(ABC):
         """
         raise NotImplementedError(f"{self.name} does not sample hidden hands")
 
+    def renamed(self, tokens: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """Whole histories ``[B, L]`` that are as good as these, and as likely: with tokens renamed that the rules do
+        not tell apart, drawn from ``seeds`` (``uint64[B]``). Raises ``NotImplementedError`` where there are none."""
+        raise NotImplementedError(f"{self.name} has no tokens that the rules do not tell apart")
+
     # ---- for people
 
     def describe(self, tokens: np.ndarray) -> str:

@@ -138,6 +138,9 @@ class LearnerConfig:
     targets: str = "all"
     """What is learned: ``all`` tokens, or only the observer's own ``actions``, with outcomes only where it acts (paper
     003, section 3.4): for games in which all else can be worked out."""
+    augment: bool = False
+    """Beyond the papers: train on every sequence with tokens renamed that the rules do not tell apart
+    (``Game.renamed``), such as SameGame's colours, drawn anew for every epoch."""
     observation_weight: float = 0.9
     others_weight: float = 1.0
     """Beyond the paper: weight in the observation loss of next tokens that are not the observer's own actions, which

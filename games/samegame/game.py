@@ -8,6 +8,7 @@ from games import batches
 from games.batches import Loops
 from games.compiled import CompiledGame, check_options
 from games.features import FeatureSet
+from games.rng import mix
 from games.samegame import board, files, scores, state, view
 from games.samegame.describe import LETTERS, cell_name, describe
 from games.vocabulary import Vocabulary
@@ -142,6 +143,14 @@ class SameGame(CompiledGame):
         merged = np.zeros_like(next_token)
         board.add_blocks(positions, next_token, merged)
         return merged
+
+    def renamed(self, tokens: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """As ``Game.renamed``: with the colours permuted."""
+        cells, colours = self.state_type["public"]["tiles"].shape[0], int(self.options["colours"])
+        order = mix(seeds[:, None], np.arange(colours, dtype=np.uint64)[None]).argsort(axis=1)
+        changed = tokens.copy()
+        changed[:, :cells] = np.take_along_axis(order, tokens[:, :cells].astype(np.int64), axis=1)
+        return changed
 
     def describe(self, tokens: np.ndarray) -> str:
         tokens = np.asarray(tokens)

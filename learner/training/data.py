@@ -59,6 +59,21 @@ class TrainingData:
             return np.zeros(len(self.lengths), np.int64)
         return np.bincount(self.branches.row[self.branches.first], minlength=len(self.lengths))
 
+    def with_tokens(self, rows: np.ndarray, tokens: np.ndarray) -> "TrainingData":
+        """The sequences ``rows`` (``int64[B]``) alone, with other ``tokens`` (``[B, L]``)."""
+        index, narrow = torch.from_numpy(rows).to(self.outcome.device), np.ascontiguousarray(tokens[:, self.first :])
+        return replace(
+            self,
+            tokens=torch.from_numpy(narrow).to(self.tokens.device),
+            outcome=self.outcome[index],
+            host_tokens=tokens,
+            lengths=self.lengths[rows],
+            branches=None if self.branches is None else self.branches.take(rows),
+            valued=None if self.valued is None else self.valued.take(rows),
+            labels=None if self.labels is None else self.labels[rows],
+            above=None if self.above is None else self.above[index],
+        )
+
 
 @dataclass(frozen=True)
 class Batch:

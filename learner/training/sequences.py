@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from games.game import Game
-from games.rng import derive
+from games.rng import derive, derive_many
 from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights
@@ -31,6 +31,7 @@ _LATER_KEYS = {
     "policy_targets": "none",
     "optimizer": "adamw",
     "targets": "all",
+    "augment": False,
     "schedule_steps": 0,
     "schedule_floor": 0.0,
 }
@@ -70,6 +71,8 @@ class SequenceObjective(Objective):
             policy=self.policy,
             actions_only=learner.targets == "actions",
         )
+        if learner.augment and type(game).renamed is Game.renamed:
+            raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
     def settings(self) -> dict[str, Any]:
@@ -115,12 +118,20 @@ class SequenceObjective(Objective):
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         config, group = self.config, self.group
         part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
-        batch = self._make_batch(self.data, rows, self.rules, config.outcome_positions, seed, part)
+        data = self.data
+        if config.augment:
+            data, rows = self._renamed(rows, step), np.arange(len(rows))
+        batch = self._make_batch(data, rows, self.rules, config.outcome_positions, seed, part)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
         weighted = [weight * parts[name] for name, weight in self.weights.items()]
         return sum(weighted[1:], weighted[0]), parts
+
+    def _renamed(self, rows: np.ndarray, step: int) -> TrainingData:
+        """These rows alone, with tokens renamed for this step."""
+        drawn = derive_many(derive(self.seed, "renamed", step), len(rows))
+        return self.data.with_tokens(rows, self.game.renamed(self.data.host_tokens[rows], drawn))
 
     def line(self, means: Mapping[str, float]) -> dict[str, float]:
         return {"loss": sum(weight * means[name] for name, weight in self.weights.items()), **means}

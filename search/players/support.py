@@ -34,6 +34,10 @@ class Support:
         """The game's scripted player; None where there is none."""
         return next((kind for kind in self.kinds if kind.baseline), None)
 
+    sparing: str = ""
+    """Called with states ``[B]`` at which rollouts begin: a function (rows ``int[M]`` of these, their states now, legal
+    actions ``bool[M, V]``) -> those that a rollout may play, ``bool[M, V]``; empty where there is none."""
+
     def scripted(self, game: Game) -> Player:
         """The game's scripted player with its defaults; a random one where there is none."""
         kind = self.baseline

@@ -16,6 +16,8 @@ def check_one_seat(game: Game, settings: Any, support: Support) -> None:
         raise ValueError(f"this player is for games in which nothing is hidden; {game.name} does not tell its states")
     if settings.rollout == "tabu" and "tabu" not in support.rollouts:
         raise ValueError(f"rollout=tabu: {game.name} has {', '.join(('uniform', *support.rollouts))}")
+    if settings.rollout == "sparing" and not support.sparing:
+        raise ValueError(f"rollout=sparing: {game.name} has nothing to spare; take another")
 
 
 def forest_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:

@@ -6,7 +6,10 @@ Letters: ``M`` searches, ``V`` tokens, ``N`` nodes of a tree.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from search.players.player import Turns
 from search.players.support import Support
 from search.single_agent.checks import check_one_seat, forest_bytes
 from search.single_agent.config import McTransformerConfig
+from search.single_agent.gumbel import Halving
 from search.single_agent.tree import PUCT, Selection
 from search.single_agent.trees import Positions, TreePlayer
 
@@ -41,8 +45,11 @@ class McTransformer(TreePlayer):
 
     name, priors = "mctransformer", True
 
-    def __init__(self, model: ObservationModel, config: McTransformerConfig) -> None:
-        self._model, self._config = model, config
+    def __init__(
+        self, model: ObservationModel, config: McTransformerConfig, sparing: Callable[..., Any] | None = None
+    ) -> None:
+        """``sparing``: ``Support.sparing`` for the rollouts of this name."""
+        self._model, self._config, self._sparing = model, config, sparing
         self._selection = Selection(PUCT, float(config.exploration), float(config.equal))
         self._handles = np.full((0, 0), EMPTY, np.int64)
 
@@ -65,6 +72,8 @@ class McTransformer(TreePlayer):
         positions, new = self.positions(turns)
         if new.any():
             self._begin(positions.take(np.flatnonzero(new)))
+        if config.selection == "gumbel":
+            return self._halved(positions, turns.seeds)
         for done in range(config.simulations):
             self._simulate(positions, expand=done == 0 or config.expand == "every")
             if config.seconds and time.monotonic() - began > config.seconds:
@@ -82,10 +91,19 @@ class McTransformer(TreePlayer):
         legal = self.game.legal(states)
         self.forest.open(rows, self.forest.roots[rows], legal, _priors(self.game, states, legal, answer.next_token))
 
-    def _simulate(self, positions: Positions, expand: bool) -> None:
-        """One simulation of every tree."""
+    def _halved(self, positions: Positions, seeds: np.ndarray) -> np.ndarray:
+        """``int64[M]``: the actions that sequential halving leaves."""
         rows, forest = positions.rows, self.forest
-        nodes, actions, lengths, _ = forest.descend(rows, self._selection, expand, self.counters, self.game.max_length)
+        halving = Halving(forest.priors[rows, forest.roots[rows]], seeds, self._config.simulations)
+        for _ in range(self._config.simulations):
+            self._simulate(positions, expand=True, first=halving.next(*forest.root_statistics(rows)))
+        halving.sort(*forest.root_statistics(rows))
+        return np.asarray(halving.actions[:, 0])
+
+    def _simulate(self, positions: Positions, expand: bool, first: np.ndarray | None = None) -> None:
+        """One simulation of every tree; ``first``: the root's actions (``int64[M]``), None for those of PUCT."""
+        rows, forest, longest = positions.rows, self.forest, self.game.max_length
+        nodes, actions, lengths, _ = forest.descend(rows, self._selection, expand, self.counters, longest, first)
         if forest.nodes.shape[1] > self._handles.shape[1]:
             more = forest.nodes.shape[1] - self._handles.shape[1]
             self._handles = np.pad(self._handles, ((0, 0), (0, more)), constant_values=EMPTY)
@@ -121,8 +139,12 @@ class McTransformer(TreePlayer):
         handles, priors = leaves.handles, leaves.priors
         active = np.flatnonzero(game.to_move(states) >= 0)
         handles, priors, own = handles[active], priors[active], False
+        allowed = self._sparing(states) if self._sparing else None
         while len(active):
-            now, actions = states[active], priors.argmax(axis=1)
+            now = states[active]
+            if allowed:
+                priors = np.where(allowed(active, now, game.legal(now)), priors, -1)
+            actions = priors.argmax(axis=1)
             game.play(now, actions)
             states[active] = now
             on = game.to_move(now) >= 0
@@ -157,13 +179,18 @@ def _points_of_a_unit(game: Game) -> float:
     return float(np.ptp(points) / np.ptp(utility))
 
 
+def _sparing(settings: McTransformerConfig, support: Support) -> Callable[..., Any] | None:
+    return resolve_name(support.sparing) if settings.rollout == "sparing" else None  # type: ignore[no-any-return]
+
+
 KIND = PlayerKind(
     name="mctransformer",
     summary="MCTransformer: PUCT with the network's priors; the network plays its simulations on (paper 003).",
     seats=1,
     settings=McTransformerConfig,
     needs_model=True,
-    check=lambda game, settings: check_one_seat(game, settings, Support()),
+    asks_support=True,
+    check=check_one_seat,
     decision_bytes=lambda game, settings: forest_bytes(game, settings.simulations, settings.seconds, by_token=5),
-    factory=lambda game, model, settings: McTransformer(model, settings),
+    factory=lambda game, model, settings, support: McTransformer(model, settings, _sparing(settings, support)),
 )

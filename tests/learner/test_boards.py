@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
@@ -225,3 +226,27 @@ def test_rows_that_fill_up_change_nothing() -> None:
     rows = torch.arange(130.0).view(65, 2)
     assert filled_up(rows).shape == (72, 2) and len(filled_up(rows.repeat(20, 1))) == 1536
     assert F.mse_loss(filled_up(rows)[:65], rows) == 0 and filled_up(rows)[65:].abs().sum() == 0
+
+
+def test_renamed_games_are_the_same_games_in_other_colours() -> None:
+    tokens, lengths = games(40)
+    other = GAME.renamed(tokens, derive_many(9, 40))
+    assert (other[:, 20:] == tokens[:, 20:]).all() and (other[:, :20] != tokens[:, :20]).any()
+    pairs = [len(set(zip(a[:20].tolist(), b[:20].tolist(), strict=True))) for a, b in zip(tokens, other, strict=True)]
+    assert pairs == [len(set(row[:20].tolist())) for row in tokens], "each colour has one other name"
+    first, second = (GAME.view_points(GAME.views(each, lengths)) for each in (tokens, other))
+    assert (first == second).all()
+    orders = {tuple(row[:20].tolist()) for row in GAME.renamed(np.repeat(tokens[:1], 200, axis=0), derive_many(1, 200))}
+    assert len(orders) == 6, "all orders of three colours come"
+
+
+def test_augmentation_trains_on_renamed_games(tmp_path) -> None:
+    path = tmp_path / "games.parquet"
+    write_shard(path, conformance.random_games(GAME, 60, 4), GAME, {})
+    learner = LearnerConfig(num_epochs=1, batch_size=8, targets="actions", device="cpu", learning_rate=1e-3)
+    plain = train(GAME, CONFIG, learner, [str(path)], tmp_path / "plain")
+    found = train(GAME, CONFIG, replace(learner, augment=True), [str(path)], tmp_path / "augmented")
+    again = train(GAME, CONFIG, replace(learner, augment=True), [str(path)], tmp_path / "again")
+    assert found["loss"] == again["loss"] != plain["loss"]
+    with pytest.raises(ValueError, match=r"learner\.augment=true: hearts has no tokens to rename"):
+        KIND.objective(HeartsGame(), TINY, replace(learner, augment=True, targets="all"), 0, None)

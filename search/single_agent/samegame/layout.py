@@ -56,9 +56,7 @@ class SameGameLayout(Layout):
         return int(self.game.options["rows"]), int(self.game.options["columns"])
 
 
-def _drawn(
-    tiles: np.ndarray, choices: np.ndarray, left: int, top: int, width: int, marked: Collection[int]
-) -> Text:
+def _drawn(tiles: np.ndarray, choices: np.ndarray, left: int, top: int, width: int, marked: Collection[int]) -> Text:
     """The table with a board of ``tiles`` (``int[rows, columns]``, 0 for none), of which some ``choices`` are
     marked."""
     canvas = Canvas(TABLE_WIDTH, TABLE_HEIGHT)

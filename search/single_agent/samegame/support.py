@@ -22,5 +22,6 @@ SUPPORT = Support(
         ),
     ),
     layout="search.single_agent.samegame.layout:SameGameLayout",
+    sparing="search.single_agent.samegame.rollouts:sparing",
     rollouts={"tabu": "search.single_agent.samegame.rollouts:tabu"},
 )

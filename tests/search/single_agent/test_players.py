@@ -12,11 +12,12 @@ from games.samegame.game import SameGame
 from search.config import SearchConfig
 from search.players.player import Turns
 from search.players.table import play_table
+from search.roster import kinds
 from search.roster.registry import make_players, resolve
 from search.single_agent.config import McTransformerConfig
 from search.single_agent.mctransformer import McTransformer
 from search.single_agent.policy import Policy
-from search.single_agent.samegame.rollouts import tabu
+from search.single_agent.samegame.rollouts import sparing, tabu
 from tests.search.models import FunctionModel, hash_model
 from tests.search.single_agent.plain import Node, best_score, puct
 
@@ -242,3 +243,35 @@ def test_a_rollout_that_a_game_lacks_is_refused(monkeypatch) -> None:
 def test_a_tree_beyond_the_memory_is_refused() -> None:
     with pytest.raises(UserError, match="one decision"):
         make_players(["mcts:simulations=2000000000"], SMALL, SearchConfig())
+
+
+@pytest.mark.parametrize("settings", [{"selection": "gumbel"}, {"rollout": "sparing"}, {"rollout": "value"}])
+def test_switches_of_mctransformer_play_and_release_what_they_hold(settings, optima) -> None:
+    model = FunctionModel(hash_model(SMALL, 0.4))
+    support = kinds.support_of(SMALL)
+    (entrant,) = resolve(["mctransformer"], SMALL, given=("histories",))
+    player = entrant.kind.factory(SMALL, model, McTransformerConfig(simulations=6, **settings), support)
+    result = play_table(SMALL, [player], np.zeros((20, 1), np.int64), derive_many(1, 20), 7, secret=1)
+    assert (result.points[:, 0] <= optima[:20]).all() and model.slots == set()
+    assert result.indicators["simulations"].sum() % 6 == 0
+
+
+def test_sparing_keeps_the_commonest_colour_to_the_end() -> None:
+    game = SameGame()
+    states = game.deal(derive_many(4, 30))
+    allowed, spared = sparing(states), states["public"]["left"].argmax(axis=1) + 1
+    rows = np.arange(30)
+    for _ in range(40):
+        legal = game.legal(states[rows])
+        marked = allowed(rows, states[rows], legal)
+        for row, both, some in zip(rows, legal, marked, strict=True):
+            tiles, blocks = states[row]["public"]["tiles"], np.flatnonzero(both)
+            others = [token for token in blocks if tiles[token - 5] != spared[row]]
+            assert np.flatnonzero(some).tolist() == (others or blocks.tolist())
+        now = states[rows]
+        game.play(now, marked.argmax(axis=1))
+        states[rows] = now
+        rows = rows[game.to_move(now) >= 0]
+        if not len(rows):
+            return
+    raise AssertionError("games of more than 40 moves")
