@@ -1,6 +1,6 @@
 """Documentation of games and players from the code: ``python -m search.docs [players | GAME ...]`` prints their pages.
 
-``--write`` writes ``docs/players.md``, the page of this repository's players.
+``--write`` writes ``docs/games/players.md``, the page of this repository's players.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from learner import kinds as networks
 from search.players.kinds import PlayerKind
 from search.roster import kinds
 
-PAGE = Path(__file__).parent.parent / "docs" / "players.md"
+PAGE = Path(__file__).parent.parent / "docs" / "games" / "players.md"
 
 
 def page(players: Iterable[PlayerKind]) -> str:
@@ -79,7 +79,7 @@ def main() -> int:
     """Entry point; 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="players, or a game; none: what there is")
-    parser.add_argument("--write", action="store_true", help="write docs/players.md")
+    parser.add_argument("--write", action="store_true", help="write docs/games/players.md")
     given = parser.parse_args()
     if given.write:
         PAGE.write_text(page(kinds.BUILT_IN), encoding="utf-8")
