@@ -66,8 +66,8 @@ class Halving:
         tried = visits > 0
         low = np.where(tried, means, np.inf).min(axis=1, keepdims=True)
         high = np.where(tried, means, -np.inf).max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            values = np.where(tried & (high > low), (means - low) / (high - low), 0.0)
+        apart = tried & (high > low)
+        values = np.where(apart, means - low, 0.0) / np.where(high > low, high - low, 1.0)
         return self._drawn + _SCALE * (_VISITS + visits.max(axis=1, keepdims=True)) * values
 
     def _quotas(self) -> np.ndarray:
