@@ -1,6 +1,6 @@
 """SameGame: ``python -m benchmarks.samegame [--full]``.
 
-``random_games``: random games on one core, against ``games/samegame/plain.py``, plain Python over
+``random_games``: random games on one core, against ``search/single_agent/samegame/plain.py``, plain Python over
 ``scipy.ndimage.label``, in processor time.
 
 ``network_rollouts``: games that a network of the size of ``model=board`` plays out, 256 boards together with keys and
@@ -25,7 +25,6 @@ from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
 from games.config import GameConfig
 from games.rng import derive_many
-from games.samegame import plain
 from games.samegame.game import SameGame
 from learner.config import EngineConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
@@ -34,6 +33,7 @@ from learner.model.pretrained import pretrained_model
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.single_agent.policy import Policy
+from search.single_agent.samegame import plain
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan

@@ -52,7 +52,7 @@ def check(config: TrainConfig) -> list[str]:
             played = _game_of(match, config, game)
             entrants = resolve(match.players, played, config.search, given=[kind.input])
             seatings(len(match.players), played.num_players, played.cooperative, match.seating)
-            Deals(0, match.deals).seeds(played)
+            Deals(0, match.deals).check(played)
             check_networks(entrants, played)
             if config.cluster.here:
                 check_decisions(entrants, played)

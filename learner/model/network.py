@@ -230,7 +230,7 @@ class PolicyValueNet(nn.Module):
 def _head(
     hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype, possible: torch.Tensor | None
 ) -> torch.Tensor:
-    filled_NE = filled_up(hidden_NE)
+    filled_NE = filled_up(hidden_NE) if dtype == torch.bfloat16 else hidden_NE
     inner = F.gelu(F.linear(filled_NE.to(dtype), first.weight.to(dtype)))
     return _possible(F.linear(inner, second.weight.to(dtype))[: len(hidden_NE)], possible)
 

@@ -29,7 +29,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         game = make_game(config.game.name, config.game.options)
         seats = seatings(len(config.players), game.num_players, game.cooperative, config.seating)
         deals = Deals(config.seed, config.deals, config.first, config.seating)
-        deals.seeds(game)
+        deals.check(game)
         entrants = with_networks(resolve(config.players, game, config.search), config.checkpoint)
         networks = check_networks(entrants, game)
     check_out(config.out)

@@ -35,12 +35,16 @@ class Deals:
         """A part of these deals."""
         return replace(self, first=first, count=count)
 
+    def check(self, game: Game) -> None:
+        """``ValueError`` for more deals than a finite list has."""
+        last = self.first + self.count - 1
+        if game.num_deals and last >= game.num_deals:
+            raise ValueError(f"deals={self.count}: {game.name} has deals 0 to {game.num_deals - 1}, not {last}")
+
     def seeds(self, game: Game) -> np.ndarray:
-        """``uint64[count]``: the seed of each deal. ``ValueError`` for more deals than a finite list has."""
+        """``uint64[count]``: the seed of each deal. ``ValueError`` as ``check``."""
+        self.check(game)
         if game.num_deals:
-            if self.first + self.count > game.num_deals:
-                last = self.first + self.count - 1
-                raise ValueError(f"deals={self.count}: {game.name} has deals 0 to {game.num_deals - 1}, not {last}")
             return np.arange(self.first, self.first + self.count, dtype=np.uint64)
         return derive_many(derive(self.seed, "tournament"), self.count, self.first)
 

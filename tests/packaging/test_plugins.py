@@ -89,11 +89,15 @@ SMALL_RUN = (
     "evaluation.curve=[{players: [valued, random], deals: 10}]",
     "evaluation.final=[{players: [valued, lowest], deals: 10}]",
 )
-CHOICES = ("dear", "demo", "fc", "first_card", "gone", "paper", "pv16", "pv24", "small", "transformer")
+CHOICES = ("board", "dear", "demo", "fc", "first_card", "gone", "paper", "pv16", "pv24", "small", "transformer")
 """Of ``model``: its presets and kinds beside ours."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
-    ("toy", "nobody", "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, lowest"),
+    (
+        "toy",
+        "nobody",
+        "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, policy, lowest",
+    ),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
     ("lost", "random", "plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError"),
@@ -145,8 +149,9 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     said = checked(environment, "-m", "cluster.console", "docs")
     assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy" in said
     offered = (
-        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, argmax_val, imitation,"
-        " go_mcts, pimc, alphahearts, q_values, is_mcts, openspiel, lowest, highest, valued"
+        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, samegame_greedy, nrpa,"
+        " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, is_mcts, mcts, sp_mcts, policy, mctransformer,"
+        " openspiel, lowest, highest, valued"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said

@@ -10,7 +10,6 @@ from games import conformance
 from games.game import Next
 from games.registry import make_game
 from games.rng import derive_many, mix
-from games.samegame import plain
 from games.samegame.game import SameGame
 from games.shards import Sequences
 from games.show import sequence_text
@@ -18,6 +17,7 @@ from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
+from search.single_agent.samegame import plain
 
 RULES = {
     "defaults": {},
@@ -185,7 +185,7 @@ def test_the_sizes_are_the_papers() -> None:
         ({"columns": 100}, "columns=100: must be a whole number from 2 to 30"),
         ({"colours": 10}, "colours=10: must be a whole number from 2 to 9"),
         ({"colors": 4}, "samegame has no option 'colors'; its options are rows, columns, colours"),
-        ({"boards": "even"}, "boards='even': choose one of random, balanced, dominant"),
+        ({"boards": "even"}, "boards=even: no such file; give random, balanced, dominant, standard_20"),
         ({"boards": "balanced", "colours": 3}, "100 cells do not divide into 3 colours"),
         ({"boards": "dominant", "dominant_tiles": 101}, "dominant_tiles=101: must be a whole number from 1 to 100"),
         ({"penalty": "none"}, "penalty='none': choose one of stated, excess"),
