@@ -219,6 +219,35 @@ def check_terminal(game: Game, num_deals: int, seed: int) -> None:
         assert (game.outcomes.points[labels[:, seat]] == rolled).all(), f"seat {seat} sees other points than seat 0"
 
 
+def check_extras(game: Game, num_deals: int, seed: int) -> None:
+    """What a game may offer besides keeps its contract: indicators of ended deals, a finite list of deals, merged
+    probabilities, renamed tokens, boards that tell first tokens."""
+    states, seat = _finished(game, num_deals, seed), np.zeros(num_deals, np.int64)
+    for name, shown in game.indicators(states).items():
+        shape = (num_deals, game.num_players)
+        assert shown.dtype == np.float32 and shown.shape == shape, f"indicator {name} is no float32{list(shape)}"
+    if game.num_deals:
+        numbers = np.arange(2 * game.num_deals, dtype=np.uint64)
+        once, twice = (_seen(game, game.deal(part)) for part in np.split(numbers, 2))
+        assert once == twice, "deals do not begin again behind the last one of the list"
+    for feature in game.features.values():
+        told = game.views(*(each[:num_deals] for each in game.histories(states, seat)))
+        early = game.views(game.histories(states, seat)[0], np.full(num_deals, feature.tells))
+        assert not feature.of_board or len(feature.shape) == 3, "a board has rows, columns and planes"
+        assert not feature.tells or not feature.encode(early).any(), "a board is there before it tells what it says"
+        assert feature.encode(told).shape == (num_deals, *feature.shape), "a feature has another shape than it says"
+    for dealt in _random_play(game, num_deals, seed):
+        legal = game.legal(dealt)
+        merged = game.merged(dealt, legal, np.full(legal.shape, 1 / game.vocabulary.size, np.float32))
+        assert (merged[~legal] == 0).all() and (merged[legal] > 0).all(), "merged is above 0 for legal actions alone"
+        assert (merged.sum(axis=1) <= 1 + 1e-4).all(), "merged probabilities add up to more than 1"
+    if type(game).renamed is not Game.renamed:
+        tokens, lengths = game.histories(states, seat)
+        other = game.views(game.renamed(tokens, derive_many(seed, num_deals)), lengths)
+        same = game.view_points(other) == game.view_points(game.views(tokens, lengths))
+        assert game.consistent(other).all() and same.all(), "a renamed history is another game"
+
+
 def check_determinism(game: Game, num_deals: int, seed: int) -> None:
     """Equal seeds give equal deals, whatever else is in the batch."""
     seeds, play_seeds = derive_many(seed, num_deals), derive_many(derive(seed, "playout"), num_deals)
@@ -353,6 +382,7 @@ LAWS = (
     check_variants,
     check_histories,
     check_terminal,
+    check_extras,
     check_determinism,
     check_after,
     check_possible,

@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
-from learner.config import FREE_ENGINE_KEYS
+from learner.config import FREE_ENGINE_KEYS, EngineConfig
 from search.config import SearchConfig, without_removed
 
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
@@ -77,6 +77,10 @@ def key_of(settings: Mapping[str, Any]) -> str:
     return _digest(json.dumps(dict(settings), sort_keys=True).encode())
 
 
+_DEFAULTS = {"search": asdict(SearchConfig()), "engine": asdict(EngineConfig())}
+"""Settings that may be newer than a file."""
+
+
 def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Check that the content of ``path`` was made with the present settings. A player's setting that is newer than the
     file counts as its default there; one that has been removed since must have its default.
@@ -84,7 +88,7 @@ def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str
     Raises:
         UserError: it was not; names the first key that differs.
     """
-    mine, newer = flat(json.loads(json.dumps(dict(now)))), flat({"search": asdict(SearchConfig())})
+    mine, newer = flat(json.loads(json.dumps(dict(now)))), flat(_DEFAULTS)
     theirs = {key: value for key, value in newer.items() if key in mine} | flat(without_removed(before))
     # Networks last, as they follow from the players. Swept keys ("overrides") are among the other keys.
     for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("checkpoints"), key)):

@@ -64,6 +64,7 @@ def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
         for iteration, results in sorted(run.curve.items()):
             for result in results:
                 other = marked(result, result.players[1]) if len(result.players) > 1 else "nobody"
+                other += f" on {result.dealt}" if result.dealt else ""
                 lines = opponents.setdefault((other, result.seating), {})
                 line = lines.setdefault((label, marked(result, result.players[0]), result.deals), {})
                 line[iteration] = result

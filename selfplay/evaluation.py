@@ -96,7 +96,7 @@ class Evaluation:
             self._run.write_state(iteration, "evaluate")
         for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
             against = f"points_ahead/{result.players[1]}" if len(result.players) > 1 else f"points/{result.players[0]}"
-            metrics.log(iteration, {against: lead(result)[0]})
+            metrics.log(iteration, {_on(result, against): lead(result)[0]})
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``final()``."""
@@ -105,7 +105,7 @@ class Evaluation:
         if missing:
             self._run.write_state(self._last, "tournament")
         for result in self._play(missing, self._best, path, "tournament: ", evaluate, metrics, "/final", seed):
-            metrics.log(self._last, {f"final/{' against '.join(result.players)}": result.advantage})
+            metrics.log(self._last, {_on(result, f"final/{' against '.join(result.players)}"): result.advantage})
 
     @property
     def _last(self) -> int:
@@ -212,6 +212,11 @@ class Evaluation:
 
     def _settings(self, iteration: int) -> dict[str, Any]:
         return {"iteration": iteration, "search": asdict(self._config.search)}
+
+
+def _on(result: TournamentResult, key: str) -> str:
+    """A metric's key, with the deals that were played where a game has several kinds."""
+    return f"{key} on {result.dealt}" if result.dealt else key
 
 
 def stored(path: str) -> list[TournamentResult]:

@@ -176,6 +176,10 @@ def checked(given: Mapping[str, int | str]) -> tuple[dict[str, bool | int | str]
     if boards == "balanced" and cells % colours:
         raise ValueError(f"samegame option boards=balanced: {cells} cells do not divide into {colours} colours")
     if boards != "dominant":
+        if options["dominant_tiles"] != DEFAULTS["dominant_tiles"]:
+            raise ValueError(
+                f"samegame option dominant_tiles={options['dominant_tiles']}: counts with boards=dominant alone"
+            )
         del options["dominant_tiles"]
     if boards in BOARDS:
         options.pop(_DIGEST, None)

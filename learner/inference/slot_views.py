@@ -20,6 +20,8 @@ class SlotViews:
         self._rules = rules
         self._views = rules.game.views(np.zeros((1, 1), np.int64), np.zeros(1, np.int64))
         self._types = rules.next_types(self._views)
+        self._top = 1
+        """One behind the row of the highest slot so far: no row from there on is that of a history which is held."""
 
     def inputs(self, plan: Pass, valued: np.ndarray, look_ahead: bool, begun: np.ndarray | None = None) -> RuleInputs:
         """Rule inputs of a pass: types and features of every packed token, the tokens that can follow behind each row
@@ -34,7 +36,7 @@ class SlotViews:
                 None where it reads all.
         """
         rules, before, now = self._rules, plan.parent + 1, plan.slot + 1
-        top = int(now.max()) + 1
+        self._top = top = max(self._top, int(now.max()) + 1)
         self._make_room(top + (0 if begun is None else len(begun)))
         if begun is not None:
             before = np.where(plan.parent == EMPTY, top + plan.row, before)

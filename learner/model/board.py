@@ -50,10 +50,16 @@ class BoardEmbedding(nn.Module):
     def forward(self, numbers_NF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``float32[N, E]`` of ``uint8[N, F]``; 0 where there is no board yet."""
         flat = numbers_NF.reshape(-1, numbers_NF.shape[-1])
+        if flat.is_cuda:  # which wants shapes that do not depend on the numbers
+            return (self._embedded(flat, dtype) * flat.any(-1, keepdim=True)).view(*numbers_NF.shape[:-1], -1)
         there = flat.any(-1).nonzero()[:, 0]
-        x = filled_up(flat.index_select(0, there)).to(dtype).mul_(_SCALE).view(-1, *self._shape).permute(0, 3, 1, 2)
-        for layer in self.convolutions:
-            x = F.elu(F.conv2d(x, layer.weight.to(dtype), layer.bias.to(dtype)))  # type: ignore[arg-type]
-        x = F.linear(x.permute(0, 2, 3, 1).flatten(1), self.out.weight.to(dtype), self.out.bias.to(dtype)).float()
+        x = self._embedded(filled_up(flat.index_select(0, there)), dtype)
         every = x.new_zeros(len(flat), x.shape[1]).index_copy(0, there, x[: len(there)])
         return every.view(*numbers_NF.shape[:-1], -1)
+
+    def _embedded(self, flat_NF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``float32[N, E]``"""
+        x = flat_NF.to(dtype).mul_(_SCALE).view(-1, *self._shape).permute(0, 3, 1, 2)
+        for layer in self.convolutions:
+            x = F.elu(F.conv2d(x, layer.weight.to(dtype), layer.bias.to(dtype)))  # type: ignore[arg-type]
+        return F.linear(x.permute(0, 2, 3, 1).flatten(1), self.out.weight.to(dtype), self.out.bias.to(dtype)).float()

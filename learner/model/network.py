@@ -199,7 +199,7 @@ class PolicyValueNet(nn.Module):
     ) -> torch.Tensor:
         """``[N, V]``, minus infinity for impossible tokens; exact GELU, as for the heads in section 9.1. Beyond the
         paper, actions with features gain a score by weights shared over actions."""
-        logits = _head(hidden_NE, self.lm_hidden, self.lm_head, dtype, None)
+        logits = _head(self._filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: len(hidden_NE)]
         if inputs.choices is not None:
             others = self.arch.vocab_size - inputs.choices.shape[-2]
             logits = logits + F.pad(self.scores(hidden_NE, inputs.choices, dtype), (0, others))
@@ -224,15 +224,17 @@ class PolicyValueNet(nn.Module):
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
         """``[N, K]``, minus infinity for impossible outcomes."""
-        return _head(hidden_NE, self.val_hidden, self.val_head, dtype, inputs.outcomes)
+        logits = _head(self._filled_up(hidden_NE), self.val_hidden, self.val_head, dtype)[: len(hidden_NE)]
+        return _possible(logits, inputs.outcomes)
+
+    def _filled_up(self, hidden_NE: torch.Tensor) -> torch.Tensor:
+        """With a board the number of decisions differs from batch to batch."""
+        return filled_up(hidden_NE) if self.arch.boards else hidden_NE
 
 
-def _head(
-    hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype, possible: torch.Tensor | None
-) -> torch.Tensor:
-    filled_NE = filled_up(hidden_NE) if dtype == torch.bfloat16 else hidden_NE
-    inner = F.gelu(F.linear(filled_NE.to(dtype), first.weight.to(dtype)))
-    return _possible(F.linear(inner, second.weight.to(dtype))[: len(hidden_NE)], possible)
+def _head(hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype) -> torch.Tensor:
+    inner = F.gelu(F.linear(hidden_NE.to(dtype), first.weight.to(dtype)))
+    return F.linear(inner, second.weight.to(dtype))
 
 
 def _possible(logits: torch.Tensor, possible: torch.Tensor | None) -> torch.Tensor:

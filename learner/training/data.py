@@ -114,7 +114,7 @@ class Batch:
     @property
     def counts(self) -> tuple[int, int]:
         """Prefixes and leaves of a step, other learners' included: the divisors of mean losses."""
-        return self.whole or (self.num_prefixes, 0 if self.leaves is None else len(self.leaves.real))
+        return self.whole or (max(self.num_prefixes, 1), 0 if self.leaves is None else len(self.leaves.real))
 
 
 def load_data(
@@ -320,7 +320,7 @@ def counts(data: TrainingData, rows: np.ndarray, acts: Game | None = None) -> tu
         return int((lengths - 1).sum()), leaves
     width = int(lengths.max()) - 1
     views = prefixes_of(data, rows, width, acts)
-    return int(acting(acts, views, real_prefixes(lengths, width)).sum()), leaves
+    return max(int(acting(acts, views, real_prefixes(lengths, width)).sum()), 1), leaves
 
 
 def assemble(

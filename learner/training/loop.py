@@ -267,4 +267,4 @@ def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
     left = max(end - step, 0) / max(end - config.warmup_steps, 1)
     if config.schedule == "cosine":
         left = (1 - math.cos(math.pi * left)) / 2
-    return config.learning_rate * max(left, config.schedule_floor)
+    return config.learning_rate * (config.schedule_floor + (1 - config.schedule_floor) * left)

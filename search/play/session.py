@@ -79,9 +79,12 @@ class Session:
         """Deal the next hand. ``ValueError`` while one is being played."""
         if hasattr(self, "_state") and not self.over:
             raise ValueError("the hand is not over; play it to its end before the next one is dealt")
-        self._deal_seed = derive(self.seed, "hand", len(self._points))
+        number = len(self._points)
+        self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
         self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
         self._look()
+        if self.over:  # a board without a move
+            self._finish()
 
     def act(self, token: int) -> None:
         """Play the person's action. ``ValueError`` on another seat's turn, or for an illegal action."""

@@ -68,12 +68,13 @@ def play_table(
     to_play = np.flatnonzero(game.to_move(states) >= 0)  # a deal may be over at once
     deal, waiting = to_play[:size], to_play[size:]
     place = np.arange(len(deal))  # of each of the deals under way
-    if len(to_play) < len(seeds):
-        on_progress(len(seeds) - len(to_play), 0)
     for player in players:
         player.start(game, size)
     decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
     counted = {"seconds": np.zeros(seating.shape, np.float32)}
+    if len(to_play) < len(seeds):
+        _count(players, counted, seating, np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
+        on_progress(len(seeds) - len(to_play), 0)
     steps = taken = 0
     while len(deal):
         steps, taken = steps + 1, taken + len(deal)

@@ -6,9 +6,6 @@ from games.game import Game
 from search.players.support import Support
 from search.single_agent.tree import NODE
 
-_MOVES = 30
-"""Decisions whose simulations one tree may hold."""
-
 
 def check_one_seat(game: Game, settings: Any, support: Support) -> None:
     """``ValueError`` for a game whose states histories do not tell, or a rollout that the game does not have."""
@@ -21,5 +18,6 @@ def check_one_seat(game: Game, settings: Any, support: Support) -> None:
 
 
 def forest_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:
-    """Bytes of one tree; ``by_token``: of a node for each token."""
-    return 0 if seconds else _MOVES * simulations * (NODE.itemsize + by_token * game.vocabulary.size)
+    """Bytes of one tree, which holds a game's simulations; ``by_token``: of a node for each token. A game is taken to
+    have a move for every four tokens at most, as SameGame's have."""
+    return 0 if seconds else game.max_length // 4 * simulations * (NODE.itemsize + by_token * game.vocabulary.size)

@@ -116,6 +116,9 @@ class McTransformerConfig:
     """The move is that of the highest score seen (``best``, section 3.6) or of the highest mean (``mean``)."""
     seconds: float = 0.0
     """As ``mcts.seconds``."""
+    utility: str = ""
+    """Name of the outcome utility of ``rollout=value``; empty for the game's default. Its least and greatest value
+    stand for the lowest and highest points."""
 
     def __post_init__(self) -> None:
         at_least("mctransformer", self, 1, "simulations")
@@ -124,6 +127,8 @@ class McTransformerConfig:
         one_of("mctransformer", self, ("every", "first"), "expand")
         one_of("mctransformer", self, ("network", "sparing", "value"), "rollout")
         one_of("mctransformer", self, ("puct", "gumbel"), "selection")
+        asked = self.rollout != "value" or self.expand == "every"
+        require(asked, "mctransformer", self, "expand", "every with mctransformer.rollout=value, which asks new nodes")
         fits = self.selection == "puct" or (self.expand == "every" and self.final == "best" and not self.seconds)
         require(fits, "mctransformer", self, "selection", "puct with expand, final or seconds of its own")
         one_of("mctransformer", self, ("best", "mean"), "final")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cluster.errors import UserError
 from games.game import Game
 from learner.observation_model import EMPTY, ObservationModel
 from search.players.histories import tokens_since
@@ -56,10 +57,11 @@ class McTransformer(TreePlayer):
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every earlier tree is forgotten."""
         self._model.release(self._handles)
+        self.tree_bytes = forest_bytes(game, self._config.simulations, self._config.seconds, by_token=5)
         super().start(game, num_games)
         self._handles = np.full((num_games, 1), EMPTY, np.int64)
         """``[places, N]``: handles of the nodes' histories."""
-        self._scale = _points_of_a_unit(game)
+        self._utility, self._points = game.outcomes.utility(self._config.utility), game.outcomes.points[:, 0]
 
     def forget(self, games: np.ndarray) -> None:
         """Release the model's handles of ended games."""
@@ -72,13 +74,31 @@ class McTransformer(TreePlayer):
         positions, new = self.positions(turns)
         if new.any():
             self._begin(positions.take(np.flatnonzero(new)))
+        for row in positions.rows[~new]:  # what the root has left behind is asked about no more
+            left = np.flatnonzero(self.forest.outside(int(row))[: self._handles.shape[1]])
+            self._model.release(self._handles[row, left])
+            self._handles[row, left] = EMPTY
+        self._check_room(len(positions.rows))
         if config.selection == "gumbel":
             return self._halved(positions, turns.seeds)
         for done in range(config.simulations):
             self._simulate(positions, expand=done == 0 or config.expand == "every")
             if config.seconds and time.monotonic() - began > config.seconds:
                 break
+            if self._model.slots_left < len(positions.rows) * self.game.max_length:
+                break  # as many simulations as the cache holds
         return self.forest.choices(positions.rows, config.final == "best")
+
+    def _check_room(self, searches: int) -> None:
+        """``UserError`` where the cache has no room for the simulations of so many searches."""
+        config = self._config
+        needed = searches * (self.game.max_length + (0 if config.seconds else config.simulations))
+        if needed > self._model.slots_left:
+            raise UserError(
+                f"mctransformer.simulations={config.simulations}: {searches} searches may need {needed:,} slots of "
+                f"keys and values, and {self._model.slots_left:,} are free; raise engine.cache_mb, or play fewer games "
+                "side by side (table_size)"
+            )
 
     def _begin(self, positions: Positions) -> None:
         """Ask about the positions of new trees."""
@@ -129,7 +149,7 @@ class McTransformer(TreePlayer):
             answer = self._model.query(before, tokens, np.ones(len(fresh), np.int64), values=wants)
             self._handles[rows[fresh], nodes[fresh]] = handles[fresh] = answer.handles
             priors[fresh] = _priors(game, states[fresh], legal[fresh], answer.next_token)
-            values[fresh] = answer.value * self._scale
+            values[fresh] = np.interp(answer.value, self._utility, self._points)
         forest.open(rows, nodes, legal, priors)
         return _Leaves(states, handles, priors, values)
 
@@ -171,12 +191,6 @@ def _priors(game: Game, states: np.ndarray, legal: np.ndarray, next_token: np.nd
     mass = merged.sum(axis=1, keepdims=True)
     uniform = legal / np.maximum(legal.sum(axis=1, keepdims=True), 1)
     return np.where(mass > 0, merged / np.maximum(mass, 1e-30), uniform).astype(np.float32)
-
-
-def _points_of_a_unit(game: Game) -> float:
-    """Points that a unit of the default utility stands for."""
-    utility, points = game.outcomes.utility(), game.outcomes.points[:, 0]
-    return float(np.ptp(points) / np.ptp(utility))
 
 
 def _sparing(settings: McTransformerConfig, support: Support) -> Callable[..., Any] | None:

@@ -74,6 +74,13 @@ class Forest:
         self.roots[row] = node
         return True
 
+    def outside(self, row: int) -> np.ndarray:
+        """``bool[N]``: the nodes of a tree that are not below its root, nor the root."""
+        size, inside = int(self.sizes[row]), np.zeros(self.nodes.shape[1], np.bool_)
+        _mark_below(self.nodes[row], self.roots[row], size, inside)
+        inside[size:] = True
+        return ~inside
+
     def descend(
         self,
         rows: np.ndarray,
@@ -258,6 +265,14 @@ def _choices(nodes, roots, rows, best, chosen):
             if value >= highest:
                 highest, chosen[i] = value, here["token"]
             child = np.int64(here["sibling"])
+
+
+@kernel
+def _mark_below(tree, root, size, inside):
+    """Mark a node and all below it; a node stands behind its parent."""
+    inside[root] = True
+    for node in range(root + 1, size):
+        inside[node] = tree[node]["parent"] >= 0 and inside[tree[node]["parent"]]
 
 
 @kernel

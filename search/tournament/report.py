@@ -123,15 +123,17 @@ def interval(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{signed(low)}..{signed(high)}"
 
 
-def _letters(result: TournamentResult) -> str:
-    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(result.players)]
+def _letters(result: TournamentResult) -> list[str]:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return [*alphabet, *(a + b for a in alphabet for b in alphabet)][: len(result.players)]
 
 
 def title(result: TournamentResult) -> str:
     """Title: game, size and meaning of the points."""
     better = "fewer points are better" if result.lower_is_better else "more points are better"
     matches = f"{result.matches} matches" + (" of pairs" if result.seating == PAIRS else "")
-    return f"{result.game}: {result.deals} deals, {matches}; {better}"
+    game = f"{result.game} ({result.dealt})" if result.dealt else result.game
+    return f"{game}: {result.deals} deals, {matches}; {better}"
 
 
 def _differential(result: TournamentResult, differential: float) -> str:

@@ -71,6 +71,10 @@ class Variant:
     """All matches of these deals, with the kind's name."""
 
 
+_IF_ANY = ("first", "dealing_options", "indicators")
+"""Keys that a record has only where they hold something."""
+
+
 @dataclass(frozen=True)
 class Indicator:
     """What an entrant's deals show beside points, or the points themselves: over deals."""
@@ -116,6 +120,8 @@ class TournamentResult(Recorded):
     """One of ``search.tournament.seatings.SEATINGS``; ``all`` in older records."""
     first: int = 0
     """Number of the first deal; in the record only if not 0."""
+    dealing_options: tuple[str, ...] = ()
+    """Names of the options that say which deals come and nothing else; in the record only for games that have some."""
     indicators: dict[str, dict[str, Indicator]] = field(default_factory=dict)
     """Name -> entrant -> figure, ``points`` first; in the record only for games that have some."""
 
@@ -136,6 +142,12 @@ class TournamentResult(Recorded):
         return (np.mean(others, axis=0) - first) * (1 if self.lower_is_better else -1)
 
     @property
+    def dealt(self) -> str:
+        """What says which deals were played (``Game.dealing_options``), as ``key=value``; empty where nothing does."""
+        shown = {key: value for key, value in self.game_options.items() if key in self.dealing_options}
+        return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+    @property
     def pair_differential(self) -> float | None:
         """Paper 002's "total point differential" (Figure 1) over all matches, A's pair minus B's: ``2 * matches`` times
         the delta of column All. None except for ``seating=pairs``."""
@@ -149,7 +161,7 @@ class TournamentResult(Recorded):
 
     def record(self) -> dict[str, Any]:
         """See ``Recorded``."""
-        return {key: value for key, value in super().record().items() if value or key not in ("first", "indicators")}
+        return {key: value for key, value in super().record().items() if value or key not in _IF_ANY}
 
 
 def identity(game: str, options: Mapping[str, Any], players: Sequence[str], deals: Deals) -> dict[str, Any]:
@@ -192,6 +204,7 @@ def summarize(
         ),
         seating=matches.deals.seating,
         first=matches.deals.first,
+        dealing_options=tuple(name for name in game.dealing_options if not name.endswith("_digest")),
         indicators=_indicators(players, seats, matches),
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )

@@ -182,8 +182,9 @@ def ahead_text(result: TournamentResult, column: int = -1) -> str:
 def matched(result: TournamentResult) -> str:
     """The first players of a tournament, and its deals."""
     names = [marked(result, name) for name in result.players[:2]]
-    pairs = " of pairs" if result.seating == PAIRS else ""
-    return f"{' against '.join(names)}, {result.deals} deals{pairs}"
+    more = f" and {len(result.players) - 2} more" if len(result.players) > 2 else ""
+    pairs, dealt = " of pairs" if result.seating == PAIRS else "", f" of {result.dealt}" if result.dealt else ""
+    return f"{' against '.join(names)}{more}, {result.deals} deals{pairs}{dealt}"
 
 
 def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:

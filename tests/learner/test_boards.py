@@ -21,7 +21,8 @@ from learner.model.kind import KIND
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.data import load_data, make_batch
+from learner.training.data import TrainingData, load_data, make_batch
+from learner.training.loop import learning_rate
 from learner.training.loss import losses
 from tests.learner.material import TINY, tiny_net, train, transformers_model
 
@@ -250,3 +251,53 @@ def test_augmentation_trains_on_renamed_games(tmp_path) -> None:
     assert found["loss"] == again["loss"] != plain["loss"]
     with pytest.raises(ValueError, match=r"learner\.augment=true: hearts has no tokens to rename"):
         KIND.objective(HeartsGame(), TINY, replace(learner, augment=True, targets="all"), 0, None)
+
+
+def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
+    """Histories begin where freed slots are used again, beside others that are held."""
+    net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(40, seed=8)
+    used, rng = QueryEngine(net, UTILITY, CPU, GAME), np.random.default_rng(2)
+    held: dict[int, tuple[int, int]] = {}
+    for _ in range(300):
+        row = int(rng.integers(40))
+        handle, length = held.pop(row, (EMPTY, 0))
+        if handle != EMPTY and (rng.random() < 0.4 or length == lengths[row]):
+            used.release(np.array([handle]))
+            continue
+        new = FIRST + 1 if handle == EMPTY else length + 1
+        found = used.query(np.array([handle]), tokens[row, length:new], np.array([new - length]))
+        used.release(np.array([handle]))
+        held[row] = int(found.handles[0]), new
+        fresh = QueryEngine(net, UTILITY, CPU, GAME)
+        wanted = fresh.query(np.array([EMPTY]), tokens[row, :new], np.array([new]))
+        assert found.next_token == pytest.approx(wanted.next_token, abs=1e-5)
+
+
+def test_a_batch_without_a_decision_has_a_loss() -> None:
+    game = SameGame(rows=2, columns=2, colours=4)
+    net, over = tiny_net(game, config=CONFIG), np.array([[0, 1, 2, 3, 8, 8, 8]], np.uint8)
+    data = TrainingData(
+        tokens=torch.from_numpy(over[:, 3:]), outcome=torch.zeros(1, dtype=torch.int64), host_tokens=over,
+        lengths=np.array([2]), training=np.arange(1), validation=np.arange(0), above=torch.zeros(1), first=3,
+    )  # fmt: skip
+    found = losses(net, make_batch(data, np.arange(1), Rules(game, net.arch), actions_only=True))
+    assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
+
+
+def test_schedules_by_hand() -> None:
+    """Rate 1: warm-up of 2 steps, fallen at step 10 to a tenth; half way of a cosine is half the way down."""
+    config = LearnerConfig(learning_rate=1.0, schedule="cosine", warmup_steps=2, schedule_steps=10, schedule_floor=0.1)
+    rates = [learning_rate(config, step, 99) for step in (0, 1, 2, 6, 10, 50)]
+    assert rates == pytest.approx([0.5, 1.0, 1.0, 0.55, 0.1, 0.1])
+    assert learning_rate(config, 4, 99) == pytest.approx(0.1 + 0.9 * (1 + np.cos(np.pi / 4)) / 2)
+    linear = replace(config, schedule="linear", schedule_floor=0.0)
+    assert [learning_rate(linear, step, 99) for step in (6, 10, 11)] == pytest.approx([0.5, 0.0, 0.0])
+    assert learning_rate(replace(config, schedule_steps=0), 12, 22) == pytest.approx(0.55)
+
+
+def test_schedules_that_say_nothing_are_refused() -> None:
+    for given in ({"schedule": "constant", "schedule_floor": 0.1}, {"schedule_steps": 5, "warmup_steps": 5}):
+        with pytest.raises(ValueError, match=r"learner\.schedule"):
+            LearnerConfig(**given)
+    with pytest.raises(ValueError, match=r"learner\.outcome_positions=8: must be 0 with learner\.targets=actions"):
+        LearnerConfig(targets="actions", outcome_positions=8)

@@ -13,7 +13,7 @@ from search.players.table import play_table
 from search.roster.registry import make_players
 from search.tournament.deals import Deals
 from search.tournament.matches import from_arrays, merge, play_deals, to_arrays
-from search.tournament.report import indicator_rows, sections
+from search.tournament.report import indicator_rows, sections, title
 from search.tournament.result import TournamentResult, lead, summarize
 from search.tournament.tournament import run_tournament
 
@@ -87,10 +87,19 @@ def test_of_many_players_the_pairs_with_the_first_are_shown() -> None:
     assert len(result.columns[0].comparisons) == 15 and len(sections(result)) == 1 + 5
 
 
+def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("01\n10\n\n00\n11\n")
+    game = SameGame(rows=2, columns=2, colours=2, boards=str(path))
+    result = run_tournament(game, make_players(["mcts"], game, SearchConfig()), 2, seed=1)
+    assert result.by_deal["mcts"] == [0.0, 1000.0] and result.indicators["simulations"]["mcts"].mean == 8
+    assert result.indicators["moves"]["mcts"].mean == 1 and f"boards={path}" in title(result)
+
+
 def test_records_of_card_games_do_not_change() -> None:
     hearts = make_game("hearts")
     result = run_tournament(hearts, make_players(["random", "hearts_rules"], hearts, SearchConfig()), 2, seed=1)
-    assert "indicators" not in result.record()
+    assert not {"indicators", "dealing_options"} & result.record().keys() and "(" not in title(result)
 
 
 def test_a_list_of_deals_is_played_by_number() -> None:

@@ -1,11 +1,13 @@
 """Pictures of SameGame: the board in colours, on which blocks are clicked."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import numpy as np
 from rich.text import Text
 
+from cluster.errors import UserError
+from games.game import Game
 from games.samegame.describe import LETTERS, cell_name
 from games.samegame.game import SameGame
 from search.pictures.canvas import Canvas
@@ -22,6 +24,13 @@ class SameGameLayout(Layout):
     names = ("You",)
     points_per_utility = 1000.0
 
+    def __init__(self, game: Game, players: Sequence[str]) -> None:
+        """``UserError`` for a board that does not fit the screen."""
+        super().__init__(game, players)
+        rows, columns = self._sizes
+        if rows > TABLE_HEIGHT or columns > TABLE_WIDTH:
+            raise UserError(f"game.options.rows={rows}: the screen shows boards of at most {TABLE_HEIGHT} rows")
+
     def stops(self, tokens: np.ndarray) -> list[int]:
         """The board that was dealt, and the board after each move."""
         cells = self._sizes[0] * self._sizes[1]
@@ -37,7 +46,7 @@ class SameGameLayout(Layout):
         first = int(self.game.options["colours"]) - 1  # a block's number is 1 + its cell
         choices = np.where(block > 0, block + first, -1)
         width = 3 if columns * 3 <= TABLE_WIDTH else 2 if columns * 2 <= TABLE_WIDTH else 1
-        left, top = (TABLE_WIDTH - width * columns) // 2, max(0, (TABLE_HEIGHT - rows) // 2)
+        left, top = (TABLE_WIDTH - width * columns) // 2, (TABLE_HEIGHT - rows) // 2
         draw = partial(_drawn, tiles, choices, left, top, width)
         size = {token: int((choices == token).sum()) for token in legal}
         return Scene(

@@ -124,18 +124,18 @@ def _roll_out(state, keys, weights, counter, spares, line):
     line.counts[:] = 0
     spared = commonest(public) if spares else 0
     hashes, cells = np.empty(keys.shape[1], np.uint64), np.empty(keys.shape[1], np.int64)
+    chances = np.empty(keys.shape[1])
     while public["turn"] >= 0:
         number = _blocks(public, keys, hashes, cells, spared)
         if number == 0:
             number = _blocks(public, keys, hashes, cells, 0)
-        total = 0.0
         for block in range(number):
             line.codes[move, block] = hashes[block] % np.uint64(len(weights))
-            total += np.exp(weights[line.codes[move, block]])
+        total = _exponentials(weights, line.codes[move, :number], chances)
         counter = next_state(counter)
         left, taken = uniform(output(counter)) * total, 0
         while taken < number - 1:
-            left -= np.exp(weights[line.codes[move, taken]])
+            left -= chances[taken]
             if left < 0:
                 break
             taken += 1
@@ -163,16 +163,28 @@ def _blocks(public, keys, hashes, cells, spared):
 
 
 @kernel
+def _exponentials(weights, codes, written):
+    """Write what softmax divides by their sum, which is returned; the largest is 1, so that none overflows."""
+    top, total = -np.inf, 0.0
+    for code in codes:
+        top = max(top, weights[code])
+    for place in range(len(codes)):
+        written[place] = np.exp(weights[codes[place]] - top)
+        total += written[place]
+    return total
+
+
+@kernel
 def _adapt(weights, line, alpha):
-    """Move the weights towards a game: its moves gain ``alpha``, and all moves lose as much by their probability."""
+    """Move the weights towards a game: its moves gain ``alpha``, and all moves lose as much by their probability, as it
+    was before."""
     before, moves = np.zeros(line.codes.shape), 0
     while moves < len(line.counts) and line.counts[moves] > 0:
-        for block in range(line.counts[moves]):
-            before[moves, block] = np.exp(weights[line.codes[moves, block]])
+        number = line.counts[moves]
+        total = _exponentials(weights, line.codes[moves, :number], before[moves])
+        before[moves] /= total
         moves += 1
     for move in range(moves):
-        number = line.counts[move]
-        total = before[move, :number].sum()
-        for block in range(number):
-            weights[line.codes[move, block]] -= alpha * before[move, block] / total
+        for block in range(line.counts[move]):
+            weights[line.codes[move, block]] -= alpha * before[move, block]
         weights[line.codes[move, line.chosen[move]]] += alpha
