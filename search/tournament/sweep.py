@@ -83,8 +83,8 @@ def render_sweep(points: Sequence[SweptPoint]) -> Table:
     table = Table(title=_title(points))
     for key in _short(keys(points)):
         table.add_column(key, justify="right", overflow="fold")
-    ahead = "points" if all(len(point.result.players) == 1 for point in points) else "ahead"
-    for heading in (ahead, "95 %", "ms a turn", "to the best", "95 %, paired"):
+    alone = all(len(point.result.players) == 1 for point in points)
+    for heading in ("points" if alone else "ahead", "95 %", "ms a turn", "to the best", "95 %, paired"):
         table.add_column(heading, justify="right", no_wrap=True)
     for point in points:
         result = point.result
