@@ -59,7 +59,8 @@ def _play(config: PlayConfig) -> None:
         if shard:
             session.save(shard, provenance)
 
-    layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
+    with blaming_input():
+        layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
     pace = Pace(config.card_seconds, config.trick_seconds)
     _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep))
     totals = zip(layout.names, session.points.sum(axis=0), strict=True)
@@ -83,7 +84,8 @@ def _replay(config: PlayConfig) -> None:
             raise UserError(f"row={config.row}: what {config.replay} has there could not have happened")
         hints = _hints(config, game, _network(config, game), Engines(game, config.engine), config.seed or 0)
         _check_terminal()
-    layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
+    with blaming_input():
+        layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
     _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
 
 

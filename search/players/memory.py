@@ -5,7 +5,7 @@ Rough upper bounds: every world has a full tree. Runs of a search with a time li
 
 import numpy as np
 
-from cluster.memory import fits_memory
+from cluster.memory import fits_cache, fits_memory
 from games.game import Game
 
 _WORLD, _NODE = 256, 32
@@ -29,6 +29,17 @@ def worlds_bytes(game: Game, worlds: int, nodes: int = 1, by_token: int = 1, can
 def tree_bytes(runs: int, seconds: float) -> int:
     """Bytes of a search of one tree."""
     return 0 if seconds else runs * _NODE
+
+
+def check_trees(count: int, tree: int) -> None:
+    """``UserError`` where so many trees of so many bytes each exceed this machine's memory."""
+    fits_memory(f"trees of {count:,} games side by side", count * tree, "ask for fewer simulations or games")
+
+
+def check_slots(what: str, needed: int, free: int) -> None:
+    """``UserError`` where searches may need more slots of keys and values than are ``free``; ``what`` is the setting
+    with its value."""
+    fits_cache(what, needed, free, "raise engine.cache_mb, or play fewer games side by side (table_size)")
 
 
 def check_deals(game: Game, count: int, key: str) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from cluster.errors import UserError
 from games.game import Game
 from learner.observation_model import EMPTY, ObservationModel
 from search.players.histories import tokens_since
 from search.players.kinds import PlayerKind
+from search.players.memory import check_slots
 from search.players.player import Turns
 from search.players.support import Support
 from search.single_agent.checks import check_one_seat, forest_bytes
@@ -93,12 +93,8 @@ class McTransformer(TreePlayer):
         """``UserError`` where the cache has no room for the simulations of so many searches."""
         config = self._config
         needed = searches * (self.game.max_length + (0 if config.seconds else config.simulations))
-        if needed > self._model.slots_left:
-            raise UserError(
-                f"mctransformer.simulations={config.simulations}: {searches} searches may need {needed:,} slots of "
-                f"keys and values, and {self._model.slots_left:,} are free; raise engine.cache_mb, or play fewer games "
-                "side by side (table_size)"
-            )
+        what = f"mctransformer.simulations={config.simulations}: {searches} searches"
+        check_slots(what, needed, self._model.slots_left)
 
     def _begin(self, positions: Positions) -> None:
         """Ask about the positions of new trees."""

@@ -5,9 +5,9 @@ Letters: ``M`` turns of a batch, ``G`` places at the table, ``V`` tokens, ``L`` 
 
 import numpy as np
 
-from cluster.memory import fits_memory
 from games.game import Game
 from games.rng import mix
+from search.players.memory import check_trees
 from search.players.player import ChoosingPlayer, Turns
 from search.single_agent.tree import Forest
 
@@ -43,7 +43,7 @@ class TreePlayer(ChoosingPlayer):
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every earlier tree is forgotten."""
         super().start(game, num_games)
-        fits_memory(f"trees of {num_games} games", num_games * self.tree_bytes, "ask for fewer simulations or games")
+        check_trees(num_games, self.tree_bytes)
         self.forest = Forest(num_games, game.vocabulary.size, self.priors)
         self.counters = np.zeros(num_games, np.uint64)
         self._tokens = np.zeros((num_games, game.max_length), game.vocabulary.dtype)

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 from rich.text import Text
 
-from cluster.errors import UserError
 from games.game import Game
 from games.samegame.describe import LETTERS, cell_name
 from games.samegame.game import SameGame
@@ -25,11 +24,11 @@ class SameGameLayout(Layout):
     points_per_utility = 1000.0
 
     def __init__(self, game: Game, players: Sequence[str]) -> None:
-        """``UserError`` for a board that does not fit the screen."""
+        """``ValueError`` for a board that does not fit the screen."""
         super().__init__(game, players)
         rows, columns = self._sizes
         if rows > TABLE_HEIGHT or columns > TABLE_WIDTH:
-            raise UserError(f"game.options.rows={rows}: the screen shows boards of at most {TABLE_HEIGHT} rows")
+            raise ValueError(f"game.options.rows={rows}: the screen shows boards of at most {TABLE_HEIGHT} rows")
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """The board that was dealt, and the board after each move."""

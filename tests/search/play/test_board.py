@@ -1,6 +1,7 @@
 """A board on the screen: a cursor moves over its blocks, a click takes one, and what is drawn is the game's board."""
 
 import numpy as np
+import pytest
 from textual.pilot import Pilot
 
 from games.registry import make_game
@@ -9,6 +10,7 @@ from games.samegame.describe import LETTERS
 from search.pictures.scene import TABLE_WIDTH
 from search.play.app import Phase
 from search.play.layouts import layout_of
+from search.play.session import Session
 from search.play.widgets import TablePicture
 from tests.search.play.material import app_of, drive, press, screen, session_of, settled
 
@@ -65,3 +67,18 @@ def test_every_picture_is_the_board_of_its_history() -> None:
             assert [line for line in shown if line] == [line for line in wanted if line]
             assert [choice.token for choice in scene.choices] == np.flatnonzero(game.view_legal(view)[0]).tolist()
         assert scene.points == (float(game.points(states)[0, 0]),)
+
+
+def test_a_board_that_does_not_fit_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match=r"game\.options\.rows=20: the screen shows boards of at most 16 rows"):
+        layout_of(make_game("samegame", {"rows": 20}), ())
+
+
+def test_a_board_without_a_move_is_over_and_counted(tmp_path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("01\n10\n\n00\n11\n")
+    session = Session(make_game("samegame", {"rows": 2, "columns": 2, "colours": 2, "boards": str(path)}), [], 0, 1)
+    assert session.over and session.points.tolist() == [[0.0]]
+    session.deal()
+    assert not session.over, "the second board of the list"
+    session.save(str(tmp_path / "games.parquet"), {})
