@@ -225,6 +225,11 @@ def check_players(
         ValueError: a player that cannot play the game, a missing or unsuitable network; one line.
     """
     games, initial = settings.games, settings.games.initial
+    if game.num_deals:
+        raise ValueError(
+            f"game.options: {game.name} has a list of {game.num_deals} deals here, which is for tournaments; self-play "
+            "wants a game that shuffles"
+        )
     brought = resolve(initial.players, game, settings.search, given=())
     if initial.successes and not game.cooperative:
         raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
