@@ -42,7 +42,7 @@ def _indicators_table(result: TournamentResult) -> Table:
     head, *rows = indicator_rows(result)
     table = Table(title="mean (standard deviation) over deals; below it the 95 % interval of the mean", show_lines=True)
     for name in head:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
