@@ -69,10 +69,9 @@ def network_rollouts(boards: int, theirs: int) -> Case:
     began = time.perf_counter()
     played = play_table(GAME, [player], np.zeros((boards, 1), np.int64), seeds, 256, secret=1)
     ours, began = boards / (time.perf_counter() - began), time.perf_counter()
-    for row in range(theirs):
-        tokens = _played_plainly(net, seeds[row : row + 1])
-        same = np.array_equal(tokens, played.states["tokens"][row])
-        assert same or row > 0, "the plain network plays another game"  # roundings may part two games now and then
+    plainly = np.concatenate([_played_plainly(net, seeds[row : row + 1]) for row in range(theirs)])
+    other = (plainly != played.states["tokens"][:theirs, 0]).any(axis=1).sum()
+    assert other <= theirs // 8, "the plain network plays other games"  # roundings may part a few
     return Case("samegame", "network_rollouts", ours, theirs / (time.perf_counter() - began), "games/s")
 
 
@@ -90,8 +89,7 @@ def _played_plainly(net: PolicyValueNet, seeds: np.ndarray) -> np.ndarray:
         policy = model(input_ids=ids, features=boards).logits[0, -1].softmax(-1).numpy()[None]
         legal = GAME.legal(state)
         GAME.play(state, GAME.merged(state, legal, policy).argmax(axis=1))
-    tokens = GAME.histories(state, seat)[0]
-    return tokens
+    return GAME.histories(state, seat)[0]
 
 
 def generators(cores: list[int], games: int, shards: int) -> float:

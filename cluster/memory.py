@@ -44,9 +44,3 @@ def fits_memory(what: str, needed: float, advice: str) -> None:
     if needed > there:
         sizes = f"{needed / 2**30:,.1f} GiB, and this machine has {there / 2**30:,.1f} GiB"
         raise UserError(f"{what} may take {sizes}; {advice}")
-
-
-def fits_cache(what: str, needed: int, free: int, advice: str) -> None:
-    """``UserError`` where ``what`` may need more slots of keys and values than are ``free``."""
-    if needed > free:
-        raise UserError(f"{what} may need {needed:,} slots of keys and values, and {free:,} are free; {advice}")

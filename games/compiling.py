@@ -95,9 +95,9 @@ class _ByDirectory(FunctionCache):  # type: ignore[misc]
 
 
 def _mangled_by_content(record: numba.types.Record) -> tuple[str, tuple[int]]:
-    """What the symbols of machine code say of a record type: a digest of its fields. numba says the how-manieth type of
-    the process it is, so that kernels for boards of two sizes, compiled by two processes, would have one symbol in a
-    third that loads both, and one would run in place of the other."""
+    """What the symbols of machine code say of a record type: a digest of its fields. numba numbers types as a process
+    meets them, so kernels for boards of two sizes, compiled by two processes, could have the same symbol: in a third
+    process that loads both, one would run in place of the other."""
     digest = hashlib.blake2b(record.name.encode(), digest_size=6).digest()
     return type(record).__name__, (int.from_bytes(digest, "little"),)
 

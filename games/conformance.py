@@ -230,9 +230,10 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
         numbers = np.arange(2 * game.num_deals, dtype=np.uint64)
         once, twice = (_seen(game, game.deal(part)) for part in np.split(numbers, 2))
         assert once == twice, "deals do not begin again behind the last one of the list"
+    tokens, lengths = game.histories(states, seat)
+    told = game.views(tokens, lengths)
     for feature in game.features.values():
-        told = game.views(*(each[:num_deals] for each in game.histories(states, seat)))
-        early = game.views(game.histories(states, seat)[0], np.full(num_deals, feature.tells))
+        early = game.views(tokens, np.full(num_deals, feature.tells))
         assert not feature.of_board or len(feature.shape) == 3, "a board has rows, columns and planes"
         assert not feature.tells or not feature.encode(early).any(), "a board is there before it tells what it says"
         assert feature.encode(told).shape == (num_deals, *feature.shape), "a feature has another shape than it says"
@@ -242,9 +243,8 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
         assert (merged[~legal] == 0).all() and (merged[legal] > 0).all(), "merged is above 0 for legal actions alone"
         assert (merged.sum(axis=1) <= 1 + 1e-4).all(), "merged probabilities add up to more than 1"
     if type(game).renamed is not Game.renamed:
-        tokens, lengths = game.histories(states, seat)
         other = game.views(game.renamed(tokens, derive_many(seed, num_deals)), lengths)
-        same = game.view_points(other) == game.view_points(game.views(tokens, lengths))
+        same = game.view_points(other) == game.view_points(told)
         assert game.consistent(other).all() and same.all(), "a renamed history is another game"
 
 

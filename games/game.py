@@ -241,7 +241,10 @@ class Game(ABC):
 
     def renamed(self, tokens: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Whole histories ``[B, L]`` that are as good as these, and as likely: with tokens renamed that the rules do
-        not tell apart, drawn from ``seeds`` (``uint64[B]``). Raises ``NotImplementedError`` where there are none."""
+        not tell apart, drawn from ``seeds`` (``uint64[B]``); the seat's own actions keep theirs.
+
+        Raises ``NotImplementedError`` where there are no such tokens.
+        """
         raise NotImplementedError(f"{self.name} has no tokens that the rules do not tell apart")
 
     # ---- for people

@@ -74,8 +74,7 @@ def _game_of(match: MatchConfig, config: TrainConfig, game: Game) -> Game:
             raise ValueError(
                 f"evaluation game_options: {name} may not differ from the run's; of {game.name} may {these}"
             )
-    options = match.game(config.game).options
-    return make_game(config.game.name, options)
+    return make_game(config.game.name, match.game(config.game).options) if match.game_options else game
 
 
 def _first_learner(config: TrainConfig) -> list[str]:

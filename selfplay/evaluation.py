@@ -17,7 +17,6 @@ from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
-from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
@@ -40,6 +39,8 @@ class Evaluation:
         self._config = config
         self._run = run
         self._gate = config.selfplay.gate
+        self._known: dict[str, dict[str, Any]] = {}
+        """Options given -> all options of the game."""
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     def curve(self, iteration: int) -> list[TournamentResult | None]:
@@ -139,7 +140,7 @@ class Evaluation:
             and result.deals == match.deals
             and result.seating == match.seating
             and result.seed in (self._seed(match), seed)
-            and result.game_options == json.loads(json.dumps(dict(self._game(match).options)))
+            and result.game_options == self._options(match)
             and without_removed(result.settings) == json.loads(json.dumps(self._settings(iteration)))
         )
 
@@ -203,8 +204,13 @@ class Evaluation:
         settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
-    def _game(self, match: MatchConfig) -> Game:
-        return make_game(self._config.game.name, match.game(self._config.game).options)
+    def _options(self, match: MatchConfig) -> dict[str, Any]:
+        """All options of a tournament's game, as results have them; asked for often."""
+        game = match.game(self._config.game)
+        key = json.dumps(game.options, sort_keys=True)
+        if key not in self._known:
+            self._known[key] = json.loads(json.dumps(dict(make_game(game.name, game.options).options)))
+        return self._known[key]
 
     def _seed(self, match: MatchConfig) -> int:
         """Seed of a tournament's deals: the same for every iteration, and independent of the training deals' seeds."""

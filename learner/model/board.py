@@ -10,19 +10,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from learner.model.shapes import few_sizes
+
 _SIDE = 3
 """Of the filters; smaller on boards with fewer rows or columns."""
-_STEPS = (128, 8), (1024, 64)
-"""Most rows of a batch, and what their number is made a multiple of."""
 _SCALE = 1 / 25.5
 """A board gives shares of 1 as numbers up to 255. Most are far below, so 1 becomes 10."""
 
 
 def filled_up(rows: torch.Tensor) -> torch.Tensor:
-    """``[N', ...]`` of ``[N, ...]``: on a CPU with rows of zeros behind it, up to one of a few sizes. A CPU compiles
-    products and convolutions for every shape, and keeps few of them."""
-    step = next((step for most, step in _STEPS if len(rows) <= most), 256)
-    more = 0 if rows.is_cuda else -len(rows) % step
+    """``[N', ...]`` of ``[N, ...]``: on a CPU with rows of zeros behind it, up to one of a few sizes."""
+    more = 0 if rows.is_cuda else few_sizes(len(rows)) - len(rows)
     return F.pad(rows, (*[0, 0] * (rows.ndim - 1), 0, more)) if more else rows
 
 

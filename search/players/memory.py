@@ -5,7 +5,8 @@ Rough upper bounds: every world has a full tree. Runs of a search with a time li
 
 import numpy as np
 
-from cluster.memory import fits_cache, fits_memory
+from cluster.errors import UserError
+from cluster.memory import fits_memory
 from games.game import Game
 
 _WORLD, _NODE = 256, 32
@@ -39,7 +40,11 @@ def check_trees(count: int, tree: int) -> None:
 def check_slots(what: str, needed: int, free: int) -> None:
     """``UserError`` where searches may need more slots of keys and values than are ``free``; ``what`` is the setting
     with its value."""
-    fits_cache(what, needed, free, "raise engine.cache_mb, or play fewer games side by side (table_size)")
+    if needed > free:
+        raise UserError(
+            f"{what} may need {needed:,} slots of keys and values, and {free:,} are free; raise engine.cache_mb, or "
+            "play fewer games side by side (table_size)"
+        )
 
 
 def check_deals(game: Game, count: int, key: str) -> None:

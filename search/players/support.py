@@ -28,15 +28,14 @@ class Support:
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
     rollouts: Mapping[str, str] = field(default_factory=dict)
     """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
+    sparing: str = ""
+    """Called with states ``[B]`` at which rollouts begin: a function (rows ``int[M]`` of these, their states now, legal
+    actions ``bool[M, V]``) -> those that a rollout may play, ``bool[M, V]``; empty where there is none."""
 
     @property
     def baseline(self) -> PlayerKind | None:
         """The game's scripted player; None where there is none."""
         return next((kind for kind in self.kinds if kind.baseline), None)
-
-    sparing: str = ""
-    """Called with states ``[B]`` at which rollouts begin: a function (rows ``int[M]`` of these, their states now, legal
-    actions ``bool[M, V]``) -> those that a rollout may play, ``bool[M, V]``; empty where there is none."""
 
     def scripted(self, game: Game) -> Player:
         """The game's scripted player with its defaults; a random one where there is none."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from games.game import Game
+from search.players.memory import worlds_bytes
 from search.players.support import Support
-from search.single_agent.tree import NODE
 
 
 def check_one_seat(game: Game, settings: Any, support: Support) -> None:
@@ -17,7 +17,12 @@ def check_one_seat(game: Game, settings: Any, support: Support) -> None:
         raise ValueError(f"rollout=sparing: {game.name} has nothing to spare; take another")
 
 
-def forest_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:
-    """Bytes of one tree, which holds a game's simulations; ``by_token``: of a node for each token. A game is taken to
-    have a move for every four tokens at most, as SameGame's have."""
-    return 0 if seconds else game.max_length // 4 * simulations * (NODE.itemsize + by_token * game.vocabulary.size)
+def kept_tree_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:
+    """Bytes of a tree that keeps the simulations of all moves; ``by_token``: of a node for each token. A game is taken
+    to have a move for every four tokens at most, as SameGame's have."""
+    return search_bytes(game, game.max_length // 4 * simulations, seconds, by_token)
+
+
+def search_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:
+    """Bytes of the tree of one search."""
+    return 0 if seconds else worlds_bytes(game, 1, simulations, by_token)

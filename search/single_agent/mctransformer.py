@@ -20,7 +20,7 @@ from search.players.kinds import PlayerKind
 from search.players.memory import check_slots
 from search.players.player import Turns
 from search.players.support import Support
-from search.single_agent.checks import check_one_seat, forest_bytes
+from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import McTransformerConfig
 from search.single_agent.gumbel import Halving
 from search.single_agent.tree import PUCT, Selection
@@ -57,7 +57,7 @@ class McTransformer(TreePlayer):
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every earlier tree is forgotten."""
         self._model.release(self._handles)
-        self.tree_bytes = forest_bytes(game, self._config.simulations, self._config.seconds, by_token=5)
+        self.tree_bytes = kept_tree_bytes(game, self._config.simulations, self._config.seconds, by_token=5)
         super().start(game, num_games)
         self._handles = np.full((num_games, 1), EMPTY, np.int64)
         """``[places, N]``: handles of the nodes' histories."""
@@ -201,6 +201,6 @@ KIND = PlayerKind(
     needs_model=True,
     asks_support=True,
     check=check_one_seat,
-    decision_bytes=lambda game, settings: forest_bytes(game, settings.simulations, settings.seconds, by_token=5),
+    decision_bytes=lambda game, settings: kept_tree_bytes(game, settings.simulations, settings.seconds, by_token=5),
     factory=lambda game, model, settings, support: McTransformer(model, settings, _sparing(settings, support)),
 )

@@ -12,7 +12,7 @@ from games.game import Game
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.support import Support
-from search.single_agent.checks import check_one_seat, forest_bytes
+from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import MctsConfig
 from search.single_agent.tree import UCT, Forest, Selection
 from search.single_agent.trees import Positions, TreePlayer
@@ -68,7 +68,7 @@ class Mcts(TreePlayer):
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins."""
-        self.tree_bytes = forest_bytes(game, self._config.simulations, self._config.seconds)
+        self.tree_bytes = kept_tree_bytes(game, self._config.simulations, self._config.seconds)
         super().start(game, num_games)
 
     def choose(self, turns: Turns) -> np.ndarray:
@@ -103,6 +103,6 @@ KIND = PlayerKind(
     settings=MctsConfig,
     asks_support=True,
     check=check_one_seat,
-    decision_bytes=lambda game, settings: forest_bytes(game, settings.simulations, settings.seconds),
+    decision_bytes=lambda game, settings: kept_tree_bytes(game, settings.simulations, settings.seconds),
     factory=lambda game, model, settings, support: Mcts(settings, support),
 )

@@ -5,14 +5,16 @@ Letters: ``M`` turns of a batch, ``L`` token positions.
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from games.rng import mix
 from search.players.kinds import PlayerKind
+from search.players.memory import check_trees
 from search.players.player import Turns
 from search.players.support import Support
-from search.single_agent.checks import check_one_seat, forest_bytes
+from search.single_agent.checks import check_one_seat, search_bytes
 from search.single_agent.config import SpMctsConfig
 from search.single_agent.lines import LinePlayer
 from search.single_agent.mcts import rollout_of, simulate
@@ -32,8 +34,9 @@ class SpMcts(LinePlayer):
 
     def find(self, turns: Turns) -> None:
         """The best games of all restarts."""
-        positions, best = Positions(self.game, turns), np.full(len(turns.game), -np.inf)
-        places, positions.rows = positions.rows, np.arange(len(turns.game))
+        config, places, best = self._config, turns.game, np.full(len(turns.game), -np.inf)
+        check_trees(len(places), search_bytes(self.game, config.simulations, config.seconds))
+        positions = replace(Positions.of(self.game, turns), rows=np.arange(len(places)))
 
         def keep(rows: np.ndarray, states: np.ndarray) -> None:
             scores = self.game.points(states)[:, 0]
@@ -41,9 +44,9 @@ class SpMcts(LinePlayer):
             best[rows[better]] = scores[better]
             self.lines[places[rows[better]]] = self.game.histories(states[better], np.zeros(len(better), np.int64))[0]
 
-        began, config = time.monotonic(), self._config
+        began = time.monotonic()
         for restart in range(config.restarts):
-            forest = Forest(len(turns.game), self.game.vocabulary.size)
+            forest = Forest(len(places), self.game.vocabulary.size)
             forest.clear(positions.rows)
             forest.open(positions.rows, forest.roots, turns.legal)
             counters = mix(turns.seeds, restart)
@@ -61,6 +64,6 @@ KIND = PlayerKind(
     settings=SpMctsConfig,
     asks_support=True,
     check=check_one_seat,
-    decision_bytes=lambda game, settings: forest_bytes(game, settings.simulations, settings.seconds),
+    decision_bytes=lambda game, settings: search_bytes(game, settings.simulations, settings.seconds),
     factory=lambda game, model, settings, support: SpMcts(settings, support),
 )

@@ -3,6 +3,8 @@
 Letters: ``M`` turns of a batch, ``G`` places at the table, ``V`` tokens, ``L`` token positions.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from games.game import Game
@@ -12,21 +14,29 @@ from search.players.player import ChoosingPlayer, Turns
 from search.single_agent.tree import Forest
 
 
+@dataclass(frozen=True)
 class Positions:
-    """The positions of a batch of turns, and their trees at the table's places."""
+    """The positions of a batch of turns, and where their trees are."""
 
-    def __init__(self, game: Game, turns: Turns) -> None:
-        self.rows = turns.game
+    rows: np.ndarray
+    """``int64[M]``: the places of their trees."""
+    states: np.ndarray
+    """``[M]``"""
+    tokens: np.ndarray
+    """``[M, L]``: histories."""
+    lengths: np.ndarray
+    """``int64[M]``"""
+
+    @staticmethod
+    def of(game: Game, turns: Turns) -> "Positions":
+        """Those of the turns, with trees at their places at the table."""
         views = game.views(turns.tokens, turns.lengths)
-        self.states = game.determinize(views, turns.seeds)[0]  # nothing is hidden
-        self.tokens, self.lengths = turns.tokens, turns.lengths.astype(np.int64)
+        states, _ = game.determinize(views, turns.seeds)  # nothing is hidden
+        return Positions(turns.game, states, turns.tokens, turns.lengths.astype(np.int64))
 
     def take(self, rows: np.ndarray) -> "Positions":
         """Some of them."""
-        part = object.__new__(Positions)
-        part.rows, part.states = self.rows[rows], self.states[rows]
-        part.tokens, part.lengths = self.tokens[rows], self.lengths[rows]
-        return part
+        return Positions(self.rows[rows], self.states[rows], self.tokens[rows], self.lengths[rows])
 
 
 class TreePlayer(ChoosingPlayer):
@@ -72,4 +82,4 @@ class TreePlayer(ChoosingPlayer):
         self.counters[turns.game] = mix(turns.seeds, 0)
         self.forest.clear(turns.game[new])
         self.forest.open(turns.game, self.forest.roots[turns.game], turns.legal)
-        return Positions(self.game, turns), new
+        return Positions.of(self.game, turns), new

@@ -23,27 +23,21 @@ def render(result: TournamentResult) -> RenderableType:
         for row in section:
             table.add_row(*row, end_section=row is section[-1])
     below = [] if result.pair_differential is None else [Text(_differential(result, result.pair_differential))]
-    more = [_variants_table(result)] if result.variants else []
-    more += [_indicators_table(result)] if result.indicators else []
+    more = []
+    if result.variants:
+        more.append(_below("by kind of deal, with 95 % intervals", variant_rows(result), no_wrap=True))
+    if result.indicators:
+        said = "mean (standard deviation) over deals; below it the 95 % interval of the mean"
+        more.append(_below(said, indicator_rows(result)))
     return Group(table, *more, *below, Text(times(result)))
 
 
-def _variants_table(result: TournamentResult) -> Table:
-    head, *rows = variant_rows(result)
-    table = Table(title="by kind of deal, with 95 % intervals")
-    for name in head:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _indicators_table(result: TournamentResult) -> Table:
-    head, *rows = indicator_rows(result)
-    table = Table(title="mean (standard deviation) over deals; below it the 95 % interval of the mean", show_lines=True)
-    for name in head:
-        table.add_column(name, justify="right", overflow="fold")
-    for row in rows:
+def _below(said: str, rows: list[list[str]], no_wrap: bool = False) -> Table:
+    """A further table; names of the columns first. Without ``no_wrap`` cells have lines of their own."""
+    table = Table(title=said, show_lines=not no_wrap)
+    for name in rows[0]:
+        table.add_column(name, justify="right", no_wrap=no_wrap, overflow="ellipsis" if no_wrap else "fold")
+    for row in rows[1:]:
         table.add_row(*row)
     return table
 

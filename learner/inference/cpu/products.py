@@ -8,17 +8,15 @@ has the operations of its compiler, they keep the matrix packed, and apply GELU 
 import torch
 import torch.nn.functional as F
 
+from learner.model.shapes import few_sizes
+
 _USUAL_ROWS = 64
 """Rows that the packing is tuned for; it works for any number."""
 
 
 def rows_for(count: int, dtype: torch.dtype) -> int:
-    """Number of rows to pad a product to, at least ``count``. oneDNN generates code for every number of rows and keeps
-    a thousand versions, so passes are padded to a few sizes."""
-    if dtype != torch.bfloat16:
-        return count
-    step = 8 if count <= 128 else 64
-    return -(-count // step) * step
+    """Number of rows to pad a product to, at least ``count``."""
+    return few_sizes(count) if dtype == torch.bfloat16 else count
 
 
 class Product:

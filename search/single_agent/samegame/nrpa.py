@@ -57,7 +57,7 @@ class Nrpa(LinePlayer):
 
     def find(self, turns: Turns) -> None:
         """The best games found."""
-        positions = Positions(self.game, turns)
+        positions = Positions.of(self.game, turns)
         for m, place in enumerate(turns.game):
             self._root, self._place = positions.states[m : m + 1], place
             self._counter = np.uint64(mix(turns.seeds[m], 0))
