@@ -178,13 +178,14 @@ class QueryEngine:
     def _read(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The new tokens that the network reads and their counts, and the views before these; None where it reads
-        all (``Architecture.first``)."""
+        """The new tokens that the network reads and their counts, and the views before these; None where it reads all
+        of them (``Architecture.first``)."""
         first, game = self.arch.first, self._game
-        if not first or counts.sum() != len(tokens):
+        begins = np.asarray(handles == EMPTY)
+        if not first or not begins.any() or counts.sum() != len(tokens):
             return tokens, counts, None
         assert game is not None
-        begins, starts = np.asarray(handles == EMPTY), np.cumsum(counts) - counts
+        starts = np.cumsum(counts) - counts
         short = np.asarray(begins & (counts <= first))
         _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
         told = np.zeros((len(handles), first), np.int64)

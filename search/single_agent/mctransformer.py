@@ -19,6 +19,7 @@ from search.players.histories import tokens_since
 from search.players.kinds import PlayerKind
 from search.players.memory import check_slots
 from search.players.player import Turns
+from search.players.policy import legal_policy
 from search.players.support import Support
 from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import McTransformerConfig
@@ -182,11 +183,8 @@ class McTransformer(TreePlayer):
 
 
 def _priors(game: Game, states: np.ndarray, legal: np.ndarray, next_token: np.ndarray) -> np.ndarray:
-    """``float32[M, V]``: the network's policy over the legal actions; uniform where it gives them nothing."""
-    merged = game.merged(states, legal, next_token)
-    mass = merged.sum(axis=1, keepdims=True)
-    uniform = legal / np.maximum(legal.sum(axis=1, keepdims=True), 1)
-    return np.where(mass > 0, merged / np.maximum(mass, 1e-30), uniform).astype(np.float32)
+    """``float32[M, V]``: the network's policy over the legal actions, of which every row has one."""
+    return legal_policy(game.merged(states, legal, next_token), legal).astype(np.float32)
 
 
 def _sparing(settings: McTransformerConfig, support: Support) -> Callable[..., Any] | None:
