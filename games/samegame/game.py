@@ -7,10 +7,10 @@ import numpy as np
 from games import batches
 from games.batches import Loops
 from games.compiled import CompiledGame, check_options
-from games.features import FeatureSet
 from games.rng import mix
 from games.samegame import board, files, scores, state, view
 from games.samegame.describe import LETTERS, cell_name, describe
+from games.samegame.features import feature_sets
 from games.vocabulary import Vocabulary
 
 BOARDS = ("random", "balanced", "dominant")
@@ -25,10 +25,6 @@ DEFAULTS: dict[str, int | str] = {
     "penalty": PENALTIES[0],
 }
 
-_BOARD = (
-    "by row from below, column and colour: size of a tile's block as a share of all tiles, in 255ths; then empty cells"
-)
-fill_boards = batches.rows(view.fill_board)
 lay_rows = batches.rows(state.lay)
 
 
@@ -81,9 +77,7 @@ class SameGame(CompiledGame):
         sizes = columns, rows, self.max_length, self.vocabulary.dtype
         self.state_type, self.view_type = state.state_type(*sizes), view.view_type(*sizes)
         self.outcomes = scores.build(cells)
-        self.features = {
-            "board": FeatureSet(_BOARD, (rows, columns, colours + 1), fill_boards, of_board=True, tells=cells - 1)
-        }
+        self.features = feature_sets(rows, columns, colours)
         self.template = np.zeros(1, board.public_type(columns, rows))
         self.template["rows"], self.template["colours"] = rows, colours
         self.template["balanced"] = boards == "balanced"

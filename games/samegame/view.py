@@ -8,8 +8,6 @@ from games.game import Next
 from games.samegame.board import holds, legal, mark, public_type, remove, start
 from games.samegame.state import begin
 
-EMPTY = 25
-"""What stands for an empty cell, a tenth of 255: about as much as tiles have. The paper does not say."""
 _OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
 
 
@@ -111,24 +109,3 @@ def determinize(view, state, seed):
         state["lengths"][0] = place + 1
     if view["length"] > cells:
         state["lengths"][0] += int(state["public"]["turn"] < 0)
-
-
-@kernel
-def fill_board(view, numbers):
-    """Write the board (``uint8[rows, columns, colours + 1]``, rows from below) of paper 003, section 3.3: in the plane
-    of a tile's colour the size of its block, 1 for a lone tile, as a share of the tiles on the board; in the last plane
-    where there is no tile. Nothing before the whole board has been told."""
-    public = view["public"]
-    if view["length"] < len(public["tiles"]) or view["ended"] != 0:
-        return
-    tiles, block, size, rows = public["tiles"], public["block"], public["size"], np.int64(public["rows"])
-    number = np.int64(0)
-    for tile in tiles:
-        number += int(tile > 0)
-    for cell in range(len(tiles)):
-        row, column = cell % rows, cell // rows
-        if tiles[cell] == 0:
-            numbers[row, column, public["colours"]] = EMPTY
-        else:
-            tied = np.int64(size[block[cell] - 1]) if block[cell] > 0 else np.int64(1)
-            numbers[row, column, tiles[cell] - 1] = max((255 * tied + number // 2) // number, 1)

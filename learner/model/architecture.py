@@ -106,7 +106,11 @@ def _boards(game: Game, names: list[str], channels: Sequence[int]) -> dict[str, 
     boards = [name for name in names if game.features[name].of_board]
     if not boards:
         return {}
-    if len(names) > 1:
-        raise ValueError(f"model.features: {boards[0]} is read by convolutions, so leave out the others")
+    others = [name for name in names[1:] if not game.features[name].of_actions]
+    if names[0] != boards[0] or others:
+        raise ValueError(
+            f"model.features: {boards[0]} is read by convolutions, so name it first, with no others than sets about "
+            "actions behind it"
+        )
     rows, columns, planes = game.features[boards[0]].shape
     return {"rows": rows, "columns": columns, "planes": planes, "channels": list(channels)}

@@ -1,6 +1,6 @@
 """The embedding of a board: convolutions over a game's board feature (paper 003, section 3.3 and Table 5).
 
-Letters: ``N`` any leading dimensions, ``F`` numbers of a board, ``E`` n_embd.
+Letters: ``N`` any leading dimensions, ``F`` numbers of features, those of the board first, ``E`` n_embd.
 """
 
 import math
@@ -47,7 +47,7 @@ class BoardEmbedding(nn.Module):
 
     def forward(self, numbers_NF: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``float32[N, E]`` of ``uint8[N, F]``; 0 where there is no board yet."""
-        flat = numbers_NF.reshape(-1, numbers_NF.shape[-1])
+        flat = numbers_NF.reshape(-1, numbers_NF.shape[-1])[:, : math.prod(self._shape)]
         if flat.is_cuda:  # which wants shapes that do not depend on the numbers
             return (self._embedded(flat, dtype) * flat.any(-1, keepdim=True)).view(*numbers_NF.shape[:-1], -1)
         there = flat.any(-1).nonzero()[:, 0]

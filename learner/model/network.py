@@ -207,11 +207,13 @@ class PolicyValueNet(nn.Module):
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
-        hidden = F.linear(hidden_NE.to(dtype), self.choice_hidden.weight.to(dtype))
+        hidden = F.linear(self._filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
         some_NC = (choices_NCG != 0).any(-1)
-        if torch.is_grad_enabled() and not hidden.is_cuda:  # few actions have some; a GPU wants shapes that stay
+        few = torch.is_grad_enabled() or self.arch.boards  # actions have some; a GPU wants shapes that stay
+        if few and not hidden.is_cuda:
             rows, actions = some_NC.nonzero(as_tuple=True)
-            scores = self._scored(hidden.index_select(0, rows), choices_NCG[rows, actions])
+            given = hidden.index_select(0, rows), choices_NCG[rows, actions]
+            scores = self._scored(*(self._filled_up(each) for each in given))[: len(rows)]
             return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
         return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
 

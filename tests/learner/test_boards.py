@@ -24,12 +24,14 @@ from learner.observation_model import EMPTY
 from learner.training.data import TrainingData, load_data, make_batch
 from learner.training.loop import learning_rate
 from learner.training.loss import losses
+from search.single_agent.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
 
 GAME = SameGame(rows=5, columns=4, colours=3)
 FIRST = 19
 """Of its 20 cells the last is the first token that such networks read."""
 CONFIG = replace(TINY, features=["board"], board_channels=[5, 3])
+SCORED = replace(CONFIG, features=["board", "blocks"])
 CPU = EngineConfig(device="cpu")
 UTILITY = GAME.outcomes.utility()
 
@@ -44,7 +46,7 @@ def by_transformers(net: PolicyValueNet, history: np.ndarray) -> tuple[np.ndarra
     """Next-token distributions ``[T, V]`` and values ``[T]`` of every prefix from the whole board on."""
     count = len(history) - FIRST
     views = GAME.views(np.repeat(history[None], count, axis=0), np.arange(FIRST + 1, len(history) + 1))
-    features = torch.from_numpy(GAME.features["board"].encode(views).reshape(1, count, -1))
+    features = torch.from_numpy(Rules(GAME, net.arch).encode(views))[None]
     ids = torch.from_numpy(history[None, FIRST:].astype(np.int64))
     with torch.no_grad():
         found = transformers_model(net).eval()(input_ids=ids, features=features)
@@ -64,6 +66,45 @@ def test_a_board_by_hand() -> None:
         assert game.features["board"].encode(views)[0].tolist() == np.array(numbers).tolist(), length
 
 
+def test_blocks_by_hand() -> None:
+    """The same board: behind either block the other's three tiles fall together, and behind that there are none."""
+    game = SameGame(rows=2, columns=3, colours=2)
+    tokens, blocks = np.array([[0, 0, 0, 1, 1, 1, 2 + 1]]), game.features["blocks"]
+    before, after = (blocks.encode(game.views(tokens, np.array([length])))[0] for length in (6, 7))
+    found = {int(token): before[token].tolist() for token in np.flatnonzero(before.any(-1))}
+    assert found == {2 + 1: [3, 0, 1, 1, 0, 0, 3, 0, 0], 2 + 3: [3, 0, 1, 1, 0, 0, 3, 0, 0]}
+    assert after[2 + 0].tolist() == [3, 0, 1, 0, 0, 0, 0, 1, 1] and np.count_nonzero(after.any(-1)) == 1
+    assert not blocks.encode(game.views(tokens, np.array([5]))).any(), "there is no board yet"
+
+
+def test_blocks_are_what_plain_python_finds() -> None:
+    tokens, lengths = games(60, seed=5)
+    at = np.minimum(lengths - 1, 20 + np.arange(60) % 6)
+    numbers, seen = GAME.features["blocks"].encode(GAME.views(tokens, at)), 0
+    for row, length in enumerate(at):
+        board = plain.board_of(tokens[row, :20] + 1, 5)
+        for token in tokens[row, 20:length]:
+            board = plain.removed(board, {3 + plain.cell(mask): mask for mask in plain.blocks(board)}[int(token)])
+        assert np.count_nonzero(numbers[row].any(-1)) == len(plain.blocks(board))
+        most = max(int((board == colour).sum()) for colour in (1, 2, 3))
+        for mask in plain.blocks(board):
+            after, colour = plain.removed(board, mask), int(board[mask][0])
+            sizes = [(int(after[block][0]) == colour, int(block.sum())) for block in plain.blocks(after)]
+            assert numbers[row, 3 + plain.cell(mask)].tolist() == [
+                mask.sum(),
+                (after == colour).sum(),
+                (board == colour).sum() == most,
+                len(sizes),
+                (after > 0).sum() - sum(size for _, size in sizes),
+                max([size for own, size in sizes if own], default=0),
+                max([size for own, size in sizes if not own], default=0),
+                not sizes,
+                not after.any(),
+            ]
+            seen += 1
+    assert seen > 100
+
+
 def test_convolutions_by_hand() -> None:
     """One filter that adds up a 3 x 3 window of the only plane, 255 counting as 10; ELU of a negative sum."""
     board = BoardEmbedding({"rows": 3, "columns": 4, "planes": 1, "channels": [1]}, 2)
@@ -80,8 +121,9 @@ def test_convolutions_by_hand() -> None:
 
 
 @pytest.mark.parametrize("trunk", ["auto", "torch"])
-def test_the_engine_answers_as_the_transformers_model(trunk) -> None:
-    net = tiny_net(GAME, config=CONFIG)
+@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
+def test_the_engine_answers_as_the_transformers_model(trunk, config) -> None:
+    net = tiny_net(GAME, config=config)
     tokens, lengths = games(6)
     engine, handles = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk, max_batch=4), GAME), np.full(6, EMPTY)
     wanted = [by_transformers(net, tokens[row, : lengths[row]]) for row in range(6)]
@@ -126,9 +168,10 @@ def _features(numbers: np.ndarray):
     return RuleInputs(features=torch.from_numpy(numbers)[None])
 
 
-def test_training_learns_the_moves_and_shared_scores(tmp_path) -> None:
+@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
+def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     """Cross-entropy of every move from the transformers model's logits; of the score, shared by two supports."""
-    net, path = tiny_net(GAME, config=CONFIG), tmp_path / "games.parquet"
+    net, path = tiny_net(GAME, config=config), tmp_path / "games.parquet"
     sequences = conformance.random_games(GAME, 30, 4)
     write_shard(path, sequences, GAME, {})
     data = load_data(GAME, [str(path)], 1, torch.device("cpu"), first=net.arch.first)
@@ -139,7 +182,7 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path) -> None:
     for row in rows:
         history = sequences.tokens[row, : int(data.lengths[row]) + FIRST]
         views = GAME.views(np.repeat(history[None], len(history) - FIRST, 0), np.arange(FIRST + 1, len(history) + 1))
-        features = torch.from_numpy(GAME.features["board"].encode(views).reshape(1, len(views), -1))
+        features = torch.from_numpy(Rules(GAME, net.arch).encode(views))[None]
         with torch.no_grad():
             said = model(input_ids=torch.from_numpy(history[None, FIRST:].astype(np.int64)), features=features)
         moves = len(history) - FIRST - 2  # the last move and eos are followed by no decision
@@ -199,8 +242,9 @@ def test_a_killed_training_resumes_to_the_same_bytes(tmp_path) -> None:
     assert one == other
 
 
-def test_such_networks_keep_the_law_of_kinds() -> None:
-    conformance.check_kind(KIND, GAME, CONFIG)
+@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
+def test_such_networks_keep_the_law_of_kinds(config) -> None:
+    conformance.check_kind(KIND, GAME, config)
 
 
 def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp_path) -> None:
@@ -215,6 +259,9 @@ def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp
 def test_settings_that_do_not_fit_a_board_are_refused() -> None:
     with pytest.raises(ValueError, match=r"model\.board_channels=\[\]: must be numbers above 0"):
         TransformerConfig(board_channels=[])
+    for names in (["blocks", "board"], ["board", "nothing"]):
+        with pytest.raises(ValueError, match=r"model\.features: "):
+            architecture(GAME, replace(CONFIG, features=names))
     with pytest.raises(ValueError, match=r"model\.n_positions=9: samegame has histories of 12 tokens"):
         architecture(GAME, replace(CONFIG, n_positions=9))
     net = tiny_net(GAME, config=CONFIG)
