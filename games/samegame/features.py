@@ -1,9 +1,9 @@
-"""What networks read of a board of SameGame: its blocks by colour (paper 003, section 3.3), and beyond the paper what is
-left when a block goes."""
+"""What networks read of a board of SameGame: its blocks by colour (paper 003, section 3.3), and beyond the paper what
+is left when one goes."""
 
 import numpy as np
 
-from games.batches import rows
+from games import batches
 from games.compiling import kernel
 from games.features import FeatureSet
 from games.game import Next
@@ -24,11 +24,11 @@ _BLOCKS = (
 _NUMBERS = 9
 
 
-def feature_sets(rows_: int, columns: int, colours: int) -> dict[str, FeatureSet]:
+def feature_sets(rows: int, columns: int, colours: int) -> dict[str, FeatureSet]:
     """The feature sets of boards of this size."""
-    cells = rows_ * columns
+    cells = rows * columns
     return {
-        "board": FeatureSet(_BOARD, (rows_, columns, colours + 1), fill_boards, of_board=True, tells=cells - 1),
+        "board": FeatureSet(_BOARD, (rows, columns, colours + 1), fill_boards, of_board=True, tells=cells - 1),
         "blocks": FeatureSet(_BLOCKS, (colours + cells, _NUMBERS), fill_blocks, of_actions=True),
     }
 
@@ -54,7 +54,7 @@ def fill_board(view, numbers):
             numbers[row, column, tiles[cell] - 1] = max((255 * tied + number // 2) // number, 1)
 
 
-fill_boards = rows(fill_board)
+fill_boards = batches.rows(fill_board)
 
 
 def fill_blocks(views: np.ndarray, numbers: np.ndarray) -> None:

@@ -209,13 +209,12 @@ class PolicyValueNet(nn.Module):
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
         hidden = F.linear(self._filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
         some_NC = (choices_NCG != 0).any(-1)
-        few = torch.is_grad_enabled() or self.arch.boards  # actions have some; a GPU wants shapes that stay
-        if few and not hidden.is_cuda:
-            rows, actions = some_NC.nonzero(as_tuple=True)
-            given = hidden.index_select(0, rows), choices_NCG[rows, actions]
-            scores = self._scored(*(self._filled_up(each) for each in given))[: len(rows)]
-            return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
-        return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
+        if hidden.is_cuda or not (torch.is_grad_enabled() or self.arch.boards):  # a GPU wants shapes that stay
+            return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
+        rows, actions = some_NC.nonzero(as_tuple=True)  # few actions have some
+        given = hidden.index_select(0, rows), choices_NCG[rows, actions]
+        scores = self._scored(*(self._filled_up(each) for each in given))[: len(rows)]
+        return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
 
     def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """``[...]`` scores of actions by their features ``[..., G]`` and the history's hidden layer."""
