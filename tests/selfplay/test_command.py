@@ -340,7 +340,6 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
         "crew_paper",
         "samegame_demo",
         "samegame_paper",
-        "samegame_strong",
     ],
 )
 def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:

@@ -40,7 +40,6 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "hearts_strong": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(100)),
     "samegame_demo": ({"mcts:simulations=16": 1.0}, None),
     "samegame_paper": ({"mcts:simulations=16": 1.0}, None),
-    "samegame_strong": ({"mcts:simulations=16": 1.0}, None),
     "skat_demo": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
     "skat_paper": ({"random": 1.0, "skat_rules": 1.0}, None),
 }
