@@ -338,7 +338,6 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
         "skat_paper",
         "crew_demo",
         "crew_paper",
-        "samegame_demo",
         "samegame_paper",
     ],
 )
