@@ -338,7 +338,6 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
         "skat_paper",
         "crew_demo",
         "crew_paper",
-        "samegame_paper",
     ],
 )
 def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
