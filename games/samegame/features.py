@@ -42,9 +42,7 @@ def fill_board(view, numbers):
     if view["length"] < len(public["tiles"]) or view["ended"] != 0:
         return
     tiles, block, size, rows = public["tiles"], public["block"], public["size"], np.int64(public["rows"])
-    number = np.int64(0)
-    for tile in tiles:
-        number += int(tile > 0)
+    number = public["left"].sum()
     for cell in range(len(tiles)):
         row, column = cell % rows, cell // rows
         if tiles[cell] == 0:
@@ -58,7 +56,8 @@ fill_boards = batches.rows(fill_board)
 
 
 def fill_blocks(views: np.ndarray, numbers: np.ndarray) -> None:
-    """Write what is told of the blocks (``uint8[B, colours + N, 9]``, by token), where the player is to act."""
+    """Write what is told of the blocks (``uint8[B, colours + N, 9]``, by token), where the player is to act. Not by
+    ``batches.rows``: its workspaces do not know the size of the board."""
     _fill_rows(views, numbers, np.zeros(1, views.dtype["public"]))
 
 
@@ -91,14 +90,13 @@ def _fill_row(public, by_token, space):
 @kernel
 def _note(public, colour, row):
     """Columns 3 to 6 of a board; a cell's ``size`` is that of the block which it stands for."""
-    blocks = together = number = own = other = 0
-    size, tiles = public["size"], public["tiles"]
+    blocks = together = own = other = 0
+    size, tiles, left = public["size"], public["tiles"], public["left"].sum()
     for cell in range(len(size)):
-        number += int(tiles[cell] > 0)
         if size[cell] > 0:
             blocks, together = blocks + 1, together + size[cell]
             if tiles[cell] == colour:
                 own = max(own, size[cell])
             else:
                 other = max(other, size[cell])
-    row[3], row[4], row[5], row[6] = min(blocks, 255), min(number - together, 255), min(own, 255), min(other, 255)
+    row[3], row[4], row[5], row[6] = min(blocks, 255), min(left - together, 255), min(own, 255), min(other, 255)
