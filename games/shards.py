@@ -7,8 +7,9 @@ zstd-compressed without a dictionary, because lists of small integers take sever
 file's metadata names the game, its options, rules version and vocabulary, and a reader that does not agree with them
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
 
-A shard may hold branches (``games.branches``), as three more columns of lists, and labels (``selfplay.labels``), as
-one more column like the tokens. Readers that do not know these columns read the rest. Shards of games whose outcome
+A shard may hold branches (``games.branches``), as three more columns of lists, labels (``selfplay.labels``), as one
+more column like the tokens, and the probabilities of the actions played (``selfplay.probabilities``), as one more of
+that form. Readers that do not know these columns read the rest. Shards of games whose outcome
 labels are supports (``OutcomeTable.exact``) hold exact ``points`` too.
 """
 
@@ -46,6 +47,8 @@ _BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome":
 
 _LABELS = "label"
 """Column of a shard with labels: as the tokens."""
+_PROBABILITIES = "probability"
+"""Column of a shard with probabilities: ``L`` of float32 a row."""
 _POINTS = "points"
 """Column of a shard of a game whose outcome labels are supports: float32."""
 
@@ -79,6 +82,9 @@ class Sequences:
     ``eos`` where it was not asked; None without any."""
     points: np.ndarray | None = None
     """``float32[N]``: exact points of the row's seat; None where the outcome label says them."""
+    probabilities: np.ndarray | None = None
+    """``float32[N, L]``: at the place of an action of the sequence's seat the probability with which its player drew
+    it, 0 elsewhere and where the player did not say; None without any."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():
@@ -102,6 +108,7 @@ class Sequences:
         names: np.ndarray | str,
         keep: np.ndarray | None = None,
         first: int = 0,
+        probabilities: np.ndarray | None = None,
     ) -> "Sequences":
         """The histories of ``G`` ended deals of ``P`` seats, deal by deal in the order of the seats.
 
@@ -109,13 +116,15 @@ class Sequences:
             names: ``object[G, P]`` names of the players, or the name of all of them.
             keep: ``bool[G, P]``: whose histories; None for all.
             first: number of the first deal.
+            probabilities: ``float32[G, P, L]``, of each seat's history (``TableResult.probabilities``).
         """
         labels = game.outcome(states)
         deal, seat = np.nonzero(np.ones_like(labels) if keep is None else keep)
         tokens, player = game.histories(states[deal], seat)[0], np.broadcast_to(np.asarray(names, object), labels.shape)
         points = None if game.outcomes.exact else game.points(states)[deal, seat]
         columns = tokens, labels[deal, seat], seat, player[deal, seat], seeds[deal], first + deal
-        return Sequences(*columns, points=points)
+        drawn = None if probabilities is None else probabilities[deal, seat]
+        return Sequences(*columns, points=points, probabilities=drawn)
 
     @staticmethod
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
@@ -123,7 +132,7 @@ class Sequences:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
         }
-        for name in ("labels", "points"):
+        for name in ("labels", "points", "probabilities"):
             there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
             if 0 < len(there) < len(parts):
                 raise ValueError(f"some of these sequences have {name}, others none")
@@ -203,6 +212,7 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
             **_encode_branches(sequences.branches),
             **({} if sequences.labels is None else {_LABELS: _encode_tokens(sequences.labels)}),
             **({} if sequences.points is None else {_POINTS: pa.array(sequences.points, pa.float32())}),
+            **({} if sequences.probabilities is None else {_PROBABILITIES: _encode_tokens(sequences.probabilities)}),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -213,7 +223,7 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
 
 
 def _encode_tokens(tokens: np.ndarray) -> pa.Array:
-    """``[N, L]`` as a column of ``N`` binaries of one width."""
+    """``[N, L]``, also of probabilities, as a column of ``N`` binaries of one width."""
     rows = np.ascontiguousarray(tokens)
     width = rows.shape[1] * rows.itemsize
     return pa.Array.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(rows)])
@@ -258,9 +268,11 @@ def read_shard(path: PathOrUri, game: Game) -> Sequences:
     return sequences
 
 
-def read_shards(paths: Sequence[PathOrUri], game: Game, with_labels: bool = True) -> Sequences:
-    """All sequences of at least one shard, in the order of ``paths``, with their labels if any has some and they are
-    wanted. Raises ``ShardError`` as :func:`read_shard`.
+def read_shards(
+    paths: Sequence[PathOrUri], game: Game, with_labels: bool = True, with_probabilities: bool = True
+) -> Sequences:
+    """All sequences of at least one shard, in the order of ``paths``, with their labels and probabilities if any has
+    some and they are wanted. Raises ``ShardError`` as :func:`read_shard`.
 
     Each shard is copied to its place as it is read, so memory holds the sequences once and one shard beside them, and
     branches twice while they are joined.
@@ -271,16 +283,20 @@ def read_shards(paths: Sequence[PathOrUri], game: Game, with_labels: bool = True
     if not game.outcomes.exact:
         columns["points"] = np.empty(ends[-1], np.float32)
     branches = list[tuple[Branches | None, int]]()
-    labels: np.ndarray | None = None
+    wanted: dict[str, float] = {"labels": game.vocabulary.eos} if with_labels else {}
+    wanted |= {"probabilities": 0.0} if with_probabilities else {}
     for path, end in zip(paths, ends, strict=True):
         part = read_shard(path, game)
-        if with_labels and part.labels is not None:
-            labels = np.full_like(columns["tokens"], game.vocabulary.eos) if labels is None else labels
-            labels[end - len(part) : end] = part.labels
+        for name, nothing in wanted.items():
+            if (here := getattr(part, name)) is not None:
+                if name not in columns:
+                    columns[name] = np.full(columns["tokens"].shape, nothing, here.dtype)
+                columns[name][end - len(part) : end] = here
         for name, column in columns.items():
-            column[end - len(part) : end] = getattr(part, name)
+            if name not in wanted:
+                column[end - len(part) : end] = getattr(part, name)
         branches.append((part.branches, len(part)))
-    return Sequences(**columns, branches=_joined(branches), labels=labels)
+    return Sequences(**columns, branches=_joined(branches))
 
 
 def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
@@ -324,18 +340,23 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
         raise ValueError("it has no rows")
     player = table["player"].combine_chunks().dictionary_encode()  # one object for each name, not for each row
     return Sequences(
-        tokens=_decode_tokens(table, "tokens", game),
+        tokens=_decode_tokens(table, "tokens", game.vocabulary.dtype, game),
         player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
         **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
         branches=_decode_branches(table),
-        labels=_decode_tokens(table, _LABELS, game) if _LABELS in table.column_names else None,
+        labels=_decode_optional(table, _LABELS, game.vocabulary.dtype, game),
+        probabilities=_decode_optional(table, _PROBABILITIES, np.dtype(np.float32), game),
         points=None if game.outcomes.exact else table[_POINTS].to_numpy(),
     )
 
 
-def _decode_tokens(table: pa.Table, name: str, game: Game) -> np.ndarray:
+def _decode_optional(table: pa.Table, name: str, dtype: np.dtype[Any], game: Game) -> np.ndarray | None:
+    return _decode_tokens(table, name, dtype, game) if name in table.column_names else None
+
+
+def _decode_tokens(table: pa.Table, name: str, dtype: np.dtype[Any], game: Game) -> np.ndarray:
     """``[N, L]`` of a column as ``_encode_tokens`` makes it."""
-    dtype, length, column = game.vocabulary.dtype, game.max_length, table[name]
+    length, column = game.max_length, table[name]
     if column.type != pa.binary(length * dtype.itemsize):
         raise ValueError(f"{name} are {column.type}, not {length} tokens of {dtype.name} a row")
     if column.null_count:
@@ -388,6 +409,12 @@ def _check(sequences: Sequences, game: Game) -> None:
     labels = sequences.tokens if sequences.labels is None else sequences.labels
     if labels.shape != sequences.tokens.shape or labels.dtype != sequences.tokens.dtype:
         raise ValueError(f"labels are {labels.dtype.name}{list(labels.shape)}, tokens {list(sequences.tokens.shape)}")
+    chances = sequences.probabilities
+    if chances is not None and (chances.shape != sequences.tokens.shape or chances.dtype != np.float32):
+        raise ValueError(f"probabilities are {chances.dtype.name}{list(chances.shape)}")
+    if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
+        bad = int(np.argmin(((chances >= 0) & (chances <= 1)).all(axis=1)))
+        raise ValueError(f"row {bad}: a probability is outside 0..1")
     for what, values, limit in (
         ("token", sequences.tokens, vocabulary.size),
         ("label", labels, vocabulary.size),

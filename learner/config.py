@@ -18,7 +18,7 @@ OUTCOME_INITS = ("normal", "points")
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "cosine", "constant")
 TARGETS = ("all", "actions")
-POLICY_TARGETS = ("none", "advantage")
+POLICY_TARGETS = ("none", "advantage", "gradient")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
@@ -59,12 +59,17 @@ class TransformerConfig(NetworkConfig):
     """Mask impossible outcomes, in training and use."""
     features: list[str] = field(default_factory=list)
     """Features of every position that the network reads: names of the game's features (docs/games), or ``[all]``."""
+    score_width: int = 64
+    """Width of the layer that scores an action by its features, where the game has a set about actions."""
+    score_layers: int = 0
+    """Layers of that width behind it, each with a residual connection: what an action does to the rest of the deal."""
     board_channels: list[int] = field(default_factory=lambda: [64])
     """Channels of the 3 x 3 convolutions that read a board among the features (paper 003, Table 5)."""
 
     def __post_init__(self) -> None:
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
-        at_least("model", self, 0, "n_inner", "n_positions")
+        at_least("model", self, 0, "n_inner", "n_positions", "score_layers")
+        at_least("model", self, 1, "score_width")
         at_least_below("model", self, 0, 1, "embd_pdrop", "resid_pdrop")
         above("model", self, 0, "initializer_range", "layer_norm_epsilon")
         one_of("model", self, OUTCOME_INITS, "outcome_init")
@@ -152,13 +157,29 @@ class LearnerConfig:
     """Beyond the paper: weight in the observation loss of labels (``selfplay.labels``), which replace the action that
     was played as target; 0 reads none."""
     policy_targets: str = "none"
-    """Beyond the paper: what the policy learns at decisions with branches, in place of the action played or a label.
-    ``advantage``: the policy gradient over all legal actions; ``none``: reads no branches
-    (``learner.training.policy_targets``)."""
+    """Beyond the paper: what the policy learns in place of the action played or a label. ``advantage``: at decisions
+    with branches the policy gradient over all legal actions (``learner.training.policy_targets``); ``gradient``: at
+    actions whose probabilities shards have the clipped policy gradient of PPO (``learner.training.policy_gradient``);
+    ``none``: neither."""
     policy_temperature: float = 0.5
     """Difference in points of the game that counts as 1 in ``policy_targets``."""
     policy_weight: float = 1.0
     """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
+    policy_clip: float = 0.1
+    """Of ``policy_targets=gradient``, like the next five: change of an action's probability, as a share of it, from
+    which its advantage pulls no further."""
+    entropy_weight: float = 0.0
+    """Weight of the policy's entropy, in nats, against an advantage of one ``policy_temperature``."""
+    magnet_weight: float = 0.0
+    """Weight of KL(policy, magnet's policy): a magnet is a frozen earlier network (R-NaD, arXiv 2206.15378)."""
+    magnet: str = ""
+    """Checkpoint of the magnet. In a run it is left out: an earlier iteration's network is taken."""
+    magnet_iterations: int = 4
+    """In a run: iterations for which the magnet stays."""
+    advantage_lambda: float = 1.0
+    """Lambda of generalised advantage estimation (arXiv 1506.02438); 1 takes the deal's outcome less the value."""
+    max_staleness: int = 1
+    """Shards that are more iterations older than the newest one teach nothing, and are counted."""
     outcome_positions: int = 0
     """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
     all (see ``learner.training.loss``)."""
@@ -199,6 +220,13 @@ class LearnerConfig:
             require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with learner.targets=actions")
             require(self.others_weight == 1.0, "learner", self, "others_weight", "1 with learner.targets=actions")
         one_of("learner", self, POLICY_TARGETS, "policy_targets")
+        at_least("learner", self, 0, "entropy_weight", "magnet_weight", "max_staleness")
+        at_least("learner", self, 1, "magnet_iterations")
+        above("learner", self, 0, "policy_clip")
+        within("learner", self, 0, 1, "advantage_lambda")
+        if self.policy_targets == "gradient":
+            require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with policy_targets=gradient")
+            require(self.targets == "all", "learner", self, "targets", "all with policy_targets=gradient")
         learns = self.policy_targets == "none" or (self.observation_weight > 0.0 and self.policy_weight > 0.0)
         require(learns, "learner", self, "policy_targets", "none where observation_weight or policy_weight is 0")
         one_of("learner", self, PRECISIONS, "precision")

@@ -26,6 +26,7 @@ from search.players.choices import choice_places, place_bits
 from search.players.histories import tokens_since
 from search.players.player import Player
 from search.players.playouts import play_out
+from search.players.support import Judge
 
 _OUTCOMES = np.uint64(derive(0, "outcomes"))
 """Tells the number that draws a decision's outcomes from those of its playouts."""
@@ -68,6 +69,7 @@ def branch(
     count: int,
     seed: int,
     network: ByNetwork | None = None,
+    judge: Judge | None = None,
 ) -> Branches:
     """Branches of sequences, independent of the other sequences in the call.
 
@@ -77,6 +79,7 @@ def branch(
         count: decisions of each sequence, drawn among those with at least two legal actions; all where there are fewer.
         seed: of the draws and the playouts.
         network: for a player with a network.
+        judge: says how the deals end, without playouts; decisions that it does not judge get no branches.
     """
     drawn, deals = draw_places(game, sequences, count, seed), np.unique(sequences.game)
     seeds, model = derive_many(derive(seed, "playouts"), len(sequences)), network.model if network else None
@@ -89,11 +92,21 @@ def branch(
         for moment in replay(game, ended, sequences, drawn, part):
             if model:
                 model.hold(moment.deal, moment.states)
+            if judge:
+                found.append(_judged(game, moment, judge))
+                continue
             own = sequences.seat[moment.row].astype(np.int64)
             found += _ends(game, moment, own, mix(seeds[moment.row], moment.place), player, network)
         if model:
             model.start(game, 0)
     return Branches.of_rows(len(sequences), *np.concatenate(found, axis=1))
+
+
+def _judged(game: Game, moment: Moment, judge: Judge) -> np.ndarray:
+    """``int64[4, Z]``: rows, places, tokens and outcomes of the branches that are judged."""
+    labels = judge(game, moment.states)
+    decision, token = np.nonzero(labels >= 0)
+    return np.stack([moment.row[decision], moment.place[decision], token, labels[decision, token]])
 
 
 def _ends(

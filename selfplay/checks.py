@@ -25,9 +25,10 @@ from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Upper estimates of the disk space of a sequence in a shard, and of one of its decisions with branches."""
-_READERS: Mapping[str, Mapping[str, object]] = {
-    "branches": {"branch_weight": 0, "policy_targets": "none"},
-    "labels": {"label_weight": 0},
+_READERS: Mapping[str, Mapping[str, tuple[object, ...]]] = {
+    "branches": {"branch_weight": (0,), "policy_targets": ("none", "gradient")},
+    "labels": {"label_weight": (0,)},
+    "probabilities": {"policy_targets": ("none", "advantage")},
 }
 """What ``selfplay`` adds to shards -> the learner's settings that read it, with their values that read none."""
 
@@ -148,12 +149,18 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 
 
 def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
-    """``UserError`` for branches or labels that no learner reads, or that a learner reads and no player makes."""
+    """``UserError`` for branches, labels or probabilities that no learner reads, or that a learner reads and no player
+    makes."""
+    if config.first_learner.policy_targets == "gradient":
+        raise UserError(
+            "initial_learner.policy_targets=gradient: the players of iteration 0 draw from no network's policy; set "
+            "initial_learner.policy_targets=none"
+        )
     for key, settings in _READERS.items():
         made = getattr(config.selfplay, key)
         for name, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
             for setting, value in _reading(learner, key).items():
-                off = settings[setting]
+                off = settings[setting][0]
                 if setting in kind.unused:
                     raise UserError(f"{name}.{setting}={value}: a {kind.title} learns from none; set it to {off}")
                 if not made:
@@ -188,7 +195,7 @@ def _read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
 def _reading(learner: LearnerConfig, key: str) -> dict[str, object]:
     """The settings by which a learner reads what ``selfplay.<key>`` makes, with their values."""
     found = {setting: getattr(learner, setting) for setting in _READERS[key]}
-    return {setting: value for setting, value in found.items() if value != _READERS[key][setting]}
+    return {setting: value for setting, value in found.items() if value not in _READERS[key][setting]}
 
 
 def generator_settings(config: TrainConfig) -> GeneratorSettings:
@@ -247,6 +254,11 @@ def check_players(
                 f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
             )
         brought.append(entrant)
+        if key == "newest_player" and games.probabilities and not entrant.kind.samples:
+            raise ValueError(
+                f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "
+                "with which probabilities it did; give imitation"
+            )
         if key == "newest_player":
             brought += [entrant.with_network(path) for path in networks]
     if games.branches:
@@ -270,6 +282,10 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
             f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
             "give at most so many"
         )
+    judges = kinds.support_of(game).judges
+    if games.branch_judge and games.branch_judge not in judges:
+        these = ", ".join(judges) or "none"
+        raise ValueError(f"{group}branch_judge={games.branch_judge}: of {game.name} there is {these}; or leave it out")
     (player,) = resolve([name], game, settings.search)
     if player.needs_model:
         raise ValueError(

@@ -7,7 +7,7 @@ from omegaconf import MISSING
 
 from cluster.config import ClusterConfig
 from cluster.merging import overridden
-from cluster.validation import above, at_least, one_of, require, within
+from cluster.validation import above, at_least, at_least_below, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig, check_policy_settings
@@ -92,6 +92,9 @@ class GamesConfig:
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
+    branch_judge: str = ""
+    """Judge of the game that says how branches end, in place of playouts (``solver``, in Skat's card play: by perfect
+    play with open hands); of the decisions drawn those that it does not judge get none. Empty for playouts."""
     newest_branch_player: str = ""
     """Player with the newest network in its place, for deals that networks played (``imitation``, ``argmax_val``);
     empty for ``branch_player`` in all."""
@@ -105,6 +108,9 @@ class GamesConfig:
     ``learner.label_weight``, made in iterations where a learner reads them; empty for none."""
     label_share: float = 1.0
     """Share of the decisions that leave a choice which are labelled."""
+    probabilities: bool = False
+    """Keep the probabilities with which ``newest_player`` drew its actions, which ``learner.policy_targets=gradient``
+    reads; for a player that draws from the network's policy (``imitation``)."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512
@@ -116,6 +122,9 @@ class GamesConfig:
         at_least(group, self, 1, "branch_samples")
         newest, left_out = bool(self.newest_branch_player), GamesConfig.branch_samples
         require(not newest or self.branches > 0, group, self, "newest_branch_player", "empty without branches")
+        judged = bool(self.branch_judge)
+        require(not judged or self.branches > 0, group, self, "branch_judge", "empty without branches")
+        require(not judged or not newest, group, self, "branch_judge", "empty with newest_branch_player")
         why = "0 without newest_branch_player, whose network says what it expects"
         require(not self.branch_steps or newest, group, self, "branch_steps", why)
         used = bool(self.branch_steps) or self.branch_samples == left_out
@@ -140,6 +149,9 @@ class SelfplayConfig(GamesConfig):
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
+    past_share: float = 0.0
+    """Beyond the paper, in place of ``population``: share of the seats that earlier networks take, drawn uniformly
+    among ``pool_size``; the newest network plays all others, one a deal at least, and its sequences are kept."""
     pool_size: int = 0
     """Number of newest earlier networks to draw imitations from; 0 for all (the paper's Skat: 10)."""
     replay_games: int = 0
@@ -163,6 +175,9 @@ class SelfplayConfig(GamesConfig):
         self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")
+        at_least_below("selfplay", self, 0, 1, "past_share")
+        one = not self.past_share or not self.population
+        require(one, "selfplay", self, "past_share", "0 with selfplay.population=true, which seats the players itself")
 
 
 @dataclass

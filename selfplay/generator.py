@@ -121,8 +121,19 @@ class Generator:
             self.game.playout(states, bits[:, 0])
             return Played(seeds, states, self.game.outcome(states), seating, keep, 0)
         size, secret = self._settings.games.games_per_table, derive(plan.run_seed, "decisions")
-        result = play_table(self.game, players, seating, seeds, size, on_progress=self._note, secret=secret)
-        return Played(seeds, result.states, result.labels, seating, keep, int(result.decisions.sum()))
+        drawn = self._settings.games.probabilities and plan.seating is not Seating.INITIAL
+        result = play_table(
+            self.game,
+            players,
+            seating,
+            seeds,
+            size,
+            on_progress=self._note,
+            secret=secret,
+            with_probabilities=drawn,
+        )
+        decisions = int(result.decisions.sum())
+        return Played(seeds, result.states, result.labels, seating, keep, decisions, result.probabilities)
 
     def _play_on(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> tuple[Played, Successes]:
         """Play more deals of the kinds that seldom succeed, seated by their own bits."""
@@ -138,7 +149,8 @@ class Generator:
     def _sequences(self, plan: ShardPlan, players: Sequence[Player], played: Played) -> Sequences:
         """The kept sequences of the deals."""
         names = np.array([player.name for player in players], object)[played.seating]
-        sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep)
+        drawn = played.probabilities
+        sequences = Sequences.of_deals(self.game, played.states, played.seeds, names, played.keep, probabilities=drawn)
         if self._branched(plan):
             sequences = replace(sequences, branches=self._branches(plan, played.states, sequences))
         if entrant := self._labelled_by(plan):
@@ -163,6 +175,9 @@ class Generator:
         if self._newest_branches(plan):
             player, network = self._newest_branch_player(plan)
             return branch(self.game, ended, sequences, player, games.branches, seed, network)
+        if games.branch_judge:
+            judge = kinds.support_of(self.game).judge(games.branch_judge)
+            return branch(self.game, ended, sequences, None, games.branches, seed, judge=judge)
         name = self._branch_player
         (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)
         return branch(self.game, ended, sequences, None if name == "random" else player, games.branches, seed)
@@ -192,7 +207,7 @@ class Generator:
         if plan.seating is Seating.INITIAL:
             return resolve(plan.initial.players, self.game, search), list(plan.initial.players)
         seated = [(games.newest_player, plan.networks[-1])]
-        if plan.seating is Seating.POPULATION:
+        if plan.seating in (Seating.POPULATION, Seating.MIXED):
             seated += [(games.earlier_player, network) for network in plan.networks]
         found = resolve([name for name, _ in seated], self.game, search)
         entrants = [entrant.with_network(network.path) for entrant, (_, network) in zip(found, seated, strict=True)]
@@ -217,7 +232,8 @@ class Generator:
         """What a shard says of its branches."""
         games, newest = self._settings.games, self._newest_branches(plan)
         player = f"{newest}@{plan.networks[-1].name}" if newest else self._branch_player
-        said = f"{games.branches} decisions of each sequence, played out by {player}"
+        said = f"{games.branches} decisions of each sequence, "
+        said += f"judged by {games.branch_judge}" if games.branch_judge else f"played out by {player}"
         if newest and games.branch_steps:
             said += f" to turn {games.branch_steps} of the seat, {games.branch_samples} outcomes expected there"
         return said

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from cluster.files import storage
@@ -16,6 +17,7 @@ from cluster.watching.progress import OnProgress, Progress
 from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
+from learner.config import LearnerConfig
 from learner.training.task import SHOWN, TrainingTask
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
@@ -181,7 +183,7 @@ class Loop:
         config, learned_from = self._config, self._learned_from(iteration)
         for plan, path in learned_from:
             check_shard(plan, path)
-        learner = config.learner if iteration else config.first_learner
+        learner = self._with_magnet(config.learner, iteration) if iteration else config.first_learner
         return TrainingTask(
             game=config.game,
             model=config.model,
@@ -191,6 +193,13 @@ class Loop:
             init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,
         )
+
+    def _with_magnet(self, learner: LearnerConfig, iteration: int) -> LearnerConfig:
+        """The newest network that iteration n began with, n the last multiple of ``magnet_iterations`` so far."""
+        if learner.policy_targets != "gradient" or not learner.magnet_weight or learner.magnet:
+            return learner
+        since = 1 + (iteration - 1) // learner.magnet_iterations * learner.magnet_iterations
+        return replace(learner, magnet=self._run.checkpoint(self._evaluation.accepted(since)[-1]))
 
     def _steps_before(self, iteration: int) -> int:
         """Optimiser steps of all earlier iterations, so that curves continue."""

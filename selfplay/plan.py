@@ -6,7 +6,8 @@ a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
 Beyond the paper: with ``selfplay.overlap`` the networks are one iteration older (``known_networks``); with
-``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
+``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others;
+with ``selfplay.past_share`` earlier networks take some of the seats of the newest one.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +23,12 @@ from selfplay.config import InitialConfig, SelfplayConfig
 
 
 class Seating(Enum):
-    """How seats are filled: INITIAL -> EVERYBODY -> POPULATION over the iterations."""
+    """How seats are filled: INITIAL -> EVERYBODY -> POPULATION over the iterations, or INITIAL -> MIXED."""
 
     INITIAL = "initial"
     EVERYBODY = "everybody"
     POPULATION = "population"
+    MIXED = "mixed"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class ShardPlan:
     """The networks that play, oldest first; the newest plays ArgmaxVal*."""
     run_seed: int
     """The run's seed."""
+    past_share: float = 0.0
+    """Of MIXED: share of the seats that networks before the newest take."""
 
     @property
     def name(self) -> str:
@@ -78,10 +82,12 @@ class ShardPlan:
         return mix(seeds[:, None], np.arange(num_players, dtype=np.uint64)[None])
 
 
-def seating_of(iteration: int, cooperative: bool, population: bool = True) -> Seating:
-    """How the seats of an iteration are filled; ``population``: see ``SelfplayConfig``."""
+def seating_of(iteration: int, cooperative: bool, population: bool = True, past_share: float = 0.0) -> Seating:
+    """How the seats of an iteration are filled; ``population`` and ``past_share``: see ``SelfplayConfig``."""
     if iteration == 0:
         return Seating.INITIAL
+    if past_share:
+        return Seating.MIXED
     if iteration == 1 or cooperative or not population:
         return Seating.EVERYBODY
     return Seating.POPULATION
@@ -110,11 +116,12 @@ def plan_shards(
     total, size = config.games_per_iteration, config.games_per_shard
     if iteration == 0:
         total, size = config.initial_games, config.initial_games_per_shard or config.games_per_shard
-    seating = seating_of(iteration, cooperative, config.population)
+    seating = seating_of(iteration, cooperative, config.population, config.past_share)
     pool = list(range(iteration) if accepted is None else accepted)
-    newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1, Seating.POPULATION: config.pool_size or len(pool)}[seating]
+    newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1}.get(seating, config.pool_size or len(pool))
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
-    plans = split(total, size, ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed))
+    pattern = ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed, config.past_share)
+    plans = split(total, size, pattern)
     if iteration == 0:
         return plans
     teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, config.initial, (), run_seed)
@@ -146,7 +153,7 @@ def num_kept(plan: ShardPlan, num_players: int) -> int:
     """Sequences of a shard, without those added for rare successes."""
     if plan.seating is Seating.POPULATION:
         return plan.num_games
-    if plan.seating is Seating.EVERYBODY or not plan.initial.keep:
+    if plan.seating is Seating.EVERYBODY or (plan.seating is Seating.INITIAL and not plan.initial.keep):
         return plan.num_games * num_players
     return int(seats(plan, plan.seat_bits(num_players))[1].sum())
 
@@ -168,8 +175,8 @@ def check_shard(plan: ShardPlan, path: str) -> None:
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Seat the players of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
 
-    Players are numbered: those of ``initial.players`` in their order; else 0 is ArgmaxVal* with the newest network, and
-    1, 2, ... are the imitations of ``networks``.
+    Players are numbered: those of ``initial.players`` in their order; else 0 has the newest network, and 1, 2, ... are
+    the imitations of ``networks``. The newest network has one seat at least.
 
     Returns:
         ``int64[G, P]`` the player of each seat, and ``bool[G, P]`` whether its sequence is kept.
@@ -181,8 +188,14 @@ def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return seating, np.isin(seating, [names.index(name) for name in plan.initial.keep or names])
     if plan.seating is Seating.EVERYBODY:
         return np.zeros(bits.shape, np.int64), np.ones(bits.shape, bool)
-    imitations = 1 + draw(bits, np.full(len(plan.networks), 1 / len(plan.networks)))
     newest_seat = (bits[:, 0] % np.uint64(bits.shape[1])).astype(np.int64)
+    if plan.seating is Seating.MIXED:
+        past = len(plan.networks) - 1
+        shares = [1.0 - plan.past_share] + past * [plan.past_share / past] if past else [1.0]
+        seating = draw(mix(bits, np.uint64(1)), np.array(shares))
+        seating[np.arange(len(bits)), newest_seat] = 0
+        return seating, seating == 0
+    imitations = 1 + draw(bits, np.full(len(plan.networks), 1 / len(plan.networks)))
     keep = np.arange(bits.shape[1]) == newest_seat[:, None]
     return np.where(keep, 0, imitations), keep
 

@@ -39,6 +39,8 @@ class Played:
     keep: np.ndarray
     """``bool[G, P]``: whether a seat's sequence is kept."""
     decisions: int
+    probabilities: np.ndarray | None = None
+    """``float32[G, P, L]`` as ``TableResult.probabilities``; None where they are not kept, as of all initial deals."""
 
     def take(self, rows: np.ndarray) -> "Played":
         """The deals of some rows."""

@@ -4,6 +4,8 @@ Seats are relative to the observer: self, left, across, right. Nothing here is s
 the tokens seen so far.
 """
 
+import numpy as np
+
 from games.batches import feature
 from games.bits import count, lowest, mark
 from games.compiling import kernel
@@ -21,6 +23,7 @@ from games.crew.cards import (
     ROCKET_CARDS,
     TILES,
 )
+from games.crew.chances import LEVELS, spread, trick_winners
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
@@ -154,6 +157,17 @@ def _voids(view, row):
             row[seat - 1, colour] = held & COLOUR_CARDS[colour] == 0
 
 
+@feature(FEATURES, "in quarters, the chance of each other seat to hold each card, by counting", 3, NUM_CARDS)
+def _likely(view, row):
+    if stage_of(view) in (HEADER, DEALT):
+        return
+    likely = np.empty((4, NUM_CARDS))
+    spread(view, likely)
+    for seat in range(1, 4):
+        for card in range(NUM_CARDS):
+            row[seat - 1, card] = _quarters(likely[seat, card])
+
+
 @feature(FEATURES, "the number of tricks each seat has won", 4)
 def _tricks(view, row):
     for seat in range(4):
@@ -195,10 +209,12 @@ def _needed(view, row):
     " trick ended with it, the winner would take a task of its own, or one of another seat; how many others can"
     " hold no card of its colour; each seat's open tasks among the unseen cards of its colour; how many of its colour I"
     " hold, and how many of these are lower; my open tasks, and open tasks of others, among them; the seats still to"
-    " play that may beat it",
+    " play that may beat it; the seats whose open tasks would lie in this trick; in quarters, the chance of each seat"
+    " to win the trick if all play low, of each other one if it alone tries to, and of the seat whose task lies in it"
+    " or else is of the colour led, if it tries",
     NUM_CARDS,
-    20,
-    version=4,
+    32,
+    version=5,
     of_actions=True,
 )
 def _choices(view, rows_of_cards):
@@ -227,6 +243,67 @@ def _choices(view, rows_of_cards):
         row[15] = count(view["hand"] & colour)
         row[16] = count(view["hand"] & colour & ~above)
         row[19] = _may_beat(public, others, card, above)
+    _chances(view, rows_of_cards)
+
+
+@kernel
+def _chances(view, rows_of_cards):
+    """Who wins the trick with each card of the hand, in quarters, by counting cards (``games.crew.chances``)."""
+    public, cards = view["public"], view["hand"]
+    likely, chance, before = np.empty((4, NUM_CARDS)), np.empty((4, LEVELS)), np.empty((4, LEVELS))
+    spread(view, likely)
+    owned = _owned(public)
+    every = owned[0] | owned[1] | owned[2] | owned[3]
+    while cards != 0:
+        card = lowest(cards)
+        cards &= cards - 1
+        row, content = rows_of_cards[card], public["trick"] | BIT[card]
+        led = public["led"] if public["trick"] != 0 else card // 9
+        for seat in range(4):
+            row[20 + seat] = owned[seat] & content != 0
+        trick_winners(public, likely, card, 0, every, chance, before)
+        for seat in range(4):
+            row[24 + seat] = _quarters(chance[seat].sum())
+        for seat in range(1, 4):
+            trick_winners(public, likely, card, 1 << seat, every & ~owned[seat], chance, before)
+            row[27 + seat] = _quarters(chance[seat].sum())
+        wanting = _wanting(owned, content)
+        if wanting == 0:
+            wanting = _wanting(owned, COLOUR_CARDS[led])
+        if wanting != 0:
+            barred = np.int64(0)
+            for seat in range(4):
+                if wanting >> seat & 1 == 0:
+                    barred |= owned[seat]
+            trick_winners(public, likely, card, wanting, barred, chance, before)
+            for seat in range(4):
+                if wanting >> seat & 1 != 0:
+                    row[31] += _quarters(chance[seat].sum())
+
+
+@kernel
+def _quarters(chance):
+    return int(4.0 * chance + 0.5)
+
+
+@kernel
+def _owned(public):
+    """``int64[4]``: the cards of each seat's open tasks, as sets."""
+    owned = np.zeros(4, np.int64)
+    for n in range(public["num_laid"]):
+        if public["done"][n] == 0 and public["owners"][n] >= 0:
+            owned[public["owners"][n]] |= BIT[public["tasks"][n]]
+    return owned
+
+
+@kernel
+def _wanting(owned, cards):
+    """The seats whose open tasks are among ``cards``, as a set."""
+    seats = np.int64(0)
+    for seat in range(4):
+        if owned[seat] & cards != 0:
+            seats |= np.int64(1) << seat
+    return seats
 
 
 @kernel

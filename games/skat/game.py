@@ -64,6 +64,13 @@ class SkatGame(CompiledGame):
         outcomes.state_labels(states, self._keys, labels)
         return labels
 
+    def decided(self, states: np.ndarray, seats: np.ndarray, won: np.ndarray) -> np.ndarray:
+        """``int32[B]``: outcome labels seen by a seat (``int64[B]``) if the soloist wins (``bool[B]``) or loses, just
+        as declared and bid, of states in card play or at its end."""
+        labels = np.empty(len(states), np.int32)
+        outcomes.decided_labels(states, seats, won, self._keys, labels)
+        return labels
+
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcome``; a complete history that is inconsistent, but whose cards give a result that some
         deal gives, has its label too."""

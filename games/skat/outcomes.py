@@ -10,7 +10,8 @@ import numpy as np
 from games.compiling import kernel
 from games.outcome_keys import labelling, points_of
 from games.outcomes import OutcomeTable
-from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT
+from games.skat.cards import ALL_CARDS, GRAND, NULL, NUM_TRUMPS, OUVERT, matadors_of
+from games.skat.cards import points_of as card_points_of
 from games.skat.rules import OVER, score
 from games.skat.state import aside_of, twelve_of
 from games.skat.values import BIDS, judge, write_points
@@ -18,6 +19,9 @@ from games.skat.view import played, twelve_seen
 
 _RESULTS = ((0, 0), (30, 3), (31, 3), (60, 3), (61, 3), (89, 3), (90, 3), (120, 10))
 """Card points and tricks of the soloist on either side of every limit."""
+
+_WINS, _LOSSES = ((61, 9), (90, 9), (120, 10)), ((60, 9), (89, 9), (119, 9))
+"""Card points and tricks with which a soloist just wins, or just does not, whatever was announced and bid."""
 
 key_of, label_of = labelling(3)
 
@@ -83,6 +87,39 @@ def games(table: OutcomeTable, scoring: int) -> tuple[np.ndarray, np.ndarray]:
     premium = 50 if scoring == 0 else 0
     values = np.where(points > 0, points - premium, (-points - premium) // 2)
     return soloists, np.where(soloists < 0, 0, values)
+
+
+# ---- open hands ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def decided_labels(states, seats, won, keys, labels):
+    """Write how a game would end that the soloist wins (``bool[B]``) or loses into ``int32[B]``, as one seat
+    (``int64[B]``) sees it: just as declared and bid, no further than the card points taken so far ask for. States are
+    in card play or at its end."""
+    points = np.zeros(3, np.int64)
+    for i in range(len(states)):
+        _decide(states[i], won[i], points)
+        labels[i] = label_of(points, seats[i], keys)
+
+
+@kernel
+def _decide(state, wins, points):
+    """Write the points of a game that the soloist wins or loses: by the first result that the rules judge so."""
+    public = state["public"]
+    game, modifier, hand, bid = public["game"], public["modifier"], 1 - public["picked_up"], BIDS[public["bid"]]
+    soloist, taken, aside = public["soloist"], public["taken"], aside_of(state)
+    matadors = 0 if game == NULL else matadors_of(game, twelve_of(state))
+    least = card_points_of(taken[soloist] | aside)
+    most = 120 - card_points_of(taken[(soloist + 1) % 3] | taken[(soloist + 2) % 3])
+    for limit, tricks in _WINS if wins else _LOSSES:
+        if game == NULL:
+            tricks = 0 if wins else 1
+        had = min(max(limit, least), most)
+        well, value, _ = judge(game, matadors, hand, modifier, had, tricks, 10 - tricks, bid)
+        if well == wins:
+            break
+    write_points(public["scoring"], soloist, wins, value, points)
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------

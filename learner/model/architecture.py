@@ -10,8 +10,10 @@ from learner.config import TransformerConfig
 MODEL_TYPE = "kibitz_policy_value"
 """What ``config.json`` calls networks of this kind."""
 _RULE_KEYS = ("token_types", "features", "num_features", "choices", "boards", "first", "mask_tokens", "mask_outcomes")
-_SCORE_WIDTH = 64
-"""Of the layer that scores one action by its features: actions are many."""
+
+
+_RESOLVED = ("kind", "board_channels", "score_width", "score_layers")
+"""Keys of the configuration that other fields tell."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Architecture:
     num_features: int = 0
     """Total size of these features."""
     choices: dict[str, int] = field(default_factory=dict)
-    """Features of actions: the ``offset`` of the first, the number of ``actions``, ``numbers`` of each, and ``width``
-    of the layer that scores them; empty without any."""
+    """Features of actions: the ``offset`` of the first, the number of ``actions``, ``numbers`` of each, ``width`` of
+    the layer that scores them, and how many ``layers`` come behind it (left out: none); empty without any."""
     boards: dict[str, Any] = field(default_factory=dict)
     """A board that convolutions read: its ``rows``, ``columns`` and ``planes``, and their ``channels``; empty without
     any."""
@@ -67,14 +69,14 @@ def architecture(game: Game, config: TransformerConfig) -> Architecture:
             "use 0 for the game's own length"
         )
     resolved = {
-        **{key: value for key, value in asdict(config).items() if key not in ("kind", "board_channels")},
+        **{key: value for key, value in asdict(config).items() if key not in _RESOLVED},
         "n_positions": config.n_positions or game.max_length - first,
         "first": first,
         "n_inner": config.n_inner or 4 * config.n_embd,
         "token_types": len(game.token_types) if config.token_types else 0,
         "features": features,
         "num_features": sum(game.features[name].size for name in features),
-        "choices": _choices(game, list(features)),
+        "choices": _choices(game, list(features), config),
         "boards": _boards(game, list(features), config.board_channels),
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
@@ -89,7 +91,7 @@ def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
     return {name: game.features[name].version for name in names}
 
 
-def _choices(game: Game, names: list[str]) -> dict[str, int]:
+def _choices(game: Game, names: list[str], config: TransformerConfig) -> dict[str, int]:
     """``Architecture.choices`` of the feature sets of these names."""
     scored = [name for name in names if game.features[name].of_actions]
     if not scored:
@@ -98,7 +100,8 @@ def _choices(game: Game, names: list[str]) -> dict[str, int]:
         raise ValueError(f"model.features: of {game.name}'s sets about actions take one: {', '.join(scored)}")
     actions, numbers = game.features[scored[0]].shape
     offset = sum(game.features[name].size for name in names[: names.index(scored[0])])
-    return {"offset": offset, "actions": actions, "numbers": numbers, "width": _SCORE_WIDTH}
+    layers = {"layers": config.score_layers} if config.score_layers else {}
+    return {"offset": offset, "actions": actions, "numbers": numbers, "width": config.score_width, **layers}
 
 
 def _boards(game: Game, names: list[str], channels: Sequence[int]) -> dict[str, Any]:

@@ -10,18 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from learner.model.shapes import few_sizes
+from learner.model.shapes import filled_up
 
 _SIDE = 3
 """Of the filters; smaller on boards with fewer rows or columns."""
 _SCALE = 1 / 25.5
 """A board gives shares of 1 as numbers up to 255. Most are far below, so 1 becomes 10."""
-
-
-def filled_up(rows: torch.Tensor) -> torch.Tensor:
-    """``[N', ...]`` of ``[N, ...]``: on a CPU with rows of zeros behind it, up to one of a few sizes."""
-    more = 0 if rows.is_cuda else few_sizes(len(rows)) - len(rows)
-    return F.pad(rows, (*[0, 0] * (rows.ndim - 1), 0, more)) if more else rows
 
 
 class BoardEmbedding(nn.Module):

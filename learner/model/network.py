@@ -16,8 +16,9 @@ from torch import nn
 
 from games.game import Game
 from learner.model.architecture import MODEL_TYPE, Architecture
-from learner.model.board import BoardEmbedding, filled_up
+from learner.model.board import BoardEmbedding
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
+from learner.model.shapes import filled_up
 
 _SHORT = 256
 """Positions up to which attention written out beats torch's fused one on a CPU in bfloat16."""
@@ -120,6 +121,9 @@ class PolicyValueNet(nn.Module):
             numbers, width = arch.choices["numbers"], arch.choices["width"]
             self.choice_features = nn.Linear(numbers, width, bias=False)
             self.choice_hidden = nn.Linear(arch.n_embd, width, bias=False)
+            self.choice_layers = nn.ModuleList(
+                nn.Linear(width, width, bias=False) for _ in range(arch.choices.get("layers", 0))
+            )
             self.choice_head = nn.Linear(width, 1, bias=False)
 
     def config_record(self, game: Game) -> dict[str, Any]:
@@ -139,7 +143,8 @@ class PolicyValueNet(nn.Module):
         """The weights between hidden layers: those of the trunk and the heads' first layers. No embedding, no output
         layer."""
         inside = [parameter for parameter in self.transformer.h.parameters() if parameter.ndim == 2]
-        firsts = [self.lm_hidden, self.val_hidden, *([self.choice_hidden] if self.arch.choices else [])]
+        choices = [self.choice_hidden, *self.choice_layers] if self.arch.choices else []
+        firsts = [self.lm_hidden, self.val_hidden, *choices]
         return inside + [first.weight for first in firsts]
 
     @property
@@ -199,7 +204,7 @@ class PolicyValueNet(nn.Module):
     ) -> torch.Tensor:
         """``[N, V]``, minus infinity for impossible tokens; exact GELU, as for the heads in section 9.1. Beyond the
         paper, actions with features gain a score by weights shared over actions."""
-        logits = _head(self._filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: len(hidden_NE)]
+        logits = _head(filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: len(hidden_NE)]
         if inputs.choices is not None:
             others = self.arch.vocab_size - inputs.choices.shape[-2]
             logits = logits + F.pad(self.scores(hidden_NE, inputs.choices, dtype), (0, others))
@@ -207,30 +212,35 @@ class PolicyValueNet(nn.Module):
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
-        hidden = F.linear(self._filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
+        hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
         some_NC = (choices_NCG != 0).any(-1)
-        if hidden.is_cuda or not (torch.is_grad_enabled() or self.arch.boards):  # a GPU wants shapes that stay
+        dense = not (torch.is_grad_enabled() or self.arch.boards or self.arch.choices.get("layers"))
+        if hidden.is_cuda or dense:  # a GPU wants shapes that stay
             return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
         rows, actions = some_NC.nonzero(as_tuple=True)  # few actions have some
         given = hidden.index_select(0, rows), choices_NCG[rows, actions]
-        scores = self._scored(*(self._filled_up(each) for each in given))[: len(rows)]
+        scores = self._scored(*(filled_up(each) for each in given))[: len(rows)]
         return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
 
     def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """``[...]`` scores of actions by their features ``[..., G]`` and the history's hidden layer."""
-        inner = F.gelu(F.linear(features.to(hidden.dtype), self.choice_features.weight.to(hidden.dtype)) + hidden)
+        inner = F.linear(features.to(hidden.dtype), self.choice_features.weight.to(hidden.dtype)) + hidden
+        for weight in self.choice_layers.parameters():
+            inner = inner + F.linear(activated(inner), weight.to(hidden.dtype))
+        inner = activated(inner) if len(self.choice_layers) else F.gelu(inner)
         return F.linear(inner, self.choice_head.weight.to(hidden.dtype)).squeeze(-1)
 
     def outcome_logits(
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
         """``[N, K]``, minus infinity for impossible outcomes."""
-        logits = _head(self._filled_up(hidden_NE), self.val_hidden, self.val_head, dtype)[: len(hidden_NE)]
+        logits = _head(filled_up(hidden_NE), self.val_hidden, self.val_head, dtype)[: len(hidden_NE)]
         return _possible(logits, inputs.outcomes)
 
-    def _filled_up(self, hidden_NE: torch.Tensor) -> torch.Tensor:
-        """With a board the number of decisions differs from batch to batch."""
-        return filled_up(hidden_NE) if self.arch.boards else hidden_NE
+
+def activated(inner: torch.Tensor) -> torch.Tensor:
+    """GELU of a layer normalised without weights: between the layers that score an action."""
+    return F.gelu(F.layer_norm(inner, inner.shape[-1:]))
 
 
 def _head(hidden_NE: torch.Tensor, first: nn.Linear, second: nn.Linear, dtype: torch.dtype) -> torch.Tensor:

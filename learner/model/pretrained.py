@@ -14,7 +14,7 @@ from transformers.utils.generic import ModelOutput
 
 from learner.model.architecture import MODEL_TYPE
 from learner.model.board import BoardEmbedding
-from learner.model.network import PolicyValueNet
+from learner.model.network import PolicyValueNet, activated
 
 
 class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
@@ -74,6 +74,8 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             numbers, width = config.choices["numbers"], config.choices["width"]
             self.choice_features = nn.Linear(numbers, width, bias=False)
             self.choice_hidden = nn.Linear(config.n_embd, width, bias=False)
+            layers = config.choices.get("layers", 0)
+            self.choice_layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(layers))
             self.choice_head = nn.Linear(width, 1, bias=False)
         self.post_init()
 
@@ -109,7 +111,10 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         if self.config.choices and features is not None:
             offset, actions, numbers = (self.config.choices[key] for key in ("offset", "actions", "numbers"))
             each = features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers)).to(hidden.dtype)
-            inner = F.gelu(self.choice_features(each) + self.choice_hidden(hidden)[..., None, :])
+            inner = self.choice_features(each) + self.choice_hidden(hidden)[..., None, :]
+            for layer in self.choice_layers:
+                inner = inner + layer(activated(inner))
+            inner = activated(inner) if len(self.choice_layers) else F.gelu(inner)
             logits[..., :actions] += self.choice_head(inner)[..., 0].masked_fill(~each.bool().any(-1), 0.0)
         if possible_tokens is not None:
             logits = logits.masked_fill(~possible_tokens, float("-inf"))

@@ -35,6 +35,11 @@ class RuleInputs(NamedTuple):
         """The same on a device."""
         return RuleInputs(*(None if part is None else part.to(device, non_blocking=True) for part in self))
 
+    def at(self, rows: torch.Tensor) -> "RuleInputs":
+        """Of some of the histories with a predicted next token (``int64[...]``) the tokens to come and the choices."""
+        tokens, choices = (None if part is None else part[rows] for part in (self.tokens, self.choices))
+        return RuleInputs(tokens=tokens, choices=choices)
+
 
 NO_INPUTS = RuleInputs()
 

@@ -1,7 +1,22 @@
-"""Numbers of rows for which a CPU has code: oneDNN compiles products and convolutions for every shape and keeps few."""
+"""Sizes for which a CPU has code: oneDNN compiles products and convolutions for every shape, and keeps few."""
+
+import torch
+import torch.nn.functional as F
 
 
 def few_sizes(count: int) -> int:
-    """One of a few sizes that is at least ``count``."""
+    """One of a few numbers of rows that is at least ``count``."""
     step = 8 if count <= 128 else 64 if count <= 1024 else 256
     return -(-count // step) * step
+
+
+def few_widths(count: int) -> int:
+    """One of a few lengths of sequences that is at least ``count``."""
+    step = 8 if count <= 64 else 16
+    return -(-count // step) * step
+
+
+def filled_up(rows: torch.Tensor) -> torch.Tensor:
+    """``[N', ...]`` of ``[N, ...]``: on a CPU with rows of zeros behind it, up to one of a few sizes."""
+    more = 0 if rows.is_cuda else few_sizes(len(rows)) - len(rows)
+    return F.pad(rows, (*[0, 0] * (rows.ndim - 1), 0, more)) if more else rows

@@ -15,7 +15,9 @@ from games.game import Game
 from games.rng import derive, mix
 from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
+from learner.model.shapes import few_widths
 from learner.training.leaves import Leaves, make_leaves
+from learner.training.policy_gradient import Decisions, PolicyGradient, fresh
 from learner.training.policy_targets import PolicyOperator, PolicyTargets
 from learner.training.prefixes import acting, action_weights, real_prefixes, rule_inputs, stratified_positions
 
@@ -47,8 +49,12 @@ class TrainingData:
     """The same where the policy learns from them; None elsewhere."""
     labels: np.ndarray | None = None
     """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
+    probabilities: np.ndarray | None = None
+    """``float32[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not read."""
     above: torch.Tensor | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
+    stale: int = 0
+    """Shards that were left out because they are too old."""
     first: int = 0
     """Place of the first token that the network reads (``Architecture.first``); all before it are left out."""
 
@@ -71,6 +77,7 @@ class TrainingData:
             branches=None if self.branches is None else self.branches.take(rows),
             valued=None if self.valued is None else self.valued.take(rows),
             labels=None if self.labels is None else self.labels[rows],
+            probabilities=None if self.probabilities is None else self.probabilities[rows],
             above=None if self.above is None else self.above[index],
         )
 
@@ -101,6 +108,8 @@ class Batch:
     """``int64[...]``: what ``prefixes`` predict where labels take the place of actions; None for the next tokens."""
     policy: PolicyTargets | None = None
     """What takes the place of both at decisions with branches; None where the policy does not learn from them."""
+    drawn: Decisions | None = None
+    """The decisions of a policy gradient, which takes the place of all three; None where there is none."""
     above: torch.Tensor | None = None
     """``float32[B]``: share of the next support in the outcome; None where labels are exact."""
     whole: tuple[int, int] | None = None
@@ -125,12 +134,16 @@ def load_data(
     branch_weight: float = 0.0,
     label_weight: float = 0.0,
     policy_targets: str = "none",
+    max_staleness: int = 0,
     first: int = 0,
 ) -> TrainingData:
-    """Read shards, with branches and labels where the settings of ``learner`` ask for them, and split off validation
-    deals. ``ValueError`` naming unsuitable shards or rows."""
+    """Read shards, with what the settings of ``learner`` ask for, and split off validation deals. ``ValueError`` naming
+    unsuitable shards or rows."""
+    gradient, stale = policy_targets == "gradient", list[str]()
     try:
-        sequences = read_shards(shards, game, with_labels=label_weight > 0)
+        if gradient:
+            shards, stale = fresh([(shard, iteration_of(shard)) for shard in shards], max_staleness)
+        sequences = read_shards(shards, game, with_labels=label_weight > 0, with_probabilities=gradient)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
@@ -138,8 +151,14 @@ def load_data(
     num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
     if branch_weight:
         check_branches(num_branches, f"branch_weight={branch_weight}", "0", shards)
-    if policy_targets != "none":
+    if policy_targets == "advantage":
         check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
+    if gradient and sequences.probabilities is None:
+        raise ValueError(
+            f"learner.policy_targets=gradient: shards {shards[0]}..{shards[-1]} hold no probabilities of the actions "
+            "played; make some with selfplay.probabilities=true (probabilities=true of python -m selfplay.generate), "
+            "or set it to none"
+        )
     if label_weight:
         check_labels(sequences, label_weight, shards, game.vocabulary.eos)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos) - first
@@ -161,10 +180,17 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=sequences.branches if branch_weight else None,
-        valued=sequences.branches if policy_targets != "none" else None,
+        valued=sequences.branches if policy_targets == "advantage" else None,
         labels=sequences.labels,
+        probabilities=sequences.probabilities,
+        stale=len(stale),
         first=first,
     )
+
+
+def iteration_of(shard: str) -> int:
+    """The iteration whose games a shard holds; 0 where it does not say."""
+    return int(shard_info(shard).provenance.get("iteration", 0))
 
 
 def check_branches(count: int, setting: str, off: str, shards: Sequence[str]) -> None:
@@ -234,6 +260,7 @@ def make_batch(
     others_weight: float = 1.0,
     label_weight: float = 1.0,
     policy: PolicyOperator | None = None,
+    gradient: PolicyGradient | None = None,
     actions_only: bool = False,
 ) -> Batch:
     """The sequences ``rows`` (``int64[B]``), without the columns that are padding in all of them.
@@ -245,6 +272,7 @@ def make_batch(
         others_weight: of tokens that are not the observer's own actions.
         label_weight: of labels, where the data have them.
         policy: what the policy learns at decisions with branches, where the data have them.
+        gradient: what it learns at decisions with probabilities.
         actions_only: learn nothing but the observer's own actions, and outcomes where it acts; without ``num_judged``.
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
@@ -253,13 +281,13 @@ def make_batch(
         whole = counts(data, rows, game if actions_only else None)
         rows, draws = rows[part], None if draws is None else draws[part]
     lengths, inputs, leaves, views = data.lengths[rows], NO_INPUTS, None, None
-    weights = targets = valued = None
+    weights = targets = valued = drawn = None
     index, longest = torch.from_numpy(rows).to(there), int(lengths.max())
-    if data.first:  # few shapes, as in learner.model.board: short sequences take little
-        longest = min(-(-longest // 8) * 8, data.tokens.shape[1])
+    if there.type == "cpu":
+        longest = min(few_widths(longest - 1) + 1, data.tokens.shape[1])
     judged = None if draws is None else stratified_positions(draws, lengths)
     every = prefixes = real_prefixes(lengths, longest - 1)
-    if rules or others_weight != 1.0 or actions_only:
+    if rules or others_weight != 1.0 or actions_only or gradient:
         views = prefixes_of(data, rows, longest - 1, game)
         if actions_only:
             prefixes = every[acting(game, views, every)]
@@ -274,6 +302,12 @@ def make_batch(
         valued = policy.targets(branches_of(data.valued, data, rows), lengths, game.vocabulary.size)
         valued = replace(valued, at=torch.from_numpy(np.searchsorted(prefixes, every[valued.at.numpy()])))
         weights = policy.weigh(valued, np.ones(len(prefixes), np.float32) if weights is None else weights)
+    if gradient and data.probabilities is not None and views is not None:
+        read = slice(data.first + 1, data.first + longest)
+        came, chances = (each[rows, read].ravel()[prefixes] for each in (data.host_tokens, data.probabilities))
+        drawn = gradient.decisions(game, views, prefixes, came, chances)
+        weights = np.ones(len(prefixes), np.float32) if weights is None else weights
+        weights[drawn.at.numpy()] = gradient.weight
     if data.branches:
         leaves = make_leaves(branches_of(data.branches, data, rows), rules, views)
     tokens = data.tokens[:, :longest].index_select(0, index).long()
@@ -284,6 +318,7 @@ def make_batch(
         weights=_sent(weights, there),
         targets=_sent(targets, there),
         policy=None if valued is None else valued.to(there),
+        drawn=None if drawn is None else drawn.to(there),
         above=None if data.above is None else data.above[index],
     )
 

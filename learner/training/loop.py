@@ -187,7 +187,7 @@ class _Run:
         if not self.first:
             return {}
         metrics |= {**self.validate(), "train_seconds": clock.stop()}
-        state.metrics = {**metrics, objective.rows_are: len(objective.data.training)}
+        state.metrics = {**metrics, **objective.figures, objective.rows_are: len(objective.data.training)}
         save_finished(self.out, self.kept)
         return state.metrics
 

@@ -9,7 +9,8 @@ gradient stay unbiased (docs/learner.md). With masks both are over what can stil
 both means run over the prefixes at which the observer acts.
 
 Beyond the paper, branches (``learner.training.leaves``) train the outcome head too: a third mean, over leaves. Where
-the policy learns from their values, other terms replace cross-entropies (``learner.training.policy_targets``).
+the policy learns from their values, or from what its own actions led to, other terms replace cross-entropies
+(``learner.training.policy_targets``, ``learner.training.policy_gradient``).
 
 Shape letters: ``B`` sequences, ``T`` prefixes of the longest, ``Z`` leaves, ``K`` outcome labels, ``E`` n_embd.
 """
@@ -22,6 +23,7 @@ import torch.nn.functional as F
 from learner.model.network import PolicyValueNet
 from learner.training.data import Batch
 from learner.training.leaves import Leaves
+from learner.training.policy_gradient import FIGURES, PolicyGradient, Terms
 
 
 class Losses(NamedTuple):
@@ -33,14 +35,28 @@ class Losses(NamedTuple):
     """Mean cross-entropy of the outcome label, or its unbiased estimate."""
     branch: torch.Tensor | None = None
     """Mean cross-entropy of the outcome label behind branches, 0 where a batch has none; None without them."""
+    terms: Terms | None = None
+    """Of a policy gradient, for its figures."""
 
     def named(self) -> dict[str, torch.Tensor]:
-        """By the names that metrics have; without the last where there is none."""
-        return {f"{name}_loss": part for name, part in self._asdict().items() if part is not None}
+        """By the names that metrics have."""
+        parts = {"observation_loss": self.observation, "outcome_loss": self.outcome}
+        if self.branch is not None:
+            parts["branch_loss"] = self.branch
+        if self.terms is not None:
+            count = max(len(self.terms.loss), 1)
+            parts |= {name: getattr(self.terms, name).sum() / count for name in FIGURES}
+        return parts
 
 
 def losses(
-    net: PolicyValueNet, batch: Batch, *, dtype: torch.dtype = torch.float32, generator: torch.Generator | None = None
+    net: PolicyValueNet,
+    batch: Batch,
+    *,
+    dtype: torch.dtype = torch.float32,
+    generator: torch.Generator | None = None,
+    gradient: PolicyGradient | None = None,
+    magnet: PolicyValueNet | None = None,
 ) -> Losses:
     """The losses of a batch.
 
@@ -49,14 +65,16 @@ def losses(
         batch: sequences of at least 2 tokens.
         dtype: of the matrix products; cross-entropies are float32 always.
         generator: where dropout draws from; None for no dropout.
+        gradient: where the batch has drawn decisions.
+        magnet: its magnet, if it has one.
     """
     width, inputs, leaves, branch = batch.tokens.shape[1] - 1, batch.inputs, batch.leaves, None
     num_prefixes, num_leaves = batch.counts
     if leaves is None:
         hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, inputs).flatten(0, 1)
     else:
-        tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], inputs)
-        packed = net.hidden(tokens, dtype, generator, given, positions, seen)
+        tokens, both, positions, seen = leaves.behind(batch.tokens[:, :-1], inputs)
+        packed = net.hidden(tokens, dtype, generator, both, positions, seen)
         hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
         branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
     prefixes = hidden.index_select(0, batch.prefixes)
@@ -66,16 +84,31 @@ def losses(
     if batch.policy:
         at = batch.policy.at
         each = each.index_copy(0, at, batch.policy.losses(logits.index_select(0, at)))
+    terms = outcomes = None
+    if batch.drawn and gradient:
+        at, outcomes = batch.drawn.at, net.outcome_logits(prefixes, dtype, inputs).float()
+        theirs = None if magnet is None else _magnet_logits(magnet, batch, at, dtype)
+        given = logits.index_select(0, at), outcomes.index_select(0, at)
+        terms = gradient.terms(batch.drawn, *given, batch.outcome, theirs)
+        each = each.index_copy(0, at, terms.loss)
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:
-        each = _outcome_losses(net.outcome_logits(prefixes, dtype, inputs).float(), batch, batch.prefixes // width)
-        return Losses(observation, each.sum() / num_prefixes, branch)
+        outcomes = net.outcome_logits(prefixes, dtype, inputs).float() if outcomes is None else outcomes
+        each = _outcome_losses(outcomes, batch, batch.prefixes // width)
+        return Losses(observation, each.sum() / num_prefixes, branch, terms)
     count, k = batch.judged.shape
     rows = torch.arange(count, device=hidden.device)
     chosen = hidden.index_select(0, (rows[:, None] * width + batch.judged).flatten())
     each = _outcome_losses(net.outcome_logits(chosen, dtype, inputs).float(), batch, rows.repeat_interleave(k))
     shares = (batch.lengths - 1).repeat_interleave(k) / (k * num_prefixes)
     return Losses(observation, (each * shares).sum(), branch)
+
+
+@torch.no_grad()
+def _magnet_logits(magnet: PolicyValueNet, batch: Batch, at: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """``float32[D, V]``: next-token logits of a frozen network behind some of the ``prefixes``."""
+    hidden = magnet.hidden(batch.tokens[:, :-1], dtype, None, batch.inputs).flatten(0, 1)
+    return magnet.next_token_logits(hidden[batch.prefixes[at]], dtype, batch.inputs.at(at)).float()
 
 
 def _outcome_losses(logits_NK: torch.Tensor, batch: Batch, rows_N: torch.Tensor) -> torch.Tensor:

@@ -34,6 +34,8 @@ class Objective(ABC):
     """A network of the same shape that is saved with ``net`` for resuming, or None."""
     data: Any
     """The data, with row numbers ``training`` and ``validation``; from ``load`` on."""
+    figures: Mapping[str, float] = {}
+    """What is told of the data beside the losses; from ``load`` on."""
     rows_at_once: int
     """Held-out rows of one forward pass."""
     steps_per_epoch: int

@@ -13,14 +13,15 @@ from games.game import Game
 from games.rng import derive, derive_many
 from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
-from learner.model.checkpoint import load_weights
+from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
 from learner.model.rule_inputs import Rules
-from learner.training.data import TrainingData, counts, epoch_order, load_data, make_batch
+from learner.training.data import Batch, TrainingData, counts, epoch_order, load_data, make_batch
 from learner.training.loss import losses
 from learner.training.objective import Objective
 from learner.training.parallel import Group
+from learner.training.policy_gradient import FIGURES, PolicyGradient
 from learner.training.policy_targets import PolicyOperator
 from learner.training.roofline import matmul_rate, training_flops
 
@@ -36,6 +37,15 @@ _LATER_KEYS = {
     "schedule_floor": 0.0,
 }
 """Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
+_GRADIENT_KEYS = (
+    "policy_clip",
+    "entropy_weight",
+    "magnet_weight",
+    "magnet",
+    "advantage_lambda",
+    "max_staleness",
+)
+"""Settings that only ``policy_targets=gradient`` reads."""
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not change the result."""
 
@@ -62,13 +72,23 @@ class SequenceObjective(Objective):
         self.has_dropout = bool(self.arch.embd_pdrop or self.arch.resid_pdrop)
         weights = {"observation_loss": learner.observation_weight, "outcome_loss": learner.outcome_weight}
         self.weights = weights | ({"branch_loss": learner.branch_weight} if learner.branch_weight else {})
-        self.names = tuple(self.weights)
         self.policy = PolicyOperator.of(game, learner)
+        self.gradient = PolicyGradient.of(game, learner, self.device)
+        self.magnet: PolicyValueNet | None = None
+        if self.gradient and learner.magnet_weight and not learner.magnet:
+            weight = learner.magnet_weight
+            raise ValueError(
+                f"learner.magnet: give the checkpoint that magnet_weight={weight} pulls to, or set it to 0"
+            )
+        if self.gradient:  # shown, not followed
+            self.weights |= dict.fromkeys(FIGURES, 0.0)
+        self.names = tuple(self.weights)
         self._make_batch = partial(
             make_batch,
             others_weight=learner.others_weight,
             label_weight=learner.label_weight,
             policy=self.policy,
+            gradient=self.gradient,
             actions_only=learner.targets == "actions",
         )
         if learner.augment and type(game).renamed is Game.renamed:
@@ -78,15 +98,19 @@ class SequenceObjective(Objective):
     def settings(self) -> dict[str, Any]:
         learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
         off = [key for key, unset in _LATER_KEYS.items() if getattr(self.config, key) == unset]
-        off += [] if self.policy else ["policy_temperature", "policy_weight"]
+        off += [] if self.policy or self.gradient else ["policy_temperature", "policy_weight"]
+        off += ["magnet_iterations", *([] if self.gradient else _GRADIENT_KEYS)]
         for key in off:
             del learner[f"learner.{key}"]
+        if self.gradient:
+            learner["learner.magnet"] = checkpoint_id(self.config.magnet) if self.config.magnet_weight else ""
         return {f"model.{key}": value for key, value in self.arch.record().items()} | learner
 
     def load(self, shards: Sequence[str]) -> None:
         config = self.config
-        asked = config.branch_weight, config.label_weight, config.policy_targets
+        asked = config.branch_weight, config.label_weight, config.policy_targets, config.max_staleness
         self.data = load_data(self.game, shards, config.min_rows, self.device, *asked, first=self.arch.first)
+        self.figures = {"stale_shards": self.data.stale} if self.gradient else {}
         # The last batch of an epoch may be smaller.
         self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
 
@@ -103,6 +127,8 @@ class SequenceObjective(Objective):
 
     def begin(self, net: PolicyValueNet) -> None:
         super().begin(net)
+        if self.gradient and self.config.magnet_weight:
+            self.magnet = load_weights(self.config.magnet, self.game).to(self.device)
         length = float(self.data.lengths.mean()) - 1
         judged = min(length, self.config.outcome_positions or length)
         leaves = float(self.data.num_leaves.mean())
@@ -124,7 +150,7 @@ class SequenceObjective(Objective):
         batch = self._make_batch(data, rows, self.rules, config.outcome_positions, seed, part)
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
-        parts = losses(self.net, batch, dtype=self.dtype, generator=self.generator).named()
+        parts = self._parts(batch, self.generator)
         weighted = [weight * parts[name] for name, weight in self.weights.items()]
         return sum(weighted[1:], weighted[0]), parts
 
@@ -140,8 +166,13 @@ class SequenceObjective(Objective):
         """At every prefix."""
         batch = self._make_batch(self.data, rows, self.rules)
         prefixes, leaves = batch.counts
-        parts = losses(self.net, batch, dtype=self.dtype).named()
-        return {name: (mean, leaves if name == "branch_loss" else prefixes) for name, mean in parts.items()}
+        counts = {"branch_loss": leaves} | dict.fromkeys(FIGURES, len(batch.drawn.at) if batch.drawn else 0)
+        return {name: (mean, counts.get(name, prefixes)) for name, mean in self._parts(batch).items()}
+
+    def _parts(self, batch: Batch, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:
+        gradient, magnet = self.gradient, self.magnet
+        found = losses(self.net, batch, dtype=self.dtype, generator=generator, gradient=gradient, magnet=magnet)
+        return found.named()
 
     def amount(self, rows: np.ndarray) -> int:
         """Tokens, those of branches included."""

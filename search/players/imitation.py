@@ -21,11 +21,22 @@ class Imitation(ModelPlayer):
     def __init__(self, model: ObservationModel, config: ImitationConfig) -> None:
         super().__init__(model)
         self._temperature = config.temperature
+        self.probabilities = np.empty(0, np.float32)
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """See ``Player.act`` and ``Sampling.probabilities``."""
+        self._drawn = np.empty(0, np.float32)
+        actions = super().act(turns)
+        self.probabilities = np.ones(len(actions), np.float32)
+        self.probabilities[turns.legal.sum(axis=1) > 1] = self._drawn
+        return actions
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: drawn from the policy with each turn's seed."""
-        policy = legal_policy(self.histories.query(turns).next_token, turns.legal)
-        return sample(self._heated(policy), turns.seeds)
+        policy = self._heated(legal_policy(self.histories.query(turns).next_token, turns.legal))
+        actions = sample(policy, turns.seeds)
+        self._drawn = policy[np.arange(len(actions)), actions]
+        return actions
 
     def _heated(self, policy: np.ndarray) -> np.ndarray:
         """The policy raised to ``1 / temperature`` and normalised; scaled first, so that small powers do not vanish."""
@@ -49,5 +60,6 @@ KIND = PlayerKind(
     summary="Samples the network's policy over the legal actions (paper 001, section 6.1).",
     settings=ImitationConfig,
     needs_model=True,
+    samples=True,
     factory=lambda game, model, settings: Imitation(model, settings),
 )

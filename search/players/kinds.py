@@ -43,6 +43,8 @@ class PlayerKind:
     """(game, settings): most bytes that one decision takes; 0 for next to nothing."""
     baseline: bool = False
     """Whether it is the scripted player of its games, the default player of playouts."""
+    samples: bool = False
+    """Whether it says the probabilities of its actions (``search.players.player.Sampling``)."""
     asks_support: bool = False
     """Whether ``factory`` and ``check`` take the keyword ``support`` (``search.players.support.Support``)."""
 

@@ -56,6 +56,13 @@ class Player(Protocol):
         ``start`` comes before other deals."""
 
 
+class Sampling(Protocol):
+    """A player that draws its actions from a policy."""
+
+    probabilities: np.ndarray
+    """``float32[M]``: the probabilities with which the actions of its last ``act`` were drawn, 1 for forced ones."""
+
+
 class Counting(Protocol):
     """A player that counts what it does in a deal."""
 

@@ -4,15 +4,21 @@ A game of this repository has its record in ``search/scripted/<game>/support.py`
 an entry point of the group ``kibitz.support``, under the name of its game (``games.plugins``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import Any
+
+import numpy as np
 
 from games.game import Game
 from search.players.kinds import PlayerKind
 from search.players.player import Player
 from search.players.random_player import RandomPlayer
+
+Judge = Callable[[Game, np.ndarray], np.ndarray]
+"""(game, states ``[D]``) -> ``int32[D, V]``: the outcome label that the seat to act gets after each legal action, -1
+elsewhere, and in whole rows that it does not judge."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class Support:
     """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
+    judges: Mapping[str, str] = field(default_factory=dict)
+    """Judges of branches (``Judge``), by name."""
     rollouts: Mapping[str, str] = field(default_factory=dict)
     """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
     sparing: str = ""
@@ -47,6 +55,11 @@ class Support:
     def evaluator(self, name: str) -> Any:
         """The game's evaluator of PIMC called ``name``."""
         return resolve_name(self.evaluators[name])
+
+    def judge(self, name: str) -> Judge:
+        """The game's judge called ``name``."""
+        found: Judge = resolve_name(self.judges[name])
+        return found
 
     def rollout(self, name: str) -> Any:
         """The game's rollout called ``name``."""

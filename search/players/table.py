@@ -35,6 +35,9 @@ class TableResult:
     indicators: dict[str, np.ndarray]
     """Name -> ``float32[G, P]``: what deals show beside points (``Game.indicators``), what players count, and each
     seat's ``seconds``; NaN where nobody says it. Empty for games without indicators."""
+    probabilities: np.ndarray | None = None
+    """``float32[G, P, L]``: at the place of an action in its seat's history the probability with which a player that
+    says so drew it, else 0; None unless asked for."""
 
 
 def play_table(
@@ -46,6 +49,7 @@ def play_table(
     on_progress: Callable[[int, int], None] = lambda ended, decided: None,
     *,
     secret: int,
+    with_probabilities: bool = False,
 ) -> TableResult:
     """Play one deal per row to its end.
 
@@ -58,6 +62,7 @@ def play_table(
             turns decided since the last call.
         secret: 64 bits unknown to players. A decision's random number is a hash of it, the deal, the seat and the
             history's length, so that players cannot infer the seed of the deal.
+        with_probabilities: of the actions that ``Sampling`` players draw.
 
     Raises:
         ValueError: wrong shapes or indices, or a player's answer is no legal action.
@@ -75,6 +80,8 @@ def play_table(
     if len(to_play) < len(seeds):
         _count(players, counted, seating, np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
         on_progress(len(seeds) - len(to_play), 0)
+    shape = (len(seeds), game.num_players, game.max_length)
+    drawn = np.zeros(shape, np.float32) if with_probabilities else None
     steps = taken = 0
     while len(deal):
         steps, taken = steps + 1, taken + len(deal)
@@ -82,7 +89,9 @@ def play_table(
         mover = game.to_move(current).astype(np.int64)
         turns = turns_at(game, current, place, mover, seeds[deal], secret)
         before = seconds.copy()
-        actions = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
+        actions, chances = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
+        if drawn is not None:
+            drawn[deal, mover, turns.lengths] = chances
         took = (seconds - before) / np.maximum(np.bincount(seating[deal, mover], minlength=len(players)), 1)
         counted["seconds"][deal, mover] += took[seating[deal, mover]]
         game.play(current, actions)
@@ -99,7 +108,7 @@ def play_table(
     fill = taken / max(steps * size, 1)
     shown = game.indicators(states)
     shown = {**shown, **counted} if shown else {}
-    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill, shown)
+    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill, shown, drawn)
 
 
 def _count(
@@ -149,17 +158,19 @@ def _decide(
     decisions: np.ndarray,
     seconds: np.ndarray,
     on_progress: Callable[[int, int], None],
-) -> np.ndarray:
-    """``int64[M]``: the action of player ``acting[m]`` at every turn; adds to ``decisions`` and ``seconds``."""
-    actions = np.empty(len(acting), np.int64)
+) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[M]``, ``float32[M]``: the action of player ``acting[m]`` at every turn and its probability, 0 where the
+    player does not say; adds to ``decisions`` and ``seconds``."""
+    actions, chances = np.empty(len(acting), np.int64), np.zeros(len(acting), np.float32)
     for index in np.unique(acting):
         mine = np.flatnonzero(acting == index)
         began = _clock()
         actions[mine] = answers(players[index], turns, mine, states)
+        chances[mine] = getattr(players[index], "probabilities", 0.0)
         seconds[index] += _clock() - began
         decisions[index] += len(mine)
         on_progress(0, len(mine))
-    return actions
+    return actions, chances
 
 
 def _clock() -> float:

@@ -1,8 +1,10 @@
-"""The evaluator of PIMC that solves Skat's card play."""
+"""Skat's card play solved with all hands open: an evaluator of PIMC, and a judge of branches."""
 
 import numpy as np
 
+from games.game import Game
 from games.skat.cards import FIRST_BID, NUM_CARDS
+from games.skat.game import SkatGame
 from games.skat.rules import PLAY
 from games.skat.values import NUM_BIDS
 from search.pimc.player import Pimc, played_out
@@ -24,3 +26,17 @@ def solver(pimc: Pimc, worlds: np.ndarray, seeds: np.ndarray, seconds: float) ->
     soloist = worlds["public"]["turn"] == worlds["public"]["soloist"]
     values[playing, :NUM_CARDS] = np.where(legal, won == soloist[:, None], -np.inf)
     return values
+
+
+def judge(game: Game, states: np.ndarray) -> np.ndarray:
+    """A ``search.players.support.Judge``: how the deal ends after each card if all play perfectly with open hands, each
+    side for the win alone."""
+    assert isinstance(game, SkatGame)
+    labels = np.full((len(states), game.vocabulary.size), -1, np.int32)
+    playing = np.flatnonzero(states["public"]["phase"] == PLAY)
+    won, seats = Solver().card_wins(states[playing]), game.to_move(states[playing]).astype(np.int64)
+    row, card = np.nonzero(game.legal(states[playing]))
+    ends = states[playing][row]
+    game.play(ends, card)
+    labels[playing[row], card] = game.decided(ends, seats[row], won[row, card])
+    return labels

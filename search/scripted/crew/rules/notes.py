@@ -11,7 +11,6 @@ from games.compiling import kernel
 from games.crew.cards import (
     BIT,
     FIRST_ARROW,
-    HAND_SIZE,
     NINES,
     NO_TILE,
     NUM_CARDS,
@@ -19,6 +18,7 @@ from games.crew.cards import (
     OMEGA,
     PINK_CARDS,
 )
+from games.crew.chances import LEVELS, spread
 from games.crew.knowing import unseen
 from games.crew.missions import (
     A_1_WINS,
@@ -35,9 +35,6 @@ from games.crew.missions import (
     SICK,
     TWO_1S_WIN,
 )
-
-LEVELS = 13
-"""Levels of cards in a trick: value - 1 for the colour led, from 9 on for rockets."""
 
 NOTES = np.dtype(
     [
@@ -63,38 +60,11 @@ def take_notes(view, notes):
     """Compute all fields except ``chance``."""
     notes["unseen"] = unseen(view)
     _note_tasks(view["public"], notes)
-    _note_hands(view, notes)
+    spread(view, notes["likely"])
     notes["may_win"] = 0
     for seat in range(4):
         if _may_win(view["public"], seat):
             notes["may_win"] |= np.int64(1) << seat
-
-
-# ---- hands ---------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _note_hands(view, notes):
-    """Estimate ``likely``: spread cards over the seats that may hold them, until rows and columns add up."""
-    likely = notes["likely"]
-    for card in range(NUM_CARDS):
-        likely[0, card] = 1.0 if view["hand"] >> card & 1 != 0 else 0.0
-        for seat in range(1, 4):
-            held = (view["possible"][seat] & notes["unseen"]) >> card & 1 != 0
-            likely[seat, card] = 1.0 if held else 0.0
-    for _ in range(3):
-        for seat in range(1, 4):
-            room, total = HAND_SIZE - count(view["public"]["shown"][seat]), 0.0
-            for card in range(NUM_CARDS):
-                total += likely[seat, card]
-            if total > 0.0:
-                for card in range(NUM_CARDS):
-                    likely[seat, card] *= room / total
-        for card in range(NUM_CARDS):
-            total = likely[1, card] + likely[2, card] + likely[3, card]
-            if total > 0.0:
-                for seat in range(1, 4):
-                    likely[seat, card] /= total
 
 
 # ---- what is wanted ------------------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ import numpy as np
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
+from games.crew.chances import LEVELS, is_void, only_holds, trick_winners
 from games.crew.legal import legal_plays
 from games.crew.missions import COMMANDER_ENDS
 from search.scripted.crew.rules.means import means, means_of_other, stays_highest
-from search.scripted.crew.rules.notes import LEVELS, in_order
+from search.scripted.crew.rules.notes import in_order
 from search.scripted.crew.rules.specials import special_value, worth_for_special
-from search.scripted.crew.rules.winning import estimate, is_void, only_holds, wins
 
 _TRICKS, _TRICKS_MORE, _STEEPNESS = 2.25, 0.8, 1.4
 """Tricks that the last open task takes; the share of it that each other task adds; and how steeply chances fall with
@@ -57,7 +57,8 @@ def _cost(view, notes, card):
     content = public["trick"] | BIT[card]
     led = public["led"] if public["trick"] != 0 else card // 9
     wanting = _wanting(notes, content, led)
-    estimate(public, notes, card, wanting)
+    barred = _barred(notes, wanting)
+    trick_winners(public, notes["likely"], card, wanting, barred, notes["chance"], notes["before"])
     tricks_left = NUM_TRICKS - 1 - public["num_played"] // 4
     _note_later(view, notes, card, led, tricks_left)
     _note_given(public, notes, led)
@@ -148,6 +149,16 @@ def _wanting(notes, content, led):
 
 
 @kernel
+def _barred(notes, wanting):
+    """Open tasks of the other seats: none of these would win the trick by such a card."""
+    barred = np.int64(0)
+    for seat in range(4):
+        if wanting >> seat & 1 == 0:
+            barred |= notes["owned"][seat]
+    return barred
+
+
+@kernel
 def _note_given(public, notes, led):
     """Write the chance that later seats add each open task to the trick if its owner wins."""
     behind = 4 - (public["num_played"] & 3)
@@ -158,7 +169,7 @@ def _note_given(public, notes, led):
         left &= left - 1
         for seat in range(1, behind):
             if seat != notes["owner"][task]:
-                can = _GIVES if task // 9 == led else is_void(notes, seat, led)
+                can = _GIVES if task // 9 == led else is_void(notes["likely"], seat, led)
                 notes["given"][task] += notes["likely"][seat, task] * can
 
 
@@ -172,9 +183,9 @@ def _forced(public, notes, led):
         left &= left - 1
         fails = 1.0
         if notes["ready"] & BIT[card] != 0:
-            fails -= wins(notes, notes["owner"][card])
+            fails -= notes["chance"][notes["owner"][card]].sum()
         for seat in range(1, behind):
-            risk += only_holds(notes, seat, card) * fails
+            risk += only_holds(notes["likely"], seat, card) * fails
     return min(risk, 1.0)
 
 

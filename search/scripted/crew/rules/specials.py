@@ -5,6 +5,7 @@ import numpy as np
 from games.bits import count
 from games.compiling import kernel
 from games.crew.cards import BIT, COLOUR_CARDS, NINES, ROCKET, ROCKET_CARDS
+from games.crew.chances import FIRST_ROCKET, is_void
 from games.crew.missions import (
     A_1_WINS,
     EXACTLY_ONE,
@@ -16,7 +17,6 @@ from games.crew.missions import (
     SICK,
     TWO_1S_WIN,
 )
-from search.scripted.crew.rules.winning import FIRST_ROCKET, is_void
 
 _TRICKS = 3.0
 """Tricks that each goal of special rules takes."""
@@ -47,10 +47,10 @@ def _ruffed(public, notes, led):
     """Chance that a later seat wins the trick with a rocket that has to win one."""
     none = 1.0
     for seat in range(1, 4 - (public["num_played"] & 3)):
-        holds = 1.0 - is_void(notes, seat, ROCKET)
+        holds = 1.0 - is_void(notes["likely"], seat, ROCKET)
         if public["special"] & ROCKETS_IN_ORDER != 0:
             holds = notes["likely"][seat, min(39, 36 + public["progress"])]
-        none *= 1.0 - holds * is_void(notes, seat, led)
+        none *= 1.0 - holds * is_void(notes["likely"], seat, led)
     return 1.0 - none
 
 
@@ -59,7 +59,7 @@ def _no_rocket_behind(public, notes):
     """Chance that no later seat has to follow with a rocket."""
     chance = 1.0
     for seat in range(1, 4 - (public["num_played"] & 3)):
-        chance *= is_void(notes, seat, ROCKET)
+        chance *= is_void(notes["likely"], seat, ROCKET)
     return chance
 
 
