@@ -233,14 +233,22 @@ class LearnerConfig:
         one_of("learner", self, DEVICES, "device")
 
 
+GRADIENT_KEYS = ("policy_clip", "entropy_weight", "magnet_weight", "magnet", "advantage_lambda", "max_staleness")
+"""Settings that only ``policy_targets=gradient`` reads, beside ``magnet_iterations``."""
+
+
 def check_policy_settings(*learners: LearnerConfig) -> None:
-    """``ValueError`` for settings of ``policy_targets`` where none of these learners has any."""
-    if all(learner.policy_targets == "none" for learner in learners):
-        for key in ("policy_temperature", "policy_weight"):
+    """``ValueError`` for settings of ``policy_targets`` where none of these learners has any that reads them."""
+    used = {learner.policy_targets for learner in learners}
+    unread = {"learner.policy_targets": ("policy_temperature", "policy_weight") if used == {"none"} else ()}
+    if "gradient" not in used:
+        unread["learner.policy_targets=gradient"] = (*GRADIENT_KEYS, "magnet_iterations")
+    for without, keys in unread.items():
+        for key in keys:
             default = getattr(LearnerConfig, key)
             for learner in learners:
-                unread = getattr(learner, key) == default
-                require(unread, "learner", learner, key, f"left out (it is {default}) without learner.policy_targets")
+                said = f"left out (it is {default!r}) without {without}"
+                require(getattr(learner, key) == default, "learner", learner, key, said)
 
 
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")

@@ -11,7 +11,7 @@ import torch
 
 from games.game import Game
 from games.rng import derive, derive_many
-from learner.config import LearnerConfig, TransformerConfig
+from learner.config import GRADIENT_KEYS, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -37,15 +37,6 @@ _LATER_KEYS = {
     "schedule_floor": 0.0,
 }
 """Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
-_GRADIENT_KEYS = (
-    "policy_clip",
-    "entropy_weight",
-    "magnet_weight",
-    "magnet",
-    "advantage_lambda",
-    "max_staleness",
-)
-"""Settings that only ``policy_targets=gradient`` reads."""
 _FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
 """Learner settings that a resumed run may change: they do not change the result."""
 
@@ -99,7 +90,7 @@ class SequenceObjective(Objective):
         learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
         off = [key for key, unset in _LATER_KEYS.items() if getattr(self.config, key) == unset]
         off += [] if self.policy or self.gradient else ["policy_temperature", "policy_weight"]
-        off += ["magnet_iterations", *([] if self.gradient else _GRADIENT_KEYS)]
+        off += ["magnet_iterations", *([] if self.gradient else GRADIENT_KEYS)]
         for key in off:
             del learner[f"learner.{key}"]
         if self.gradient:

@@ -112,7 +112,7 @@ def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Pa
     net = tiny_net(GAME, config=NETWORKS[name])
     data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, CPU, branch_weight=1.0)
     found = losses(net, make_batch(data, np.arange(12, 16), Rules(GAME, net.arch)))
-    assert found.branch == 0.0 and all(part.isfinite() for part in found)
+    assert found.branch == 0.0 and all(part.isfinite() for part in found[:3])
 
 
 # ---- training

@@ -1,4 +1,4 @@
-"""Policy gradient: advantages, loss and clip against the papers' formulas by hand, what it reads, a known equilibrium."""
+"""Policy gradient: advantages, loss and clip by hand from the papers' formulas, what it reads, an equilibrium."""
 
 from dataclasses import replace
 from math import log
@@ -218,5 +218,5 @@ def test_a_missing_magnet_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=str(tmp_path / "nowhere")):
         config = replace(LEARNER, magnet_weight=0.1, magnet=str(tmp_path / "nowhere"))
         train(GAME, TINY, config, [played(GAME, tmp_path)], tmp_path / "out")
-    with pytest.raises(UserError, match="learner.magnet: give the checkpoint"):
+    with pytest.raises(UserError, match=r"learner\.magnet: give the checkpoint"):
         train(GAME, TINY, replace(LEARNER, magnet_weight=0.1), [played(GAME, tmp_path)], tmp_path / "other")

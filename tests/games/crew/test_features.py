@@ -3,11 +3,13 @@
 import numpy as np
 
 from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, SPECIALS, TILES, VOCABULARY
+from games.crew.chances import spread
 from games.crew.game import CrewGame
 from games.crew.hidden import may_hold
 from games.game import Next
 from games.rng import derive_many
 from tests.games.crew.table import TOKEN, do, given
+from tests.games.crew.test_chances import plain_winners
 
 GAME = CrewGame()
 HANDS = [
@@ -73,7 +75,7 @@ def test_types_say_whose_token_comes() -> None:
 def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
     """Features read off the true state, seats turned so that the observer is first."""
     public = state["public"]
-    told = {name: np.zeros(feature.shape, np.int64) for name, feature in GAME.features.items() if name != "voids"}
+    told = {name: np.zeros(feature.shape, np.int64) for name, feature in GAME.features.items() if name not in _APART}
     gone = 0
     for other in range(4):
         cards, relative = int(public["shown"][other]), (other - seat) % 4
@@ -135,12 +137,46 @@ def plainly(state: np.ndarray, seat: int) -> dict[str, np.ndarray]:
                 row[17 if owner == seat else 18] += 1
         held = [other for other in np.flatnonzero(told["hand"]) if other // 9 == card // 9]
         row[15], row[16] = len(held), sum(other < card for other in held)
+        for task in range(int(public["num_laid"])):
+            laid = public["tasks"][task] == card or int(public["trick"]) >> int(public["tasks"][task]) & 1
+            if public["owners"][task] >= 0 and public["done"][task] == 0 and laid:
+                row[20 + (public["owners"][task] - seat) % 4] = 1
     in_trick = [card for card in range(40) if int(public["trick"]) >> card & 1]
     for task in range(int(public["num_laid"])):
         if public["tasks"][task] in in_trick and public["owners"][task] >= 0:
             told["stakes"][(public["owners"][task] - seat) % 4] = 1
     told["stakes"][4] = (4 - len(in_trick)) % 4
     return told
+
+
+def chances(view: np.void) -> np.ndarray:
+    """Columns 24 to 31 of ``choices``: who wins the trick if all play low, if one alone tries, if those that should
+    try do."""
+    public, columns = view["public"], np.zeros((40, 8), np.int64)
+    likely = np.empty((4, 40))
+    spread(view, likely)
+    owned: list[set[int]] = [set(), set(), set(), set()]
+    for task in range(int(public["num_laid"])):
+        if public["done"][task] == 0 and public["owners"][task] >= 0:
+            owned[public["owners"][task]].add(int(public["tasks"][task]))
+    trick = {card for card in range(40) if int(public["trick"]) >> card & 1}
+    for card in [card for card in range(40) if int(view["hand"]) >> card & 1]:
+        led = public["led"] if trick else card // 9
+        low = plain_winners(public, likely, card, set(), set().union(*owned))
+        columns[card, :4] = quarters(low)
+        for seat in range(1, 4):
+            others = set().union(*(owned[other] for other in range(4) if other != seat))
+            columns[card, 3 + seat] = quarters(plain_winners(public, likely, card, {seat}, others)[seat])
+        wanting = {seat for seat in range(4) if owned[seat] & (trick | {card})}
+        wanting = wanting or {seat for seat in range(4) if any(task // 9 == led for task in owned[seat])}
+        others = set().union(*(owned[other] for other in range(4) if other not in wanting))
+        wins = plain_winners(public, likely, card, wanting, others)
+        columns[card, 7] = sum(int(quarters(wins[seat])) for seat in wanting)
+    return columns
+
+
+def quarters(chance: np.ndarray | float) -> np.ndarray:
+    return np.floor(4.0 * np.asarray(chance) + 0.5).astype(np.int64)
 
 
 def rivals(view: np.void, card: int) -> int:
@@ -168,6 +204,8 @@ def breaks_the_order(public: np.void, task: int) -> bool:
     return bool(pending) and any(tiles[m] == "omega" for m in done)
 
 
+_APART = ("voids", "likely")
+"""Sets with tests of their own."""
 _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
 """1s, 9s, pink cards, rockets."""
 
@@ -185,6 +223,7 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
                 plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
                 plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
                 plain["choices"][:, 19] = [plain["hand"][card] * rivals(views[row], card) for card in range(40)]
+                plain["choices"][:, 24:] = chances(views[row])
                 plain["choices"] *= GAME.to_move(states[row : row + 1])[0] == seat
                 for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
