@@ -22,7 +22,7 @@ from tests.learner.material import shard_of
 from tests.learner.test_golden import NO_PASS
 from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
 from tests.selfplay.material import tiny_config
-from tests.test_repository import build_command
+from tests.test_repository import CONF, build_command
 
 GAME = HeartsGame()
 NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
@@ -57,7 +57,8 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
         ),
         (
             ["learner=TYPO"],
-            "learner=TYPO: no such choice; there are board, default, paper, policy_first, q_network, small",
+            "learner=TYPO: no such choice; there are board, default, paper, policy_first, policy_gradient, q_network, "
+            "small",
         ),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),
@@ -329,16 +330,7 @@ def test_bad_settings_of_generate_end_before_anything_is_made(
 
 @pytest.mark.parametrize(
     "experiment",
-    [
-        "hearts_demo",
-        "hearts_small",
-        "hearts_strong",
-        "hearts_paper",
-        "skat_demo",
-        "skat_paper",
-        "crew_demo",
-        "crew_paper",
-    ],
+    [path.stem for game in ("hearts", "skat", "crew") for path in sorted(CONF.glob(f"experiment/{game}_*.yaml"))],
 )
 def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
     config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
