@@ -83,8 +83,8 @@ class Sequences:
     points: np.ndarray | None = None
     """``float32[N]``: exact points of the row's seat; None where the outcome label says them."""
     probabilities: np.ndarray | None = None
-    """``float32[N, L]``: at the place of an action of the sequence's seat the probability with which its player drew
-    it, 0 elsewhere and where the player did not say; None without any."""
+    """``float32[N, L]``: at the place of an action that the sequence's player drew the probability with which it did, 0
+    elsewhere, at forced actions and where the player did not say; None without any."""
 
     def __post_init__(self) -> None:
         for name, kind in _COLUMNS.items():

@@ -240,7 +240,9 @@ GRADIENT_KEYS = ("policy_clip", "entropy_weight", "magnet_weight", "magnet", "ad
 def check_policy_settings(*learners: LearnerConfig) -> None:
     """``ValueError`` for settings of ``policy_targets`` where none of these learners has any that reads them."""
     used = {learner.policy_targets for learner in learners}
-    unread = {"learner.policy_targets": ("policy_temperature", "policy_weight") if used == {"none"} else ()}
+    unread: dict[str, tuple[str, ...]] = {}
+    if used == {"none"}:
+        unread["learner.policy_targets"] = ("policy_temperature", "policy_weight")
     if "gradient" not in used:
         unread["learner.policy_targets=gradient"] = (*GRADIENT_KEYS, "magnet_iterations")
     for without, keys in unread.items():

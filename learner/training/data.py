@@ -110,6 +110,8 @@ class Batch:
     """What takes the place of both at decisions with branches; None where the policy does not learn from them."""
     drawn: Decisions | None = None
     """The decisions of a policy gradient, which takes the place of all three; None where there is none."""
+    num_drawn: int = 0
+    """Their number in the whole batch."""
     above: torch.Tensor | None = None
     """``float32[B]``: share of the next support in the outcome; None where labels are exact."""
     whole: tuple[int, int] | None = None
@@ -277,6 +279,7 @@ def make_batch(
     """
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
     whole, game, there = None, rules.game, data.tokens.device
+    num_drawn = 0 if data.probabilities is None else int((data.probabilities[rows] > 0).sum())
     if part is not None:
         whole = counts(data, rows, game if actions_only else None)
         rows, draws = rows[part], None if draws is None else draws[part]
@@ -319,6 +322,7 @@ def make_batch(
         targets=_sent(targets, there),
         policy=None if valued is None else valued.to(there),
         drawn=None if drawn is None else drawn.to(there),
+        num_drawn=num_drawn,
         above=None if data.above is None else data.above[index],
     )
 

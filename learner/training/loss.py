@@ -36,7 +36,9 @@ class Losses(NamedTuple):
     branch: torch.Tensor | None = None
     """Mean cross-entropy of the outcome label behind branches, 0 where a batch has none; None without them."""
     terms: Terms | None = None
-    """Of a policy gradient, for its figures."""
+    """Of a policy gradient's decisions."""
+    num_drawn: int = 0
+    """These decisions in the whole batch."""
 
     def named(self) -> dict[str, torch.Tensor]:
         """By the names that metrics have."""
@@ -44,8 +46,7 @@ class Losses(NamedTuple):
         if self.branch is not None:
             parts["branch_loss"] = self.branch
         if self.terms is not None:
-            count = max(len(self.terms.loss), 1)
-            parts |= {name: getattr(self.terms, name).sum() / count for name in FIGURES}
+            parts |= {name: getattr(self.terms, name).sum() / max(self.num_drawn, 1) for name in FIGURES}
         return parts
 
 
@@ -95,7 +96,7 @@ def losses(
     if batch.judged is None:
         outcomes = net.outcome_logits(prefixes, dtype, inputs).float() if outcomes is None else outcomes
         each = _outcome_losses(outcomes, batch, batch.prefixes // width)
-        return Losses(observation, each.sum() / num_prefixes, branch, terms)
+        return Losses(observation, each.sum() / num_prefixes, branch, terms, batch.num_drawn)
     count, k = batch.judged.shape
     rows = torch.arange(count, device=hidden.device)
     chosen = hidden.index_select(0, (rows[:, None] * width + batch.judged).flatten())

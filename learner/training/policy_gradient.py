@@ -41,7 +41,7 @@ class Decisions:
     probability: torch.Tensor
     """``float32[D]``: with which it was drawn, above 0."""
     legal: torch.Tensor
-    """``bool[D, V]``: two actions at least."""
+    """``bool[D, V]``"""
 
     def to(self, device: torch.device) -> "Decisions":
         """The same on a device."""
@@ -88,7 +88,7 @@ class PolicyGradient:
     def decisions(
         self, game: Game, views: np.ndarray, prefixes: np.ndarray, came: np.ndarray, probabilities: np.ndarray
     ) -> Decisions:
-        """The decisions of a batch with a choice and a probability, on the host.
+        """The decisions of a batch with a probability, on the host.
 
         Args:
             views: ``[B, T + 1]`` of the prefixes of sequences, the empty one first.
@@ -101,8 +101,6 @@ class PolicyGradient:
         behind = views.reshape(-1)[prefixes[drawn] + prefixes[drawn] // width + 1]
         assert (game.next(behind) == Next.ACTION).all()
         legal = game.view_legal(behind)
-        free = legal.sum(axis=1) > 1
-        drawn, legal = drawn[free], legal[free]
         columns = drawn, prefixes[drawn] // width, came[drawn].astype(np.int64), probabilities[drawn], legal
         return Decisions(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
 

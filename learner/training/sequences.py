@@ -157,7 +157,7 @@ class SequenceObjective(Objective):
         """At every prefix."""
         batch = self._make_batch(self.data, rows, self.rules)
         prefixes, leaves = batch.counts
-        counts = {"branch_loss": leaves} | dict.fromkeys(FIGURES, len(batch.drawn.at) if batch.drawn else 0)
+        counts = {"branch_loss": leaves} | dict.fromkeys(FIGURES, batch.num_drawn)
         return {name: (mean, counts.get(name, prefixes)) for name, mean in self._parts(batch).items()}
 
     def _parts(self, batch: Batch, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:

@@ -27,7 +27,7 @@ class Imitation(ModelPlayer):
         """See ``Player.act`` and ``Sampling.probabilities``."""
         self._drawn = np.empty(0, np.float32)
         actions = super().act(turns)
-        self.probabilities = np.ones(len(actions), np.float32)
+        self.probabilities = np.zeros(len(actions), np.float32)
         self.probabilities[turns.legal.sum(axis=1) > 1] = self._drawn
         return actions
 

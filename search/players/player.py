@@ -60,7 +60,7 @@ class Sampling(Protocol):
     """A player that draws its actions from a policy."""
 
     probabilities: np.ndarray
-    """``float32[M]``: the probabilities with which the actions of its last ``act`` were drawn, 1 for forced ones."""
+    """``float32[M]``: the probabilities with which the actions of its last ``act`` were drawn, 0 for forced ones."""
 
 
 class Counting(Protocol):

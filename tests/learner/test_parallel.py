@@ -19,6 +19,7 @@ from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from tests.learner.material import branched_shard, shard_of, train
+from tests.learner.test_policy_gradient import played
 from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()
@@ -104,6 +105,15 @@ def test_learners_in_a_group_learn_the_same_policy_as_one(shards: list[str], tmp
     train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     metrics, _ = together(shards, tmp_path / "out", learner=learner)
     assert metrics["step"] == 20
+    assert_same_training(tmp_path / "out", tmp_path / "alone")
+
+
+def test_learners_in_a_group_follow_the_same_gradient_of_a_policy(tmp_path: Path) -> None:
+    shards = [played(GAME, tmp_path, count=16)]
+    learner = replace(LEARNER, branch_weight=0.0, outcome_positions=0, policy_targets="gradient", entropy_weight=0.1)
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+    metrics, _ = together(shards, tmp_path / "out", learner=learner)
+    assert metrics["entropy"] > 0 and 0 < metrics["clipped"] < 1
     assert_same_training(tmp_path / "out", tmp_path / "alone")
 
 
