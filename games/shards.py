@@ -7,10 +7,10 @@ zstd-compressed without a dictionary, because lists of small integers take sever
 file's metadata names the game, its options, rules version and vocabulary, and a reader that does not agree with them
 stops. A file's bytes depend on its content alone, so that a shard made again after a crash equals the lost one.
 
-A shard may hold branches (``games.branches``), as three more columns of lists, labels (``selfplay.labels``), as one
-more column like the tokens, and the probabilities of the actions played (``selfplay.probabilities``), as one more of
-that form. Readers that do not know these columns read the rest. Shards of games whose outcome
-labels are supports (``OutcomeTable.exact``) hold exact ``points`` too.
+A shard may hold branches (``games.branches``), as three or four more columns of lists, labels (``selfplay.labels``),
+as one more column like the tokens, and probabilities of the actions played (``selfplay.probabilities``), as one more of
+that form. Readers that do not know these columns read the rest. Shards of games whose outcome labels are supports
+(``OutcomeTable.exact``) hold exact ``points`` too.
 """
 
 import json
@@ -44,6 +44,8 @@ _COLUMNS: dict[str, Any] = {
 """Columns beside the tokens, with their type in memory."""
 _BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome": "outcome"}
 """Columns of a shard with branches -> fields of ``Branches``, in their order: lists of int32, equally long in a row."""
+_VALUES = "branch_value"
+"""One more of float32, in a shard whose branches have values."""
 
 _LABELS = "label"
 """Column of a shard with labels: as the tokens."""
@@ -233,8 +235,9 @@ def _encode_branches(branches: Branches | None) -> dict[str, pa.Array]:
     if branches is None:
         return {}
     starts = pa.array(branches.starts, pa.int32())
+    columns = _BRANCHES if branches.value is None else _BRANCHES | {_VALUES: "value"}
     return {
-        name: pa.ListArray.from_arrays(starts, pa.array(getattr(branches, field))) for name, field in _BRANCHES.items()
+        name: pa.ListArray.from_arrays(starts, pa.array(getattr(branches, field))) for name, field in columns.items()
     }
 
 
@@ -372,12 +375,13 @@ def _decode_branches(table: pa.Table) -> Branches | None:
     if not any(name in table.column_names for name in _BRANCHES):
         return None
     starts, columns = np.zeros(0, np.int64), list[np.ndarray]()
-    for name in _BRANCHES:
+    kinds = dict.fromkeys(_BRANCHES, pa.int32()) | ({_VALUES: pa.float32()} if _VALUES in table.column_names else {})
+    for name, kind in kinds.items():
         if name not in table.column_names:
             raise ValueError(f"no column {name!r}, which belongs to the branches")
         lists = table[name].combine_chunks()
-        if not pa.types.is_list(lists.type) or lists.type.value_type != pa.int32():
-            raise ValueError(f"column {name!r} is {lists.type}, not lists of int32")
+        if not pa.types.is_list(lists.type) or lists.type.value_type != kind:
+            raise ValueError(f"column {name!r} is {lists.type}, not lists of {kind}")
         values = lists.flatten()
         if lists.null_count or values.null_count:
             raise ValueError(f"column {name!r} has empty cells")

@@ -12,6 +12,7 @@ from learner.config import LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
 from learner.training.task import check_size
+from search.config import SearchConfig
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
@@ -171,6 +172,12 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
         if made and not (_reading(config.first_learner, key) or _reading(config.learner, key)):
             one = " or ".join(f"learner.{setting} or initial_learner.{setting}" for setting in settings)
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
+    for group, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
+        if config.selfplay.branch_values and learner.branch_weight:
+            raise UserError(
+                f"{group}.branch_weight={learner.branch_weight}: branches of selfplay.branch_values have values and no "
+                "outcomes; set it to 0"
+            )
     if config.selfplay.newest_branch_player and not branched(config)[1]:
         raise UserError(
             f"selfplay.newest_branch_player={config.selfplay.newest_branch_player}: no network of a later iteration "
@@ -274,8 +281,8 @@ def check_players(
 
 
 def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, group: str) -> list[Entrant]:
-    """The player with the newest network that plays branches out, if one does; ``ValueError`` for branches that cannot
-    be made."""
+    """The player with the newest network that plays branches out, or the one that values them, if one does;
+    ``ValueError`` for branches that cannot be made."""
     games, name = settings.games, kinds.playout_player(settings.games.branch_player, game)
     if games.branches > game.max_length:
         raise ValueError(
@@ -286,6 +293,8 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
     if games.branch_judge and games.branch_judge not in judges:
         these = ", ".join(judges) or "none"
         raise ValueError(f"{group}branch_judge={games.branch_judge}: of {game.name} there is {these}; or leave it out")
+    if games.branch_values:
+        return [_valuer(games.branch_values, f"{group}branch_values", game, settings.search)]
     (player,) = resolve([name], game, settings.search)
     if player.needs_model:
         raise ValueError(
@@ -312,6 +321,15 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
     return [newest]
 
 
+def _valuer(name: str, key: str, game: Game, search: SearchConfig) -> Entrant:
+    """The player ``name``, given as ``key``; ``ValueError`` for one that cannot say what actions are worth."""
+    valuer = labeller(name, key, game, search)
+    if not valuer.kind.values_actions:
+        these = ", ".join(kind.name for kind in kinds.every() if kind.values_actions and kind.plays(game))
+        raise ValueError(f"{key}={name}: it does not say what actions are worth; give one of these: {these}")
+    return valuer
+
+
 def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, int], group: str = "") -> None:
     """``UserError`` where this machine has too little memory for a player's decision, a table or a shard.
 
@@ -321,7 +339,7 @@ def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, i
     """
     games, initial = settings.games, settings.games.initial
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
-    branch += [games.newest_branch_player] if games.newest_branch_player else []
+    branch += [name for name in (games.newest_branch_player, games.branch_values) if name]
     labels = [games.labels] if games.labels else []
     names = [*initial.players, games.newest_player, games.earlier_player, *branch, *labels]
     check_decisions(resolve(names, game, settings.search), game)

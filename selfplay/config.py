@@ -95,6 +95,9 @@ class GamesConfig:
     branch_judge: str = ""
     """Judge of the game that says how branches end, in place of playouts (``solver``, in Skat's card play: by perfect
     play with open hands); of the decisions drawn those that it does not judge get none. Empty for playouts."""
+    branch_values: str = ""
+    """Player that says, from what the seat has seen, what each action of these decisions is worth, in place of playouts
+    (``pimc:...``): targets for ``learner.policy_targets`` alone. Empty for playouts."""
     newest_branch_player: str = ""
     """Player with the newest network in its place, for deals that networks played (``imitation``, ``argmax_val``);
     empty for ``branch_player`` in all."""
@@ -122,9 +125,12 @@ class GamesConfig:
         at_least(group, self, 1, "branch_samples")
         newest, left_out = bool(self.newest_branch_player), GamesConfig.branch_samples
         require(not newest or self.branches > 0, group, self, "newest_branch_player", "empty without branches")
-        judged = bool(self.branch_judge)
-        require(not judged or self.branches > 0, group, self, "branch_judge", "empty without branches")
-        require(not judged or not newest, group, self, "branch_judge", "empty with newest_branch_player")
+        for key in ("branch_judge", "branch_values"):
+            given = bool(getattr(self, key))
+            require(not given or self.branches > 0, group, self, key, "empty without branches")
+            require(not given or not newest, group, self, key, "empty with newest_branch_player")
+        one = not (self.branch_judge and self.branch_values)
+        require(one, group, self, "branch_values", "empty with branch_judge")
         why = "0 without newest_branch_player, whose network says what it expects"
         require(not self.branch_steps or newest, group, self, "branch_steps", why)
         used = bool(self.branch_steps) or self.branch_samples == left_out

@@ -26,6 +26,7 @@ from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
+from selfplay.branch_values import valued
 from selfplay.branches import ByNetwork, branch
 from selfplay.config import GamesConfig
 from selfplay.labels import label, labeller, labels_by
@@ -70,6 +71,8 @@ class Generator:
         self._engines = Engines(self.game, settings.engine)
         labels = settings.games.labels
         self._labeller = labeller(labels, "labels", self.game, settings.search) if labels else None
+        values = settings.games.branch_values
+        self._valuer = labeller(values, "branch_values", self.game, settings.search) if values else None
         self._branch_player = kinds.playout_player(settings.games.branch_player, self.game)
         self._decisions = 0
 
@@ -79,9 +82,9 @@ class Generator:
         """Play the shard's games and write its file."""
         meter = Meter()
         entrants, names = self._seated(plan)
-        labels = self._labelled_by(plan)
+        helpers = [helper for helper in (self._labelled_by(plan), self._valued_by(plan)) if helper]
         try:
-            with self._engines.serving(networks_of([*entrants, labels] if labels else entrants)):
+            with self._engines.serving(networks_of([*entrants, *helpers])):
                 players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
                 kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
         finally:  # the caller has counted this shard by the next query
@@ -164,6 +167,10 @@ class Generator:
         """The player that labels the shard, if one does."""
         return self._labeller if self._settings.labelled[plan.iteration > 0] else None
 
+    def _valued_by(self, plan: ShardPlan) -> Entrant | None:
+        """The player that values the shard's branches, if one does."""
+        return self._valuer if self._branched(plan) else None
+
     def _labels(self, plan: ShardPlan, sequences: Sequences, entrant: Entrant) -> np.ndarray:
         games, seed = self._settings.games, derive(plan.run_seed, "labels", plan.iteration, plan.shard)
         (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
@@ -175,6 +182,9 @@ class Generator:
         if self._newest_branches(plan):
             player, network = self._newest_branch_player(plan)
             return branch(self.game, ended, sequences, player, games.branches, seed, network)
+        if entrant := self._valued_by(plan):
+            (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
+            return valued(self.game, sequences, player, games.branches, seed)
         if games.branch_judge:
             judge = kinds.support_of(self.game).judge(games.branch_judge)
             return branch(self.game, ended, sequences, None, games.branches, seed, judge=judge)
@@ -233,7 +243,11 @@ class Generator:
         games, newest = self._settings.games, self._newest_branches(plan)
         player = f"{newest}@{plan.networks[-1].name}" if newest else self._branch_player
         said = f"{games.branches} decisions of each sequence, "
-        said += f"judged by {games.branch_judge}" if games.branch_judge else f"played out by {player}"
+        if games.branch_judge:
+            return f"{said}judged by {games.branch_judge}"
+        if entrant := self._valued_by(plan):
+            return f"{said}valued by {labels_by(entrant, self._engines)}"
+        said += f"played out by {player}"
         if newest and games.branch_steps:
             said += f" to turn {games.branch_steps} of the seat, {games.branch_samples} outcomes expected there"
         return said

@@ -76,7 +76,7 @@ def load_decisions(
         found |= {"returns": returns(part, discount), "held_out": held_out(part.deal_seed)}
         _append(columns, found)
         new[iteration] += int((~found["held_out"]).sum())
-        branches = 0 if sequences.branches is None else len(sequences.branches.place)
+        branches = 0 if sequences.branches is None else len(sequences.branches.with_outcomes.place)
         total.update(decisions=len(part), sequences=len(sequences), branches=branches)
     if total["sequences"] < learner.min_rows:
         asked = f"learner.min_rows={learner.min_rows}"

@@ -76,7 +76,7 @@ def decisions_of(game: Game, sequences: Sequences, name: str, branches: bool = F
             f"{game.num_players}; keep what every seat saw (selfplay.population=false, selfplay.initial.keep=[])"
         )
     tokens = sequences.tokens[order].reshape(-1, game.num_players, game.max_length)
-    found = (sequences.branches or Branches.none(len(sequences))).take(order) if branches else None
+    found = (sequences.branches or Branches.none(len(sequences))).with_outcomes.take(order) if branches else None
     return replayed(game, tokens, sequences.deal_seed[order][:: game.num_players], name, found)
 
 

@@ -150,10 +150,11 @@ def load_data(
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
-    num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
+    ended = None if sequences.branches is None else sequences.branches.with_outcomes
     if branch_weight:
-        check_branches(num_branches, f"branch_weight={branch_weight}", "0", shards)
+        check_branches(0 if ended is None else len(ended.place), f"branch_weight={branch_weight}", "0", shards)
     if policy_targets == "advantage":
+        num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
         check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
     if gradient and sequences.probabilities is None:
         raise ValueError(
@@ -181,7 +182,7 @@ def load_data(
         lengths=lengths,
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
-        branches=sequences.branches if branch_weight else None,
+        branches=ended if branch_weight else None,
         valued=sequences.branches if policy_targets == "advantage" else None,
         labels=sequences.labels,
         probabilities=sequences.probabilities,

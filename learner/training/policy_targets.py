@@ -1,8 +1,9 @@
 """Policy targets: at decisions with branches the next token is learned from the values of all actions.
 
 A branch tells what the seat made of the deal after an action. The value of an action is the mean over its branches of
-the seat's own points, signed so that more is better, in units of ``learner.policy_temperature``. Branches hold every
-legal action of a decision, so no value has to be completed. What all actions have in common, such as the points made
+the seat's own points, signed so that more is better, or the value that a player gave it; in units of
+``learner.policy_temperature``. Branches hold every legal action of a decision, or all that the player considered, so no
+value has to be completed. What all actions have in common, such as the points made
 before, changes nothing.
 
 The term of a decision is -sum over a of policy(a) (value(a) - baseline), with the policy normalised over the legal
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from games.branches import Branches
+from games.branches import NO_OUTCOME, Branches
 from games.game import Game
 from learner.config import LearnerConfig
 
@@ -52,15 +53,17 @@ class PolicyOperator:
     worth: np.ndarray
     """``float64[K]``: the observer's own points of every outcome label, more is better, in temperatures."""
     weight: float
+    temperature: float = 1.0
+    """Of values that a player gave."""
 
     @staticmethod
     def of(game: Game, learner: LearnerConfig) -> "PolicyOperator | None":
         """None where the policy learns what was played."""
-        if learner.policy_targets == "none":
+        if learner.policy_targets != "advantage":
             return None
         sign = -1.0 if game.outcomes.lower_is_better else 1.0
         worth = sign * game.outcomes.points[:, 0].astype(np.float64) / learner.policy_temperature
-        return PolicyOperator(worth, learner.policy_weight)
+        return PolicyOperator(worth, learner.policy_weight, learner.policy_temperature)
 
     def targets(self, branches: Branches, lengths: np.ndarray, num_tokens: int) -> PolicyTargets:
         """The targets of a batch, on the host.
@@ -77,7 +80,11 @@ class PolicyOperator:
         counts, sums = np.zeros((2, len(at), num_tokens))
         place = decision, branches.token[behind]
         np.add.at(counts, place, 1.0)
-        np.add.at(sums, place, self.worth[branches.outcome[behind]])
+        worth = self.worth[branches.outcome[behind]]
+        if branches.value is not None:
+            valued = branches.outcome[behind] == NO_OUTCOME
+            worth = np.where(valued, branches.value[behind] / self.temperature, worth)
+        np.add.at(sums, place, worth)
         values = (sums / np.maximum(counts, 1.0)).astype(np.float32)
         return PolicyTargets(*(torch.from_numpy(part) for part in (at, counts > 0, values)))
 

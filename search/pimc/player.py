@@ -172,6 +172,7 @@ KIND = PlayerKind(
     summary="PIMC: sampled deals, each judged as if everybody saw all cards (paper 001, Algorithm 2).",
     settings=PimcConfig,
     needs_model=None,
+    values_actions=True,
     asks_support=True,
     check=check_pimc,
     decision_bytes=_decision_bytes,

@@ -45,6 +45,8 @@ class PlayerKind:
     """Whether it is the scripted player of its games, the default player of playouts."""
     samples: bool = False
     """Whether it says the probabilities of its actions (``search.players.player.Sampling``)."""
+    values_actions: bool = False
+    """Whether it says what actions are worth (``search.players.player.Valuing``)."""
     asks_support: bool = False
     """Whether ``factory`` and ``check`` take the keyword ``support`` (``search.players.support.Support``)."""
 

@@ -63,6 +63,14 @@ class Sampling(Protocol):
     """``float32[M]``: the probabilities with which the actions of its last ``act`` were drawn, 0 for forced ones."""
 
 
+class Valuing(Protocol):
+    """A player that says what actions are worth."""
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        """``float64[M, V]``: of each legal action, to the seat, in a unit of the player's own, more is better; -inf for
+        what is illegal or not considered."""
+
+
 class Counting(Protocol):
     """A player that counts what it does in a deal."""
 

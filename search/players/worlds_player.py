@@ -4,6 +4,7 @@ Letters: ``M`` turns of a batch, ``W`` worlds of each, ``B`` worlds of all of th
 """
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -49,9 +50,17 @@ class WorldsPlayer(ChoosingPlayer):
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: see above."""
+        return np.concatenate([self.values(part).argmax(axis=1) for part in self._parts(turns)])
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        """See ``search.players.player.Valuing``: means over the worlds of a turn, in units of the utility."""
+        return np.concatenate([self.world_values(part)[0].mean(axis=1) for part in self._parts(turns)])
+
+    def _parts(self, turns: Turns) -> Iterator[Turns]:
+        """The turns, as many at a time as may be evaluated side by side."""
         size = max(1, min(self._side_by_side // self._num_worlds, _CANDIDATES // max(1, self._num_candidates)))
-        parts = np.split(np.arange(len(turns.seeds)), range(size, len(turns.seeds), size))
-        return np.concatenate([self.values(turns.take(part)).argmax(axis=1) for part in parts])
+        for first in range(0, len(turns.seeds), size):
+            yield turns.take(np.arange(first, min(first + size, len(turns.seeds))))
 
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""

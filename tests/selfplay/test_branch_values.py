@@ -1,0 +1,154 @@
+"""Branches with values: whose they are, what they cost nobody, what the policy learns from them, what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cluster.errors import UserError
+from games.branches import NO_OUTCOME, Branches
+from games.config import GameConfig
+from games.registry import make_game
+from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
+from learner.config import LearnerConfig
+from learner.training.data import load_data
+from learner.training.policy_targets import PolicyOperator
+from search.players.player import ChoosingPlayer, Turns
+from selfplay.branch_values import valued
+from selfplay.checks import check, check_players
+from selfplay.config import GamesConfig, InitialConfig, SelfplayConfig
+from selfplay.generator import Generator, GeneratorSettings
+from selfplay.plan import Seating, ShardPlan
+from tests.selfplay.material import tiny_config
+from tests.selfplay.test_branches import HEARTS, random_deals
+
+CONFIG = tiny_config("unused")
+SEARCH = "pimc:worlds=4:evaluator=playouts"
+
+
+class ByToken(ChoosingPlayer):
+    """Values actions by their tokens and the seat; does not consider the highest one."""
+
+    name = "by_token"
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        tokens = np.arange(turns.legal.shape[1], dtype=float)
+        worth = np.where(turns.legal, tokens / 7 + turns.seat[:, None], -np.inf)
+        worth[np.arange(len(worth)), turns.legal.shape[1] - 1 - turns.legal[:, ::-1].argmax(axis=1)] = -np.inf
+        return worth
+
+
+def test_every_considered_action_of_the_drawn_decisions_has_its_value() -> None:
+    _, sequences = random_deals(HEARTS, 12)
+    found = valued(HEARTS, sequences, ByToken(), 3, 5)
+    assert (found.outcome == NO_OUTCOME).all() and found.value is not None
+    np.testing.assert_allclose(found.value, found.token / 7 + sequences.seat[found.row], rtol=1e-6)
+    views = HEARTS.prefixes(sequences.tokens)
+    decisions = np.unique(np.stack([found.row, found.place]), axis=1)
+    assert (np.bincount(decisions[0]) <= 3).all() and decisions.shape[1] > 12 * 4 * 2
+    for row, place in decisions.T:
+        legal = np.flatnonzero(HEARTS.view_legal(views[row, place : place + 1])[0])
+        assert found.token[(found.row == row) & (found.place == place)].tolist() == legal[:-1].tolist()
+
+
+def generated(directory: Path, **games: object) -> str:
+    settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, GamesConfig(**games))
+    plan = ShardPlan(0, 0, 6, Seating.INITIAL, InitialConfig(players={"hearts_rules": 1.0}), (), 3)
+    path = str(directory / "shard.parquet")
+    Generator(settings).generate(plan, path)
+    return path
+
+
+def test_a_generator_keeps_values_and_says_whose(tmp_path: Path) -> None:
+    path = generated(tmp_path, branches=2, branch_values=SEARCH)
+    branches = read_shard(path, HEARTS).branches
+    assert branches is not None and branches.value is not None and np.isfinite(branches.value).all()
+    assert shard_info(path).provenance["branches"] == f"2 decisions of each sequence, valued by {SEARCH}"
+    plain = read_shard(generated(tmp_path), HEARTS)
+    np.testing.assert_array_equal(plain.tokens, read_shard(generated(tmp_path, branches=2), HEARTS).tokens)
+
+
+def test_the_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None:
+    sequences = read_shard(generated(tmp_path, branches=2, branch_values=SEARCH), HEARTS)
+    assert sequences.branches is not None and sequences.branches.value is not None
+    operator = PolicyOperator.of(HEARTS, LearnerConfig(policy_targets="advantage", policy_temperature=0.25))
+    assert operator is not None
+    lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
+    targets = operator.targets(sequences.branches, lengths, HEARTS.vocabulary.size)
+    first = sequences.branches.take(np.array([0]))
+    place = np.unique(first.place[first.place > 0])[0]
+    chosen = first.place == place
+    assert first.value is not None
+    torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
+    data = load_data(HEARTS, [str(tmp_path / "shard.parquet")], 1, torch.device("cpu"), policy_targets="advantage")
+    assert data.valued is not None and data.branches is None
+    with pytest.raises(ValueError, match=r"branch_weight=1\.0: shards .* hold no branches"):
+        load_data(HEARTS, [str(tmp_path / "shard.parquet")], 1, torch.device("cpu"), branch_weight=1.0)
+
+
+def mixed() -> Branches:
+    """One branch with an outcome, two with values, of two sequences."""
+    values = np.array([np.nan, 0.5, 0.25], np.float32)
+    columns = (np.array(column) for column in ([0, 1, 1], [14, 14, 14], [3, 4, 5], [2, NO_OUTCOME, NO_OUTCOME]))
+    return Branches.of_rows(2, *columns, value=values)
+
+
+def test_values_and_outcomes_may_stand_side_by_side() -> None:
+    assert [mixed().with_outcomes.token.tolist(), mixed().with_outcomes.value] == [[3], None]
+    both = Branches.concat([mixed().with_outcomes, mixed()])
+    assert both.value is not None
+    np.testing.assert_array_equal(both.value, np.array([np.nan, np.nan, 0.5, 0.25], np.float32))
+    taken = mixed().take(np.array([1]))
+    assert taken.value is not None and taken.value.tolist() == [0.5, 0.25]
+
+
+def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
+    _, sequences = random_deals(HEARTS, 1)
+    two = Sequences(
+        **{name: getattr(sequences, name)[:2] for name in ("tokens", "outcome", "seat", "player", "deal_seed", "game")}
+    )
+    write_shard(tmp_path / "s.parquet", replace(two, branches=mixed()), HEARTS, {})
+    found = read_shard(tmp_path / "s.parquet", HEARTS).branches
+    assert found is not None and found.value is not None
+    np.testing.assert_array_equal(found.value, mixed().value)
+    for value, message in (
+        (np.array([1.0, 0.5, 0.2]), "value 1.0 beside outcome"),
+        (None, "neither outcome nor value"),
+    ):
+        broken = replace(mixed(), value=None if value is None else value.astype(np.float32))
+        with pytest.raises((ValueError, ShardError), match=message):
+            write_shard(tmp_path / "t.parquet", replace(two, branches=broken), HEARTS, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"branch_values": "hearts_rules", "branches": 2},
+            "branch_values=hearts_rules: it does not say what actions are",
+        ),
+        ({"branch_values": SEARCH}, "branch_values=pimc:worlds=4:evaluator=playouts: must be empty without branches"),
+        ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),
+        (
+            {"branch_values": SEARCH, "branch_judge": "x", "branches": 2},
+            "branch_values=.*: must be empty with branch_judge",
+        ),
+    ],
+)
+def test_players_that_cannot_value_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        games = replace(SelfplayConfig(), **change)
+        settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, games)
+        check_players(settings, make_game("hearts", {}), group="selfplay.")
+
+
+def test_a_learner_of_outcomes_is_told_that_there_are_none(tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.selfplay = replace(config.selfplay, branches=2, branch_values=SEARCH)
+    config.learner = replace(config.learner, branch_weight=0.5)
+    with pytest.raises(
+        UserError, match=r"learner\.branch_weight=0\.5: branches of selfplay\.branch_values have values"
+    ):
+        check(config)
