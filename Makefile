@@ -8,13 +8,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test chaos soak check format docs bench install
+.PHONY: train test cards chaos soak check format docs bench install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
 test: $(READY)  # SKIP=gpu: a test that is skipped fails, unless it needs a GPU
 	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 3 $(SKIP:%=--may-skip=%)  # a crash says where
+
+cards: $(READY)  # some minutes: the networks that ship are what their cards say
+	$(BIN)/python -m pytest -m cards
 
 FAULTS ?= 60
 CHAOS_DIR ?=

@@ -45,6 +45,7 @@ INITIAL = {
     "skat_demo": {"skat_rules:noise=0.7:explore=0.02"},
     "crew_paper": {"random"},
     "crew_demo": {"crew_rules:explore=0.08"},
+    "crew_strong": {"crew_rules:explore=0.08"},
 }
 """Preset -> who plays iteration 0."""
 
