@@ -113,7 +113,7 @@ class Branches:
         row = self.row
         valued = self.outcome == NO_OUTCOME
         if self.value is None and valued.any():
-            raise ValueError(f"row {row[np.argmax(valued)]}: a branch has neither outcome nor value")
+            raise ValueError(f"row {row[np.argmax(valued)]}: outcome label {NO_OUTCOME} of a branch without a value")
         if self.value is not None and not (np.isfinite(self.value) == valued).all():
             bad = int(np.argmin(np.isfinite(self.value) == valued))
             raise ValueError(f"row {row[bad]}: a branch has value {self.value[bad]} beside outcome {self.outcome[bad]}")

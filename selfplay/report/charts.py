@@ -36,8 +36,8 @@ _CAPTIONS = {
     "curve": "Points a hand ahead of each baseline, one seat (of pairs two) against the others, in a cooperative game "
     "each at all seats; bars are 95 % intervals over deals.",
     "successes": "Deals of each kind that succeeded among an iteration's games, which the network before it plays.",
-    "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on. With a "
-    "policy gradient also the policy's entropy and its divergence from the magnet, in nats, and the share of actions "
+    "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on. With "
+    "a policy gradient also the policy's entropy and its divergence from the magnet, in nats, and the share of actions "
     "beyond the clip.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
     "rates": "All actors together, means over each stage; of several tournaments the last.",

@@ -23,6 +23,7 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, save_weights
 from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.rule_inputs import Rules
+from learner.model.shapes import few_widths
 from learner.training.data import epoch_order, held_out, load_data, make_batch
 from learner.training.loop import learning_rate
 from learner.training.resume import partial_path
@@ -310,7 +311,8 @@ def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):
     data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
     short = np.nonzero(data.lengths == data.lengths.min())[0][:5]
     batch = make_batch(data, short, Rules(GAME, architecture(GAME, MODEL)))
-    assert batch.tokens.shape == (5, data.lengths.min()) and data.lengths.min() < GAME.max_length
+    width = min(few_widths(int(data.lengths.min()) - 1) + 1, GAME.max_length)  # few shapes on a CPU
+    assert batch.tokens.shape == (5, width) and data.lengths.min() <= width
     assert batch.num_prefixes == 5 * (data.lengths.min() - 1)
     assert (batch.tokens[:, -1] == GAME.vocabulary.eos).all()
 

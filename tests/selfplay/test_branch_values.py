@@ -115,7 +115,7 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.value, mixed().value)
     for value, message in (
         (np.array([1.0, 0.5, 0.2]), "value 1.0 beside outcome"),
-        (None, "neither outcome nor value"),
+        (None, "of a branch without a value"),
     ):
         broken = replace(mixed(), value=None if value is None else value.astype(np.float32))
         with pytest.raises((ValueError, ShardError), match=message):
