@@ -114,6 +114,8 @@ def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
     whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"{whole}; give selfplay.population=false")
+    if config.selfplay.past_share:
+        raise ValueError(f"{whole}; give selfplay.past_share=0")
     if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
         raise ValueError(f"{whole}; give selfplay.initial.keep=[]")
 
@@ -261,7 +263,7 @@ def check_players(
                 f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
             )
         brought.append(entrant)
-        if key == "newest_player" and games.probabilities and not entrant.kind.samples:
+        if key == "newest_player" and games.probabilities and (entrant.explore or not entrant.kind.samples):
             raise ValueError(
                 f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "
                 "with which probabilities it did; give imitation"
@@ -324,6 +326,8 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
 def _valuer(name: str, key: str, game: Game, search: SearchConfig) -> Entrant:
     """The player ``name``, given as ``key``; ``ValueError`` for one that cannot say what actions are worth."""
     valuer = labeller(name, key, game, search)
+    if valuer.explore:
+        raise ValueError(f"{key}={name}: what actions are worth is not explored; leave out explore")
     if not valuer.kind.values_actions:
         these = ", ".join(kind.name for kind in kinds.every() if kind.values_actions and kind.plays(game))
         raise ValueError(f"{key}={name}: it does not say what actions are worth; give one of these: {these}")

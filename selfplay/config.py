@@ -129,6 +129,7 @@ class GamesConfig:
             given = bool(getattr(self, key))
             require(not given or self.branches > 0, group, self, key, "empty without branches")
             require(not given or not newest, group, self, key, "empty with newest_branch_player")
+            require(not given or not self.branch_player, group, self, key, "empty with branch_player, which plays out")
         one = not (self.branch_judge and self.branch_values)
         require(one, group, self, "branch_values", "empty with branch_judge")
         why = "0 without newest_branch_player, whose network says what it expects"

@@ -7,6 +7,8 @@ Chances are ``likely``, ``float64[4, 40]``, of a seat and a card, and ``chance``
 that wins the trick and the level that it wins at. Seats are relative to the observer: itself, then clockwise.
 """
 
+import numpy as np
+
 from games.bits import count
 from games.compiling import kernel
 from games.crew.cards import HAND_SIZE, NUM_CARDS, ROCKET
@@ -79,6 +81,16 @@ def trick_winners(public, likely, card, wanting, barred, chance, before):
                         else _duck(likely, seat, led, level, weight, barred, chance)
                     )
                     chance[holder, level] += left
+
+
+@kernel
+def owned_by_others(owned, seats):
+    """The cards (sets ``owned``, ``int64[4]``) of all seats but those of a set: ``barred`` of ``trick_winners``."""
+    barred = np.int64(0)
+    for seat in range(4):
+        if seats >> seat & 1 == 0:
+            barred |= owned[seat]
+    return barred
 
 
 @kernel

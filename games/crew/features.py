@@ -23,7 +23,7 @@ from games.crew.cards import (
     ROCKET_CARDS,
     TILES,
 )
-from games.crew.chances import LEVELS, spread, trick_winners
+from games.crew.chances import LEVELS, owned_by_others, spread, trick_winners
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
@@ -253,7 +253,6 @@ def _chances(view, rows_of_cards):
     likely, chance, before = np.empty((4, NUM_CARDS)), np.empty((4, LEVELS)), np.empty((4, LEVELS))
     spread(view, likely)
     owned = _owned(public)
-    every = owned[0] | owned[1] | owned[2] | owned[3]
     while cards != 0:
         card = lowest(cards)
         cards &= cards - 1
@@ -261,20 +260,18 @@ def _chances(view, rows_of_cards):
         led = public["led"] if public["trick"] != 0 else card // 9
         for seat in range(4):
             row[20 + seat] = owned[seat] & content != 0
-        trick_winners(public, likely, card, 0, every, chance, before)
+        trick_winners(public, likely, card, 0, owned_by_others(owned, 0), chance, before)
         for seat in range(4):
             row[24 + seat] = _quarters(chance[seat].sum())
         for seat in range(1, 4):
-            trick_winners(public, likely, card, 1 << seat, every & ~owned[seat], chance, before)
+            barred = owned_by_others(owned, 1 << seat)
+            trick_winners(public, likely, card, 1 << seat, barred, chance, before)
             row[27 + seat] = _quarters(chance[seat].sum())
         wanting = _wanting(owned, content)
         if wanting == 0:
             wanting = _wanting(owned, COLOUR_CARDS[led])
         if wanting != 0:
-            barred = np.int64(0)
-            for seat in range(4):
-                if wanting >> seat & 1 == 0:
-                    barred |= owned[seat]
+            barred = owned_by_others(owned, wanting)
             trick_winners(public, likely, card, wanting, barred, chance, before)
             for seat in range(4):
                 if wanting >> seat & 1 != 0:

@@ -14,12 +14,12 @@ import torch
 
 from cluster.errors import UserError
 from games.game import Game
-from games.shards import ShardError, read_shard, shard_info
+from games.shards import ShardError, read_shard
 from learner.config import LearnerConfig
 from learner.q_network.architecture import state_features
 from learner.q_network.bits import unpacked
 from learner.q_network.decisions import NONE, decisions_of, returns
-from learner.training.data import check_branches, check_training, held_out
+from learner.training.data import check_branches, check_training, held_out, iteration_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def load_decisions(
     for shard in shards:
         try:
             sequences = read_shard(shard, game)
-            iteration = int(shard_info(shard).provenance.get("iteration", 0))
+            iteration = iteration_of(shard)
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
         part = decisions_of(game, sequences, shard, branches=learner.branch_weight > 0)

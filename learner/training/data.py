@@ -17,7 +17,7 @@ from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.model.shapes import few_widths
 from learner.training.leaves import Leaves, make_leaves
-from learner.training.policy_gradient import Decisions, PolicyGradient, fresh
+from learner.training.policy_gradient import Decisions, PolicyGradient, split_stale
 from learner.training.policy_targets import PolicyOperator, PolicyTargets
 from learner.training.prefixes import acting, action_weights, real_prefixes, rule_inputs, stratified_positions
 
@@ -144,7 +144,7 @@ def load_data(
     gradient, stale = policy_targets == "gradient", list[str]()
     try:
         if gradient:
-            shards, stale = fresh([(shard, iteration_of(shard)) for shard in shards], max_staleness)
+            shards, stale = split_stale([(shard, iteration_of(shard)) for shard in shards], max_staleness)
         sequences = read_shards(shards, game, with_labels=label_weight > 0, with_probabilities=gradient)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
@@ -156,7 +156,7 @@ def load_data(
     if policy_targets == "advantage":
         num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
         check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
-    if gradient and sequences.probabilities is None:
+    if gradient and (sequences.probabilities is None or not sequences.probabilities.any()):
         raise ValueError(
             f"learner.policy_targets=gradient: shards {shards[0]}..{shards[-1]} hold no probabilities of the actions "
             "played; make some with selfplay.probabilities=true (probabilities=true of python -m selfplay.generate), "
@@ -309,7 +309,7 @@ def make_batch(
     if gradient and data.probabilities is not None and views is not None:
         read = slice(data.first + 1, data.first + longest)
         came, chances = (each[rows, read].ravel()[prefixes] for each in (data.host_tokens, data.probabilities))
-        drawn = gradient.decisions(game, views, prefixes, came, chances)
+        drawn = Decisions.of(game, views, prefixes, came, chances)
         weights = np.ones(len(prefixes), np.float32) if weights is None else weights
         weights[drawn.at.numpy()] = gradient.weight
     if data.branches:

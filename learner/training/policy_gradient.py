@@ -43,6 +43,26 @@ class Decisions:
     legal: torch.Tensor
     """``bool[D, V]``"""
 
+    @staticmethod
+    def of(
+        game: Game, views: np.ndarray, prefixes: np.ndarray, came: np.ndarray, probabilities: np.ndarray
+    ) -> "Decisions":
+        """The decisions of a batch with a probability, on the host.
+
+        Args:
+            views: ``[B, T + 1]`` of the prefixes of sequences, the empty one first.
+            prefixes: ``int64[P]``: those that are learned, as indices into the flat ``[B * T]`` order.
+            came: ``int[P]``: the token behind each.
+            probabilities: ``float32[P]``: of these tokens, 0 where nobody said.
+        """
+        width = views.shape[1] - 1
+        drawn = np.flatnonzero(probabilities > 0)
+        behind = views.reshape(-1)[prefixes[drawn] + prefixes[drawn] // width + 1]
+        assert (game.next(behind) == Next.ACTION).all()
+        legal = game.view_legal(behind)
+        columns = drawn, prefixes[drawn] // width, came[drawn].astype(np.int64), probabilities[drawn], legal
+        return Decisions(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
+
     def to(self, device: torch.device) -> "Decisions":
         """The same on a device."""
         return replace(self, **{name: part.to(device) for name, part in vars(self).items()})
@@ -84,25 +104,6 @@ class PolicyGradient:
         worth = torch.from_numpy(sign * game.outcomes.points[:, 0].astype(np.float32)) / learner.policy_temperature
         kept = learner.policy_clip, learner.entropy_weight, learner.magnet_weight, learner.advantage_lambda
         return PolicyGradient(worth.to(device), *kept, learner.policy_weight)
-
-    def decisions(
-        self, game: Game, views: np.ndarray, prefixes: np.ndarray, came: np.ndarray, probabilities: np.ndarray
-    ) -> Decisions:
-        """The decisions of a batch with a probability, on the host.
-
-        Args:
-            views: ``[B, T + 1]`` of the prefixes of sequences, the empty one first.
-            prefixes: ``int64[P]``: those that are learned, as indices into the flat ``[B * T]`` order.
-            came: ``int[P]``: the token behind each.
-            probabilities: ``float32[P]``: of these tokens, 0 where nobody said.
-        """
-        width = views.shape[1] - 1
-        drawn = np.flatnonzero(probabilities > 0)
-        behind = views.reshape(-1)[prefixes[drawn] + prefixes[drawn] // width + 1]
-        assert (game.next(behind) == Next.ACTION).all()
-        legal = game.view_legal(behind)
-        columns = drawn, prefixes[drawn] // width, came[drawn].astype(np.int64), probabilities[drawn], legal
-        return Decisions(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
 
     def terms(
         self,
@@ -161,7 +162,7 @@ def advantages(values: torch.Tensor, ends: torch.Tensor, row: torch.Tensor, trac
     return gains[row, place]
 
 
-def fresh(shards: list[tuple[str, int]], max_staleness: int) -> tuple[list[str], list[str]]:
+def split_stale(shards: list[tuple[str, int]], max_staleness: int) -> tuple[list[str], list[str]]:
     """Of shards with the iterations of their games those that are at most so many older than the newest, and the
     others."""
     newest = max((iteration for _, iteration in shards), default=0)

@@ -129,6 +129,11 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
             {"branch_values": "hearts_rules", "branches": 2},
             "branch_values=hearts_rules: it does not say what actions are",
         ),
+        ({"branch_values": f"{SEARCH}:explore=0.1", "branches": 2}, "branch_values=.*: what actions are worth is not"),
+        (
+            {"branch_values": SEARCH, "branch_player": "random", "branches": 2},
+            "branch_values=.*: must be empty with branch_player",
+        ),
         ({"branch_values": SEARCH}, "branch_values=pimc:worlds=4:evaluator=playouts: must be empty without branches"),
         ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),
         (

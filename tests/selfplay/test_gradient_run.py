@@ -95,6 +95,10 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch
     [
         ({"probabilities": False}, "learner.policy_targets=gradient: selfplay.probabilities=False makes none; give it"),
         ({"newest_player": "argmax_val"}, "selfplay.newest_player=argmax_val: it does not draw from the policy"),
+        (
+            {"newest_player": "imitation:explore=0.1"},
+            "selfplay.newest_player=imitation:explore=0.1: it does not draw from the policy",
+        ),
         ({"population": True}, "selfplay.past_share=0.25: must be 0 with selfplay.population=true"),
         ({"past_share": 1.0}, "selfplay.past_share=1.0: must be"),
     ],

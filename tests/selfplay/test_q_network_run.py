@@ -90,3 +90,11 @@ def test_the_settings_of_a_version_whose_networks_had_a_group_of_their_own_are_r
     file.write_text(yaml.safe_dump(written))
     with pytest.raises(UserError, match=r"config\.yaml: model\.kind=rnn: there is no such kind of network; there are"):
         recorded_settings(str(file), TrainConfig)
+
+
+def test_earlier_networks_in_some_seats_are_refused_before_any_game(tmp_path: Path) -> None:
+    config: TrainConfig = build_command(
+        "train", "experiment=alphahearts", f"run.dir={tmp_path}/run", "selfplay.past_share=0.25"
+    )
+    with pytest.raises(UserError, match=r"a Q-network learns from deals .*; give selfplay\.past_share=0"):
+        check(config)

@@ -9,7 +9,7 @@ import numpy as np
 from games.bits import count, lowest
 from games.compiling import kernel
 from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
-from games.crew.chances import LEVELS, is_void, only_holds, trick_winners
+from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, trick_winners
 from games.crew.legal import legal_plays
 from games.crew.missions import COMMANDER_ENDS
 from search.scripted.crew.rules.means import means, means_of_other, stays_highest
@@ -57,7 +57,7 @@ def _cost(view, notes, card):
     content = public["trick"] | BIT[card]
     led = public["led"] if public["trick"] != 0 else card // 9
     wanting = _wanting(notes, content, led)
-    barred = _barred(notes, wanting)
+    barred = owned_by_others(notes["owned"], wanting)
     trick_winners(public, notes["likely"], card, wanting, barred, notes["chance"], notes["before"])
     tricks_left = NUM_TRICKS - 1 - public["num_played"] // 4
     _note_later(view, notes, card, led, tricks_left)
@@ -146,16 +146,6 @@ def _wanting(notes, content, led):
         if notes["owned"][seat] & notes["ready"] & COLOUR_CARDS[led] != 0:
             wanting |= np.int64(1) << seat
     return wanting
-
-
-@kernel
-def _barred(notes, wanting):
-    """Open tasks of the other seats: none of these would win the trick by such a card."""
-    barred = np.int64(0)
-    for seat in range(4):
-        if wanting >> seat & 1 == 0:
-            barred |= notes["owned"][seat]
-    return barred
 
 
 @kernel
