@@ -134,13 +134,16 @@ def rows(with_row: Kernel, workspace: Kernel | None = None) -> Kernel:
     return kernel(call_rows_in)
 
 
-def feature(sets: dict[str, FeatureSet], description: str, *shape: int, **more: Any) -> Kernel:
+def feature(
+    sets: dict[str, FeatureSet], description: str, *shape: int, workspace: Kernel | None = None, **more: Any
+) -> Kernel:
     """Decorator of a kernel ``(view, uint8[*shape])`` that writes the numbers of one view into zeros: compiles it, and
-    adds the ``FeatureSet`` of its name, without ``_``, to ``sets``."""
+    adds the ``FeatureSet`` of its name, without ``_``, to ``sets``. With a workspace it is ``(view, numbers, space)``.
+    """
 
     def add(function: Kernel) -> Kernel:
         compiled: Kernel = kernel(function)
-        sets[function.__name__.strip("_")] = FeatureSet(description, shape, rows(compiled), **more)
+        sets[function.__name__.strip("_")] = FeatureSet(description, shape, rows(compiled, workspace), **more)
         return compiled
 
     return add

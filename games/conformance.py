@@ -150,7 +150,7 @@ def check_types_and_features(game: Game, num_deals: int, seed: int) -> None:
     states, meaning = _finished(game, num_deals, seed), dict[int, int]()
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     own, others = (game.views(tokens, np.zeros_like(lengths)) for _ in range(2))
-    about = [name for name, feature in game.features.items() if feature.of_actions]
+    about = [name for name, feature in game.features.items() if feature.of_actions and not feature.by_strategy]
     assert len(about) <= 1, f"features {', '.join(about)}: one set of_actions at most"
     for place in range(int(lengths.max())):
         for views in (own, others):

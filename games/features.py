@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """Numbers that follow from a history by the rules alone, never by strategy."""
+    """Numbers that follow from a history by the rules alone; ``by_strategy``, by estimates of good play too."""
 
     description: str
     shape: tuple[int, ...]
@@ -21,7 +21,10 @@ class FeatureSet:
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
     of_actions: bool = False
     """Whether row n of the numbers is about the action whose token is n. Then networks score these actions by weights
-    that all of them share (docs/learner.md); one set of a game at most."""
+    that all of them share (docs/learner.md); one set of a game at most, and others by strategy."""
+    by_strategy: bool = False
+    """Whether they say how good actions are by estimates that were tuned on play. Networks read such a set where it is
+    named, not with ``all``."""
     of_board: bool = False
     """Whether the shape is rows, columns and planes of a board, which networks read by convolutions; 255 stands for 1.
     All zeros: there is no board yet."""

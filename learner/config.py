@@ -18,7 +18,8 @@ OUTCOME_INITS = ("normal", "points")
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "cosine", "constant")
 TARGETS = ("all", "actions")
-POLICY_TARGETS = ("none", "advantage", "gradient")
+OF_BRANCHES = ("advantage", "improved")
+POLICY_TARGETS = ("none", *OF_BRANCHES, "gradient")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
@@ -58,7 +59,8 @@ class TransformerConfig(NetworkConfig):
     mask_outcomes: bool = False
     """Mask impossible outcomes, in training and use."""
     features: list[str] = field(default_factory=list)
-    """Features of every position that the network reads: names of the game's features (docs/games), or ``[all]``."""
+    """Features of every position that the network reads: names of the game's features (docs/games). ``all`` stands for
+    all that follow from the rules alone; ``[all,NAME]`` adds a set by strategy."""
     score_width: int = 64
     """Width of the layer that scores an action by its features, where the game has a set about actions."""
     score_layers: int = 0
@@ -158,7 +160,8 @@ class LearnerConfig:
     was played as target; 0 reads none."""
     policy_targets: str = "none"
     """Beyond the paper: what the policy learns in place of the action played or a label. ``advantage``: at decisions
-    with branches the policy gradient over all legal actions (``learner.training.policy_targets``); ``gradient``: at
+    with branches the policy gradient over all legal actions (``learner.training.policy_targets``); ``improved``: there
+    the policy that these values improve; ``gradient``: at
     actions whose probabilities shards have the clipped policy gradient of PPO (``learner.training.policy_gradient``);
     ``none``: neither."""
     policy_temperature: float = 0.5
@@ -188,6 +191,9 @@ class LearnerConfig:
     device: str = "auto"
     num_threads: int = 0
     """Threads of a CPU run, 0 to leave torch's own choice."""
+    batch_threads: int = 0
+    """Threads that make batches ahead of the steps, 0 to make each at its step. For a GPU: the learner's cores less
+    one; what a network is told by the rules takes longer than a step there."""
     checkpoint_every_steps: int = 1000
     """Steps between resumable checkpoints, 0 for none; another is written every five minutes."""
     log_every_steps: int = 20
@@ -197,6 +203,7 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
         at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads", "schedule_steps")
+        at_least("learner", self, 0, "batch_threads")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
         at_least(
             "learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"
@@ -253,6 +260,8 @@ def check_policy_settings(*learners: LearnerConfig) -> None:
                 require(getattr(learner, key) == default, "learner", learner, key, said)
 
 
+FREE_LEARNER_KEYS = ("device", "num_threads", "batch_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
+"""Learner settings that a resumed training may change: they do not change the result."""
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Engine settings of devices and batches, which change answers by rounding errors at most."""
 

@@ -8,7 +8,7 @@ from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
 from learner import kinds as networks
-from learner.config import LearnerConfig
+from learner.config import OF_BRANCHES, LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
 from learner.training.task import check_size
@@ -29,7 +29,7 @@ _ROW_BYTES, _BRANCH_BYTES = 120, 60
 _READERS: Mapping[str, Mapping[str, tuple[object, ...]]] = {
     "branches": {"branch_weight": (0,), "policy_targets": ("none", "gradient")},
     "labels": {"label_weight": (0,)},
-    "probabilities": {"policy_targets": ("none", "advantage")},
+    "probabilities": {"policy_targets": ("none", *OF_BRANCHES)},
 }
 """What ``selfplay`` adds to shards -> the learner's settings that read it, with their values that read none."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.provenance import Provenance, provenance
-from learner.config import FREE_ENGINE_KEYS
+from learner.config import FREE_ENGINE_KEYS, FREE_LEARNER_KEYS
 from selfplay.config import TrainConfig
 from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 
@@ -17,11 +17,7 @@ _FREE_TO_CHANGE = frozenset(
     [
         *("cluster", "evaluation", "run.dir", "selfplay.iterations", "tracker"),
         *("selfplay.games_per_table", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
-        *(
-            f"{learner}.{key}"
-            for learner in ("learner", "initial_learner")
-            for key in ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
-        ),
+        *(f"{learner}.{key}" for learner in ("learner", "initial_learner") for key in FREE_LEARNER_KEYS),
     ]
 )
 """Keys that may differ between the commands of one run: they change its networks by rounding errors at most."""

@@ -24,9 +24,13 @@ from games.crew.cards import (
     TILES,
 )
 from games.crew.chances import LEVELS, owned_by_others, spread, trick_winners
+from games.crew.estimates.cost import cost_of
+from games.crew.estimates.notes import NOTES, take_notes
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
+from games.crew.legal import legal_plays
+from games.crew.public import PLAY
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import FeatureSet
@@ -59,6 +63,11 @@ TOKEN_TYPES = (
     "end",
 )
 """In the order of ``games.crew.view``'s stages; a stage in which a seat acts comes four times."""
+
+_CLOSE = 0.005
+"""Difference in the estimated chance of success that is none."""
+_FAR = 8
+"""Most doublings of it that are told apart."""
 
 FEATURES: dict[str, FeatureSet] = {}
 
@@ -360,3 +369,42 @@ def out_of_turn(public, n):
         if tile == OMEGA or (tile < OMEGA and tile >= FIRST_ARROW and pending >= FIRST_ARROW and pending < tile):
             return True
     return False
+
+
+@kernel
+def _a_seats_notes():
+    return np.zeros(1, NOTES)
+
+
+@feature(
+    FEATURES,
+    "what ``choices`` says, and where I am to play a card, by the estimates of ``games.crew.estimates``, of every legal"
+    " one: no other is better; how far it is behind the best, in doublings of half a per cent; in eighths, the chance"
+    " to succeed after it",
+    NUM_CARDS,
+    35,
+    of_actions=True,
+    by_strategy=True,
+    workspace=_a_seats_notes,
+)
+def _estimates(view, rows_of_cards, space):
+    _choices(view, rows_of_cards)
+    if next_of(view) != _ACTION or view["public"]["phase"] != PLAY:
+        return
+    costs, least, legal = np.full(NUM_CARDS, np.inf), np.inf, legal_plays(view["public"], view["hand"])
+    take_notes(view, space[0])
+    left = legal
+    while left != 0:
+        card = lowest(left)
+        left &= left - 1
+        costs[card] = cost_of(view, space[0], card)
+        least = min(least, costs[card])
+    while legal != 0:
+        card = lowest(legal)
+        legal &= legal - 1
+        row, behind = rows_of_cards[card], costs[card] - least
+        row[32] = behind < 1e-9
+        while behind > _CLOSE and row[33] < _FAR:
+            behind *= 0.5
+            row[33] += 1
+        row[34] = int(8.0 * min(max(-costs[card], 0.0), 1.0) + 0.5)

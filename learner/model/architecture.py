@@ -61,7 +61,7 @@ class Architecture:
 
 def architecture(game: Game, config: TransformerConfig) -> Architecture:
     """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
-    features = feature_versions(game, list(game.features) if config.features == ["all"] else config.features)
+    features = feature_versions(game, _named(game, config.features))
     first = max((game.features[name].tells for name in features), default=0)
     if 0 < config.n_positions < game.max_length - first:
         raise ValueError(
@@ -80,6 +80,17 @@ def architecture(game: Game, config: TransformerConfig) -> Architecture:
         "boards": _boards(game, list(features), config.board_channels),
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
+
+
+def _named(game: Game, names: Sequence[str]) -> list[str]:
+    """The feature sets of ``model.features``. ``all`` stands for those that are not by strategy, less the one about
+    actions where another one is named beside it."""
+    if "all" not in names:
+        return list(names)
+    more = [name for name in names if name != "all"]
+    other = any(name in game.features and game.features[name].of_actions for name in more)
+    sets = [name for name, each in game.features.items() if not (each.by_strategy or (other and each.of_actions))]
+    return [*(name for name in sets if name not in more), *more]
 
 
 def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
 from games.shards import Sequences, ShardError, read_shards, shard_info
+from learner.config import OF_BRANCHES
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.model.shapes import few_widths
 from learner.training.leaves import Leaves, make_leaves
@@ -153,7 +154,7 @@ def load_data(
     ended = None if sequences.branches is None else sequences.branches.with_outcomes
     if branch_weight:
         check_branches(0 if ended is None else len(ended.place), f"branch_weight={branch_weight}", "0", shards)
-    if policy_targets == "advantage":
+    if policy_targets in OF_BRANCHES:
         num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
         check_branches(num_branches, f"policy_targets={policy_targets}", "none", shards)
     if gradient and (sequences.probabilities is None or not sequences.probabilities.any()):
@@ -183,7 +184,7 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=ended if branch_weight else None,
-        valued=sequences.branches if policy_targets == "advantage" else None,
+        valued=sequences.branches if policy_targets in OF_BRANCHES else None,
         labels=sequences.labels,
         probabilities=sequences.probabilities,
         stale=len(stale),
@@ -295,7 +296,7 @@ def make_batch(
         views = prefixes_of(data, rows, longest - 1, game)
         if actions_only:
             prefixes = every[acting(game, views, every)]
-        inputs = rule_inputs(rules, views, prefixes, judged)
+        inputs = rule_inputs(rules, views, prefixes, judged, there)
         if others_weight != 1.0:
             weights = action_weights(game, views, prefixes, others_weight)
     if data.labels is not None:

@@ -6,9 +6,14 @@ the seat's own points, signed so that more is better, or the value that a player
 value has to be completed. What all actions have in common, such as the points made
 before, changes nothing.
 
-The term of a decision is -sum over a of policy(a) (value(a) - baseline), with the policy normalised over the legal
-actions and baseline = sum over a of policy(a) value(a) without gradient: the policy gradient over all actions (Sutton
-et al., 2000). The term itself is always 0, its gradient is not.
+With ``advantage`` the term of a decision is -sum over a of policy(a) (value(a) - baseline), with the policy normalised
+over the legal actions and baseline = sum over a of policy(a) value(a) without gradient: the policy gradient over all
+actions (Sutton et al., 2000). The term itself is always 0, its gradient is not. It hardly moves a policy that is sure
+of another action than the best one.
+
+With ``improved`` it is the cross-entropy to softmax(logits + values), without gradient: the improved policy of Gumbel
+MuZero (Danihelka et al., ICLR 2022, section 4), whose pull does not fade where the policy is sure. An action takes over
+where it is better by as many temperatures as its log-probability is behind.
 
 Letters: ``B`` sequences, ``D`` decisions with branches, ``V`` tokens, ``K`` outcome labels.
 """
@@ -20,7 +25,7 @@ import torch
 
 from games.branches import NO_OUTCOME, Branches
 from games.game import Game
-from learner.config import LearnerConfig
+from learner.config import OF_BRANCHES, LearnerConfig
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class PolicyTargets:
     """``bool[D, V]``"""
     values: torch.Tensor
     """``float32[D, V]``: in temperatures; 0 where not legal."""
+    improved: bool = False
+    """Whether the target is the improved policy; else the term is the policy gradient's."""
 
     def to(self, device: torch.device) -> "PolicyTargets":
         """The same on a device."""
@@ -41,7 +48,11 @@ class PolicyTargets:
     def losses(self, logits_DV: torch.Tensor) -> torch.Tensor:
         """``float32[D]``: the term of each decision, from its next-token logits (``float32``, minus infinity for
         impossible tokens)."""
-        policy = logits_DV.masked_fill(~self.legal, -torch.inf).softmax(-1)
+        legal_DV = logits_DV.masked_fill(~self.legal, -torch.inf)
+        if self.improved:
+            target = (legal_DV.detach() + self.values).softmax(-1)
+            return -(target * legal_DV.log_softmax(-1).masked_fill(~self.legal, 0.0)).sum(-1)
+        policy = legal_DV.softmax(-1)
         baseline = (policy.detach() * self.values).sum(-1, keepdim=True)
         return -(policy * (self.values - baseline)).sum(-1)
 
@@ -55,15 +66,17 @@ class PolicyOperator:
     weight: float
     temperature: float = 1.0
     """Of values that a player gave."""
+    improved: bool = False
 
     @staticmethod
     def of(game: Game, learner: LearnerConfig) -> "PolicyOperator | None":
         """None where the policy learns what was played."""
-        if learner.policy_targets != "advantage":
+        if learner.policy_targets not in OF_BRANCHES:
             return None
         sign = -1.0 if game.outcomes.lower_is_better else 1.0
         worth = sign * game.outcomes.points[:, 0].astype(np.float64) / learner.policy_temperature
-        return PolicyOperator(worth, learner.policy_weight, learner.policy_temperature)
+        improved = learner.policy_targets == "improved"
+        return PolicyOperator(worth, learner.policy_weight, learner.policy_temperature, improved)
 
     def targets(self, branches: Branches, lengths: np.ndarray, num_tokens: int) -> PolicyTargets:
         """The targets of a batch, on the host.
@@ -86,7 +99,7 @@ class PolicyOperator:
             worth = np.where(valued, branches.value[behind] / self.temperature, worth)
         np.add.at(sums, place, worth)
         values = (sums / np.maximum(counts, 1.0)).astype(np.float32)
-        return PolicyTargets(*(torch.from_numpy(part) for part in (at, counts > 0, values)))
+        return PolicyTargets(*(torch.from_numpy(part) for part in (at, counts > 0, values)), self.improved)
 
     def weigh(self, targets: PolicyTargets, weights: np.ndarray) -> np.ndarray:
         """``float32[...]``: the ``weights`` of a batch's prefixes, with this operator's at the targets."""

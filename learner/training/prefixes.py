@@ -27,8 +27,11 @@ def stratified_positions(draws: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.minimum(((np.arange(k) + draws) * (prefixes / k)).astype(np.int64), prefixes - 1)
 
 
-def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None) -> RuleInputs:
-    """Rule inputs of the prefixes of histories, on the host; as ``learner.training.data.Batch`` has it.
+def rule_inputs(
+    rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None, device: torch.device
+) -> RuleInputs:
+    """Rule inputs of the prefixes of histories, features on the device, all else on the host; as
+    ``learner.training.data.Batch`` has it.
 
     Args:
         views: ``[B, T + 1]`` of all prefixes, the empty one first.
@@ -42,7 +45,7 @@ def rule_inputs(rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: n
         coming = rules.next_types(every).reshape(batch, width + 1)
         types = torch.from_numpy(np.stack([coming[:, :-1], coming[:, 1:]], axis=-1))
     if rules.features:
-        features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:]
+        features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:].to(device)
         choices = rules.choices(features, prefixes)
     if rules.tokens:
         possible = torch.from_numpy(rules.tokens_to_come(every).take(_behind(prefixes, width), axis=0))

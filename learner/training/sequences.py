@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from games.game import Game
 from games.rng import derive, derive_many
-from learner.config import GRADIENT_KEYS, LearnerConfig, TransformerConfig
+from learner.config import FREE_LEARNER_KEYS, GRADIENT_KEYS, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet, initialise
@@ -23,6 +23,7 @@ from learner.training.objective import Objective
 from learner.training.parallel import Group
 from learner.training.policy_gradient import FIGURES, PolicyGradient
 from learner.training.policy_targets import PolicyOperator
+from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
 
 _LATER_KEYS = {
@@ -37,8 +38,6 @@ _LATER_KEYS = {
     "schedule_floor": 0.0,
 }
 """Settings that are not recorded with these values, so that trainings begun before there were any can go on."""
-_FREE_TO_CHANGE = ("device", "num_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
-"""Learner settings that a resumed run may change: they do not change the result."""
 
 
 class SequenceObjective(Objective):
@@ -84,10 +83,13 @@ class SequenceObjective(Objective):
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
-        self._epoch, self._order = -1, np.empty(0, np.int64)
+        self._orders = lru_cache(maxsize=2)(lambda epoch: epoch_order(self.data, self.seed, epoch))
+        self._batches = Prefetch(self._batch, self.config.batch_threads)
 
     def settings(self) -> dict[str, Any]:
-        learner = {f"learner.{key}": value for key, value in asdict(self.config).items() if key not in _FREE_TO_CHANGE}
+        learner = {
+            f"learner.{key}": value for key, value in asdict(self.config).items() if key not in FREE_LEARNER_KEYS
+        }
         off = [key for key, unset in _LATER_KEYS.items() if getattr(self.config, key) == unset]
         off += [] if self.policy or self.gradient else ["policy_temperature", "policy_weight"]
         off += ["magnet_iterations", *([] if self.gradient else GRADIENT_KEYS)]
@@ -128,22 +130,23 @@ class SequenceObjective(Objective):
 
     def rows(self, step: int) -> np.ndarray:
         epoch, batch = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            self._epoch, self._order = epoch, epoch_order(self.data, self.seed, epoch)
-        return self._order[batch * self.config.batch_size :][: self.config.batch_size]
+        return self._orders(epoch)[batch * self.config.batch_size :][: self.config.batch_size]
 
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        config, group = self.config, self.group
-        part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
-        data = self.data
-        if config.augment:
-            data, rows = self._renamed(rows, step), np.arange(len(rows))
-        batch = self._make_batch(data, rows, self.rules, config.outcome_positions, seed, part)
+        batch, group = self._batches.get(step, self.steps_per_epoch * self.config.num_epochs), self.group
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = self._parts(batch, self.generator)
         weighted = [weight * parts[name] for name, weight in self.weights.items()]
         return sum(weighted[1:], weighted[0]), parts
+
+    def _batch(self, step: int) -> Batch:
+        """This learner's part of the batch of a step."""
+        rows, data, group = self.rows(step), self.data, self.group
+        part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
+        if self.config.augment:
+            data, rows = self._renamed(rows, step), np.arange(len(rows))
+        return self._make_batch(data, rows, self.rules, self.config.outcome_positions, seed, part)
 
     def _renamed(self, rows: np.ndarray, step: int) -> TrainingData:
         """These rows alone, with tokens renamed for this step."""

@@ -17,7 +17,7 @@ from learner.model.checkpoint import load_weights
 from learner.model.rule_inputs import Rules
 from learner.training.data import Batch, TrainingData, load_data, make_batch
 from learner.training.loss import losses
-from learner.training.policy_targets import PolicyOperator
+from learner.training.policy_targets import PolicyOperator, PolicyTargets
 from selfplay.branches import branch
 from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train
 from tests.learner.test_rule_inputs import GAME, SETTINGS
@@ -55,6 +55,31 @@ def test_values_are_the_means_of_own_points_with_the_sign_that_makes_more_better
     expected = torch.tensor([[0.0, -26.0], [-(26.0 + 13.0) / 2, 0.0]]) / TEMPERATURE
     torch.testing.assert_close(torch.stack([found.values[0, 5:7], found.values[1, 7:9]]), expected)
     assert not found.values[~found.legal].any()
+
+
+def test_an_improved_policy_takes_over_where_it_is_better_by_what_the_other_is_likelier() -> None:
+    """By hand: odds of 9 to 1 against an action that is better by log 3 and by log 27."""
+    logits = torch.tensor([[0.9, 0.1, 0.0], [0.9, 0.1, 0.0]]).log().requires_grad_()
+    legal = torch.tensor([[True, True, False]] * 2)
+    values = torch.tensor([[1.0, 3.0, 1.0], [1.0, 27.0, 1.0]]).log()
+    found = PolicyTargets(torch.arange(2), legal, values, improved=True).losses(logits)
+    targets = torch.tensor([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]])  # odds of 9:3 and of 9:27
+    torch.testing.assert_close(found, -(targets[:, :2] * logits[:, :2]).sum(-1))
+    found.sum().backward()
+    policy = torch.tensor([[0.9, 0.1, 0.0]] * 2)
+    torch.testing.assert_close(logits.grad, policy - targets)
+
+
+def test_a_sure_policy_is_moved_by_the_improved_one_and_hardly_by_the_gradient() -> None:
+    """Odds of a million to one against an action that is better by 20 temperatures."""
+    moved = {}
+    for improved in (False, True):
+        logits = torch.tensor([[0.0, -13.8]]).requires_grad_()
+        given = torch.arange(1), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0.0, 20.0]])
+        PolicyTargets(*given, improved=improved).losses(logits).sum().backward()
+        assert logits.grad is not None
+        moved[improved] = -logits.grad[0, 1].item()
+    assert 0 < moved[False] < 1e-4 and moved[True] > 0.99
 
 
 def test_without_policy_targets_there_is_no_operator() -> None:
@@ -248,6 +273,7 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
         ("imitation", "none", FIVE),
         ("first", "advantage", TWO),
         ("second", "advantage", TWO),
+        ("improved", "improved", TWO),
     ):
         out = tmp_path / name
         train(ToyGame(), model, replace(learner, policy_targets=targets), [toy], out, init_from=start)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from games.features import FeatureSet
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
+from games.registry import make_game
 from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
@@ -239,6 +240,20 @@ def test_what_the_game_does_not_tell_is_named() -> None:
         TransformerConfig(features=["hand", "hand"])
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
+
+
+def test_all_features_are_those_of_the_rules_and_one_by_strategy_takes_the_place_of_its_like() -> None:
+    crew = make_game("crew", {})
+    rules = architecture(crew, replace(TINY, features=["all"]))
+    assert "choices" in rules.features and "estimates" not in rules.features
+    assert rules.choices["numbers"] == 32
+    told = architecture(crew, replace(TINY, features=["all", "estimates"]))
+    assert set(told.features) == {*rules.features} - {"choices"} | {"estimates"}
+    assert told.choices["numbers"] == 35 and told.num_features == rules.num_features + 3 * 40
+    with pytest.raises(ValueError, match="of crew's sets about actions take one: choices, estimates"):
+        architecture(crew, replace(TINY, features=["choices", "estimates"]))
+    with pytest.raises(ValueError, match=r"model\.features: crew has no 'estimate'; it has hand, gone"):
+        architecture(crew, replace(TINY, features=["all", "estimate"]))
 
 
 def test_a_network_told_what_means_something_else_by_now_is_refused(

@@ -1,13 +1,18 @@
 """Features of The Crew: on a position by hand, and over random missions against plain Python that reads the state."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, SPECIALS, TILES, VOCABULARY
 from games.crew.chances import spread
 from games.crew.game import CrewGame
 from games.crew.hidden import may_hold
+from games.crew.public import PLAY
 from games.game import Next
 from games.rng import derive_many
+from search.players.player import Turns
+from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import TOKEN, do, given
 from tests.games.crew.test_chances import plain_winners
 
@@ -204,7 +209,7 @@ def breaks_the_order(public: np.void, task: int) -> bool:
     return bool(pending) and any(tiles[m] == "omega" for m in done)
 
 
-_APART = ("voids", "likely")
+_APART = ("voids", "likely", "estimates")
 """Sets with tests of their own."""
 _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
 """1s, 9s, pink cards, rockets."""
@@ -236,3 +241,37 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
 def test_the_shapes_are_those_of_the_vocabulary() -> None:
     assert GAME.features["mission"].shape == (len(ALLOCATIONS) + len(COMMUNICATIONS) + len(SPECIALS) - 1 + 3 * 4,)
     assert GAME.features["tasks"].shape == (36, 2 + 4 + len(TILES))
+
+
+def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest_is_what_choices_say() -> None:
+    """Random missions; in threads too, as a learner makes batches, where memory that is let go is soon another's."""
+    count, compared, rng = 200, 0, np.random.default_rng(9)
+    states, sets = GAME.deal(derive_many(9, count)), GAME.features
+    player = CrewRules()
+    player.start(GAME, count)
+    while (live := np.flatnonzero(GAME.to_move(states) >= 0)).size:
+        seats = GAME.to_move(states[live])
+        tokens, lengths = GAME.histories(states[live], seats)
+        views, legal = GAME.views(tokens, lengths), GAME.legal(states[live])
+        with ThreadPoolExecutor(4) as threads:
+            found, *others = threads.map(sets["estimates"].encode, [views] * 4)
+        assert all(np.array_equal(found, other) for other in others)
+        np.testing.assert_array_equal(found[..., :32], sets["choices"].encode(views))
+        turns = Turns(live, seats.astype(np.int64), tokens, lengths, legal, np.zeros(len(live), np.uint64))
+        wanted, cards = player.act(turns), views["public"]["phase"] == PLAY
+        assert not found[~cards, :, 32:].any()
+        best, behind, chance = np.moveaxis(found[cards][..., 32:].astype(int), -1, 0)
+        # The scripted player takes the lowest of the best.
+        np.testing.assert_array_equal(best.argmax(1), wanted[cards])
+        assert not (best + behind + chance)[~legal[cards][:, :40]].any()
+        assert not behind[best > 0].any() and (behind <= 8).all() and (chance <= 8).all()
+        compared += int(cards.sum())
+        _play(states, live, legal, rng)
+    assert compared > 2000
+
+
+def _play(states: np.ndarray, live: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> None:
+    """One random action in each of the deals ``live``."""
+    going = states[live]
+    GAME.play(going, np.argmax(legal * rng.random(legal.shape), axis=1))
+    states[live] = going

@@ -9,15 +9,16 @@ It reads its seat's view (``games.crew.view``), never hidden cards, and uses no 
 
 import numpy as np
 
-from games.bits import nth_legal
+from games.bits import lowest, nth_legal
 from games.compiling import kernel
 from games.crew.cards import NO, YES
+from games.crew.estimates.cost import cost_of
+from games.crew.estimates.notes import NOTES, take_notes
+from games.crew.legal import legal_plays
 from games.crew.missions import FOUR_AND_LAST
 from games.crew.public import DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLAY, POLL, TALK
 from games.crew.view import own_legal
 from search.players.player import RulesPlayer, Turns
-from search.scripted.crew.rules.notes import NOTES, take_notes
-from search.scripted.crew.rules.playing import choose_card
 from search.scripted.crew.rules.radio import choose_mark, choose_statement
 from search.scripted.crew.rules.tasks import (
     choose_pass,
@@ -66,6 +67,20 @@ def choose(view, notes, replies):
     if phase == PASS:
         return choose_pass(view)
     return nth_legal(own_legal(view), 0)
+
+
+@kernel
+def choose_card(view, notes):
+    """The legal card of the least cost, the lowest of equals."""
+    best, least = np.int64(-1), np.inf
+    rest = legal_plays(view["public"], view["hand"])
+    while rest != 0:
+        card = lowest(rest)
+        rest &= rest - 1
+        cost = cost_of(view, notes, card)
+        if cost < least - 1e-9:
+            best, least = np.int64(card), cost
+    return best
 
 
 @kernel

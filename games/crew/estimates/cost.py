@@ -1,7 +1,7 @@
-"""Choice of the card with the least estimated cost.
+"""What a card costs by estimate: the chance to fail in this trick, in the open tasks after it, and by losing the card's
+later value. The numbers were tuned on sampled deals, by scripts not in the repository.
 
-A cost is a chance to fail: in this trick, in the open tasks after it, and by losing the card's later value. The numbers
-were tuned on sampled deals, by scripts not in the repository.
+The scripted player plays the card of the least cost, and networks are told how the cards compare.
 """
 
 import numpy as np
@@ -10,11 +10,10 @@ from games.bits import count, lowest
 from games.compiling import kernel
 from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
 from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, trick_winners
-from games.crew.legal import legal_plays
+from games.crew.estimates.means import means, means_of_other, stays_highest
+from games.crew.estimates.notes import in_order
+from games.crew.estimates.specials import special_value, worth_for_special
 from games.crew.missions import COMMANDER_ENDS
-from search.scripted.crew.rules.means import means, means_of_other, stays_highest
-from search.scripted.crew.rules.notes import in_order
-from search.scripted.crew.rules.specials import special_value, worth_for_special
 
 _TRICKS, _TRICKS_MORE, _STEEPNESS = 2.25, 0.8, 1.4
 """Tricks that the last open task takes; the share of it that each other task adds; and how steeply chances fall with
@@ -30,20 +29,6 @@ _ROCKET_LED = 0.065
 
 
 @kernel
-def choose_card(view, notes):
-    """The legal card of the least cost, the lowest of equals."""
-    best, least = np.int64(-1), np.inf
-    rest = legal_plays(view["public"], view["hand"])
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
-        cost = _cost(view, notes, card)
-        if cost < least - 1e-9:
-            best, least = np.int64(card), cost
-    return best
-
-
-@kernel
 def _time(notes, tricks_left):
     """Share of the estimated later chances that the remaining tricks allow."""
     scale = _TRICKS * (1.0 + _TRICKS_MORE * (count(notes["open"]) - 1))
@@ -51,7 +36,7 @@ def _time(notes, tricks_left):
 
 
 @kernel
-def _cost(view, notes, card):
+def cost_of(view, notes, card):
     """Estimated chance to fail after ``card``, less 1."""
     public = view["public"]
     content = public["trick"] | BIT[card]

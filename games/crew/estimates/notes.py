@@ -1,4 +1,4 @@
-"""Estimates of a seat before its decision: the record ``NOTES``, read by the other files here.
+"""What a seat estimates before it plays a card: the record ``NOTES``, read by the other files here.
 
 Kernels take ``view`` (``games.crew.view.VIEW``) and ``notes``. Seats are relative to the player: 0 itself, then
 clockwise.

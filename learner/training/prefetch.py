@@ -1,0 +1,43 @@
+"""Batches made ahead of their steps by threads: so a GPU does not wait for the rules to say what a network is told.
+
+The kernels of the rules release Python's lock, so several batches are made side by side. A batch is a function of its
+step alone: with threads or without, the same steps see the same batches.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_AHEAD = 2
+"""Batches a thread is ahead: one in the making, one made."""
+
+
+class Prefetch(Generic[T]):
+    """``made(step)`` of consecutive steps, a few steps ahead."""
+
+    def __init__(self, made: Callable[[int], T], num_threads: int) -> None:
+        """``num_threads``: 0 makes each batch when it is asked for."""
+        self._made, self._ahead = made, _AHEAD * num_threads
+        self._threads = ThreadPoolExecutor(num_threads, "batches") if num_threads else None
+        self._first, self._coming = 0, deque[Future[T]]()
+
+    def get(self, step: int, end: int) -> T:
+        """Batch number ``step``; of those from ``end`` on none is made ahead. An exception of making it comes here."""
+        if self._threads is None:
+            return self._made(step)
+        if not self._coming or step != self._first:
+            self.stop()
+            self._first = step
+        while len(self._coming) <= self._ahead and self._first + len(self._coming) < max(end, step + 1):
+            self._coming.append(self._threads.submit(self._made, self._first + len(self._coming)))
+        self._first += 1
+        return self._coming.popleft().result()
+
+    def stop(self) -> None:
+        """Drop what is ahead."""
+        for future in self._coming:
+            future.cancel()
+        self._coming.clear()
