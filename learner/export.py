@@ -1,33 +1,56 @@
-"""Export a checkpoint: ``python -m learner.export CHECKPOINT OUT`` writes only its weights, in bfloat16."""
+"""Export a checkpoint: ``python -m learner.export CHECKPOINT... OUT`` writes only its weights, in bfloat16.
+
+Of several checkpoints of one training it writes the mean of their weights, which is often better than each (Izmailov
+et al., 2018, arXiv 1803.05407).
+"""
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 import torch
 
 from cluster.reader import end_with_reader
+from games.game import Game
 from games.registry import recorded_game
 from learner import kinds
-from learner.model.checkpoint import find, read_config, save_weights
+from learner.model.checkpoint import Network, find, read_config, save_weights
+from learner.network_kind import NetworkKind
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when written, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="python -m learner.export", description=__doc__)
-    parser.add_argument("checkpoint", help="directory, URI, or kibitz:NAME")
+    parser.add_argument("checkpoints", nargs="+", metavar="checkpoint", help="directory, URI, or kibitz:NAME")
     parser.add_argument("out", help="directory to make")
-    parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")
+    parser.add_argument("--game", default="", help="a game of your own that they play, as module:attribute")
     given = parser.parse_args(arguments)
     try:
-        kind = kinds.of_checkpoint(given.checkpoint)
-        config = read_config(find(given.checkpoint), given.checkpoint, kind.model_type)
-        game = recorded_game(given.checkpoint, config.get("game"), config.get("game_options"), given.game)
-        save_weights(given.out, kind.load(given.checkpoint, game), game, torch.bfloat16)
+        first = given.checkpoints[0]
+        kind = kinds.of_checkpoint(first)
+        config = read_config(find(first), first, kind.model_type)
+        game = recorded_game(first, config.get("game"), config.get("game_options"), given.game)
+        save_weights(given.out, mean(kind, game, given.checkpoints), game, torch.bfloat16)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"network: {given.out}")
     return 0
+
+
+def mean(kind: NetworkKind, game: Game, checkpoints: Sequence[str]) -> Network:
+    """A network with the mean of the weights of checkpoints. ``ValueError`` where their shapes differ."""
+    net = kind.load(checkpoints[0], game)
+    weights = dict(net.state_dict())
+    for checkpoint in checkpoints[1:]:
+        other = kind.load(checkpoint, game)
+        if other.arch != net.arch:
+            raise ValueError(f"{checkpoint}: is of another shape than {checkpoints[0]}; their mean would mean nothing")
+        for name, part in other.state_dict().items():
+            weights[name].add_(part)  # in the network itself
+    for part in weights.values():
+        part.div_(len(checkpoints))
+    return net
 
 
 if __name__ == "__main__":

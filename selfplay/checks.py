@@ -116,8 +116,9 @@ def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
         raise ValueError(f"{whole}; give selfplay.population=false")
     if config.selfplay.past_share:
         raise ValueError(f"{whole}; give selfplay.past_share=0")
-    if set(config.selfplay.initial.keep) not in (set(), set(config.selfplay.initial.players)):
-        raise ValueError(f"{whole}; give selfplay.initial.keep=[]")
+    for key, first in config.selfplay.without_network.items():
+        if set(first.keep) not in (set(), set(first.players)):
+            raise ValueError(f"{whole}; give selfplay.{key}.keep=[]")
 
 
 def _check_memory(config: TrainConfig, kind: NetworkKind, game: Game) -> list[str]:
@@ -239,15 +240,17 @@ def check_players(
     Raises:
         ValueError: a player that cannot play the game, a missing or unsuitable network; one line.
     """
-    games, initial = settings.games, settings.games.initial
+    games = settings.games
     if game.num_deals:
         raise ValueError(
             f"game.options: {game.name} has a list of {game.num_deals} deals here, which is for tournaments; self-play "
             "wants a game that shuffles"
         )
-    brought = resolve(initial.players, game, settings.search, given=())
-    if initial.successes and not game.cooperative:
-        raise ValueError(f"initial.successes={initial.successes}: {game.name} is no cooperative game; give 0")
+    brought = list[Entrant]()
+    for key, first in games.without_network.items():
+        brought += resolve(first.players, game, settings.search, given=())
+        if first.successes and not game.cooperative:
+            raise ValueError(f"{key}.successes={first.successes}: {game.name} is no cooperative game; give 0")
     asked = {"newest_player": games.newest_player}
     if given == "histories":
         asked["earlier_player"] = games.earlier_player
@@ -341,11 +344,12 @@ def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, i
         shards: setting with its value -> deals of a shard.
         group: the group of ``settings``, with a dot behind it.
     """
-    games, initial = settings.games, settings.games.initial
+    games = settings.games
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
     branch += [name for name in (games.newest_branch_player, games.branch_values) if name]
     labels = [games.labels] if games.labels else []
-    names = [*initial.players, games.newest_player, games.earlier_player, *branch, *labels]
+    first = [name for each in games.without_network.values() for name in each.players]
+    names = [*first, games.newest_player, games.earlier_player, *branch, *labels]
     check_decisions(resolve(names, game, settings.search), game)
     at_once, outcomes = min(games.games_per_table, max(shards.values())), _outcomes(games)
     check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")

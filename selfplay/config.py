@@ -43,19 +43,26 @@ class InitialConfig:
     more_games: int = 0
     """Most deals that a shard adds for that; of each kind it keeps successes and as many failures."""
 
+    GROUP: ClassVar = "selfplay.initial"
+
     def __post_init__(self) -> None:
-        at_least("selfplay.initial", self, 0, "successes", "more_games")
+        at_least(self.GROUP, self, 0, "successes", "more_games")
         both = bool(self.successes) == bool(self.more_games)
-        require(both, "selfplay.initial", self, "more_games", "above 0 together with successes, else 0")
+        require(both, self.GROUP, self, "more_games", "above 0 together with successes, else 0")
         weights = self.players.values()
         some = sum(weights) > 0 and min(weights) >= 0
-        require(some, "selfplay.initial", self, "players", "players with weights of at least 0, one of them above 0")
+        require(some, self.GROUP, self, "players", "players with weights of at least 0, one of them above 0")
         self.players = {name: weight for name, weight in self.players.items() if weight}
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
-            raise ValueError(
-                f"selfplay.initial.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play"
-            )
+            raise ValueError(f"{self.GROUP}.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play")
+
+
+@dataclass
+class TeacherConfig(InitialConfig):
+    """Who plays the ``teacher_games``."""
+
+    GROUP: ClassVar = "selfplay.teacher"
 
 
 @dataclass
@@ -119,6 +126,11 @@ class GamesConfig:
     games_per_table: int = 512
     """Deals a generator plays side by side; memory for keys and values grows with it."""
 
+    @property
+    def without_network(self) -> dict[str, InitialConfig]:
+        """Key -> players that need no network of the run."""
+        return {"initial": self.initial}
+
     def check_branches(self, group: str = "") -> None:
         """``ValueError`` for settings of branches that contradict each other; ``group``: the one that they are in."""
         at_least(group, self, 0, "branches", "branch_steps")
@@ -151,8 +163,11 @@ class SelfplayConfig(GamesConfig):
     games_per_iteration: int = 500_000
     """Deals of every later iteration."""
     teacher_games: int = 0
-    """Beyond the paper: fresh deals of the players of ``initial``, kept as iteration 0 keeps them, that every later
+    """Beyond the paper: fresh deals of the players of ``teacher``, kept as iteration 0 keeps its own, that every later
     iteration has besides; its last shards."""
+    teacher: TeacherConfig | None = None
+    """Players of ``teacher_games``, such as a search whose deals cost more than those of ``initial``; null for the same
+    as ``initial``."""
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
@@ -172,6 +187,10 @@ class SelfplayConfig(GamesConfig):
     """Beyond paper 001, as in 002: a new network plays the best one so far. Unless it is ahead, the run goes on from
     the best network, which also plays the final tournaments. null accepts every network."""
 
+    @property
+    def without_network(self) -> dict[str, InitialConfig]:
+        return {"initial": self.initial, **({"teacher": self.teacher} if self.teacher else {})}
+
     MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
     """Old keys -> new keys, for the error message."""
 
@@ -179,6 +198,7 @@ class SelfplayConfig(GamesConfig):
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
         at_least("selfplay", self, 0, "teacher_games")
+        require(not self.teacher or self.teacher_games > 0, "selfplay", self, "teacher_games", "above 0 with a teacher")
         self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")

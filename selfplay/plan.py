@@ -124,7 +124,7 @@ def plan_shards(
     plans = split(total, size, pattern)
     if iteration == 0:
         return plans
-    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, config.initial, (), run_seed)
+    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, config.teacher or config.initial, (), run_seed)
     return plans + split(config.teacher_games, size, teacher)
 
 

@@ -99,7 +99,8 @@ class PolicyOperator:
             worth = np.where(valued, branches.value[behind] / self.temperature, worth)
         np.add.at(sums, place, worth)
         values = (sums / np.maximum(counts, 1.0)).astype(np.float32)
-        return PolicyTargets(*(torch.from_numpy(part) for part in (at, counts > 0, values)), self.improved)
+        of_each = torch.from_numpy(at), torch.from_numpy(counts > 0), torch.from_numpy(values)
+        return PolicyTargets(*of_each, self.improved)
 
     def weigh(self, targets: PolicyTargets, weights: np.ndarray) -> np.ndarray:
         """``float32[...]``: the ``weights`` of a batch's prefixes, with this operator's at the targets."""

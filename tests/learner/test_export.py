@@ -1,6 +1,7 @@
 """A network to give away has the same weights in half the space, and is found by name once it is installed."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from learner.model.checkpoint import checkpoint_id, find, load_weights, save_wei
 from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.network import QNet, initialise
-from tests.learner.material import tiny_net
+from tests.learner.material import TINY, tiny_net
 
 GAME = HeartsGame(moon="shooter_minus_26")
 
@@ -31,6 +32,21 @@ def test_its_weights_are_rounded_to_bfloat16_and_it_plays_the_same_game(tmp_path
     sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("net", "out")]
     assert sizes[1] < 0.55 * sizes[0]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"config.json", "digests.json", "model.safetensors"}
+
+
+def test_of_several_the_mean_of_their_weights_is_given_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nets = [tiny_net(GAME, seed=seed) for seed in (1, 2, 3)]
+    names = [str(tmp_path / name) for name in "abc"]
+    for net, name in zip(nets, names, strict=True):
+        save_weights(name, net, GAME)
+    assert main([*names, str(tmp_path / "out")]) == 0
+    found = load_weights(tmp_path / "out", GAME).state_dict()
+    for key, part in found.items():
+        expected = torch.stack([net.state_dict()[key] for net in nets]).mean(0).bfloat16().float()
+        torch.testing.assert_close(part, expected, msg=key)
+    save_weights(tmp_path / "wide", tiny_net(GAME, config=replace(TINY, n_embd=2 * TINY.n_embd)), GAME)
+    assert main([names[0], str(tmp_path / "wide"), str(tmp_path / "none")]) == 2
+    assert "wide: is of another shape than" in capsys.readouterr().err and not (tmp_path / "none").exists()
 
 
 def test_a_q_network_can_be_given_away_too(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ INITIAL = {
     "crew_paper": {"random"},
     "crew_demo": {"crew_rules:explore=0.08"},
     "crew_strong": {"crew_rules:explore=0.08"},
+    "skat_strong": {"skat_rules:noise=0.7:explore=0.02"},
 }
 """Preset -> who plays iteration 0."""
 
@@ -61,6 +62,8 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
     if config.selfplay.gate:
         config.selfplay.gate.deals = 5
     config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
+    config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)
+    newest = config.selfplay.newest_player
     check(config)
     run = RunDirectory(config.run.dir)
     run.begin(config)
@@ -72,8 +75,8 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
     assert [result.matches for result in final if result] == ([4, 2] if cooperative else [12, 6])
     shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(4)]
     assert set(shards[0].player) == INITIAL[experiment]
-    assert all(name.startswith("argmax_val@") for later in shards[1:] for name in later.player)
+    assert all(name.startswith(f"{newest}@") for later in shards[1:] for name in later.player)
     if cooperative:  # everybody is the newest network
-        assert [set(later.player) for later in shards[1:]] == [{f"argmax_val@{i:03d}"} for i in range(3)]
+        assert [set(later.player) for later in shards[1:]] == [{f"{newest}@{i:03d}"} for i in range(3)]
         counted = storage.read_json(run.successes(3))["successes"]
         assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.variants)

@@ -13,7 +13,7 @@ from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
 from selfplay import verify
 from selfplay.checks import check
-from selfplay.config import InitialConfig, SelfplayConfig, TrainConfig
+from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig, TrainConfig
 from selfplay.generator import ShardReport
 from selfplay.loop import _figures
 from selfplay.plan import Seating, ShardPlan, num_kept, plan_shards, replayed, seats
@@ -46,6 +46,33 @@ def test_a_later_iteration_has_its_own_shards_and_then_the_teachers(iteration: i
     assert [plan.of_teacher for plan in every] == [False] * 2 + [True] * 3
     assert all(plan.networks == () and plan.initial == PLAYERS for plan in every[2:])
     assert every[:2] == plans(iteration, replace(CONFIG, teacher_games=0)), "the networks' games are the same without"
+
+
+def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
+    teacher = TeacherConfig({"hearts_simple": 1.0})
+    every = plans(2, replace(CONFIG, teacher=teacher))
+    assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
+    assert [plan for plan in every if not plan.of_teacher] == plans(2, replace(CONFIG, teacher_games=0))
+    assert plans(0, replace(CONFIG, teacher=teacher)) == plans(0)
+
+
+def test_settings_of_a_teacher_that_make_no_sense_are_one_line() -> None:
+    with pytest.raises(ValueError, match=r"selfplay\.teacher\.more_games=0: must be above 0 together with successes"):
+        TeacherConfig(successes=3)
+    with pytest.raises(ValueError, match=r"selfplay\.teacher\.keep names x, but only random play"):
+        TeacherConfig(keep=["x"])
+    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=0: must be above 0 with a teacher"):
+        SelfplayConfig(teacher=TeacherConfig())
+
+
+def test_a_teacher_that_cannot_play_is_refused_before_any_game(tmp_path: Path) -> None:
+    config = tiny_config(tmp_path)
+    config.selfplay = replace(config.selfplay, teacher_games=9, teacher=TeacherConfig({"crew_rules": 1.0}))
+    with pytest.raises(ValueError, match="crew_rules"):
+        check(config)
+    config.selfplay = replace(config.selfplay, teacher=TeacherConfig({"argmax_val": 1.0}))
+    with pytest.raises(ValueError, match="argmax_val"):
+        check(config)
 
 
 def test_iteration_0_is_what_it_was() -> None:
