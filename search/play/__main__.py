@@ -109,9 +109,10 @@ def _network(config: PlayConfig, game: Game) -> str:
 
 def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
     """The players of the other seats, clockwise from the person's left, with their networks."""
-    names = config.players * (game.num_players - 1) if len(config.players) == 1 else config.players
+    given = [kinds.support_of(game).network_player] if config.players is None else config.players
+    names = given * (game.num_players - 1) if len(given) == 1 else given
     check_seats(game, len(names), config.seat)
-    resolve(config.players, game, config.search)  # also where nobody else plays
+    resolve(given, game, config.search)  # also where nobody else plays
     entrants = resolve(names, game, config.search)
     lacking = next((entrant.name for entrant in entrants if entrant.lacks_model), "")
     if lacking and not checkpoint:

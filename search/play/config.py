@@ -18,8 +18,9 @@ class PlayConfig:
     """A session at the table, or the replay of one hand."""
 
     game: GameConfig = MISSING
-    players: list[str] = field(default_factory=lambda: ["argmax_val"])
-    """The others, clockwise from your left, or one player for all their seats; written as in a tournament."""
+    players: list[str] | None = None
+    """The others, clockwise from your left, or one player for all their seats; written as in a tournament. null for
+    ``argmax_val`` with the settings that suit the network which ships for the game."""
     checkpoint: str = SHIPPED
     """Network of all players that name none, and of the hints; ``kibitz`` is the network that ships for the game, if
     any; empty for none."""

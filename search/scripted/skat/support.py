@@ -21,6 +21,7 @@ SUPPORT = Support(
             factory=player_class("search.scripted.skat.xskat:XSkat"),
         ),
     ),
+    network_player="argmax_val:threshold=0.1:policy_weight=0.3",
     layout="search.scripted.skat.layout:SkatLayout",
     evaluators={"solver": "search.scripted.skat.solved:solver"},
     judges={"solver": "search.scripted.skat.solved:judge"},

@@ -16,14 +16,32 @@ import pytest
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, find_shards, read_shard, write_shard
-from search.play.__main__ import main, new_shard
+from search.play.__main__ import _seated, main, new_shard
 from search.play.config import PlayConfig
 from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[3]
 NO_PASS = build_command("play", "game=hearts_no_pass").game
+
+
+@pytest.mark.parametrize(
+    ("game", "player"),
+    [
+        ("hearts", "argmax_val"),
+        ("skat", "argmax_val:threshold=0.1:policy_weight=0.3"),
+        ("crew", "argmax_val:policy_weight=0.3"),
+        ("openspiel:kuhn_poker", "argmax_val"),
+    ],
+)
+def test_without_players_the_network_that_ships_plays_as_its_card_says(game: str, player: str) -> None:
+    table = make_game(game)
+    seated = _seated(PlayConfig(game=GameConfig(game)), table, f"kibitz:{game}")
+    assert [entrant.name for entrant in seated] == [f"{player}@kibitz:{game}"] * (table.num_players - 1)
+    given = _seated(PlayConfig(game=GameConfig(game), players=["random"]), table, "")
+    assert {entrant.name for entrant in given} == {"random"}
 
 
 @pytest.fixture
