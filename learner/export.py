@@ -39,7 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def mean(kind: NetworkKind, game: Game, checkpoints: Sequence[str]) -> Network:
-    """A network with the mean of the weights of checkpoints. ``ValueError`` where their shapes differ."""
+    """A network with the mean of the weights of checkpoints. ``ValueError`` where their shapes differ or
+    one is given twice."""
+    if twice := {name for name in checkpoints if checkpoints.count(name) > 1}:
+        raise ValueError(f"{', '.join(sorted(twice))}: given twice; each counts once in a mean")
     net = kind.load(checkpoints[0], game)
     weights = dict(net.state_dict())
     for checkpoint in checkpoints[1:]:

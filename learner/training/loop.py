@@ -146,8 +146,7 @@ class _Run:
         self.first = objective.group is None or objective.group.first
         self.optimizer = Optimizer(self.net, config)
         self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target)
-        self.num_steps = objective.steps_per_epoch * config.num_epochs
-        self.num_steps = min(self.num_steps, config.max_steps or self.num_steps)
+        self.num_steps = objective.num_steps
         pending = zip(objective.names, state.pending, strict=True)
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
 

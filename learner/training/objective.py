@@ -50,6 +50,12 @@ class Objective(ABC):
         self.config = replace(config, precision=precision_of(config.precision, self.device))
         self.dtype = dtype_of(self.config.precision)
 
+    @property
+    def num_steps(self) -> int:
+        """Of the whole training."""
+        every = self.steps_per_epoch * self.config.num_epochs
+        return min(every, self.config.max_steps or every)
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Settings of the network and the learner that decide the result, by their names on the command line."""

@@ -16,28 +16,24 @@ _AHEAD = 2
 
 
 class Prefetch(Generic[T]):
-    """``made(step)`` of consecutive steps, a few steps ahead."""
+    """What ``made(step)`` gives for consecutive steps, a few steps ahead."""
 
-    def __init__(self, made: Callable[[int], T], num_threads: int) -> None:
+    def __init__(self, num_threads: int) -> None:
         """``num_threads``: 0 makes each batch when it is asked for."""
-        self._made, self._ahead = made, _AHEAD * num_threads
+        self._ahead = _AHEAD * num_threads
         self._threads = ThreadPoolExecutor(num_threads, "batches") if num_threads else None
         self._first, self._coming = 0, deque[Future[T]]()
 
-    def get(self, step: int, end: int) -> T:
-        """Batch number ``step``; of those from ``end`` on none is made ahead. An exception of making it comes here."""
+    def get(self, made: Callable[[int], T], step: int, end: int) -> T:
+        """``made(step)``; none from ``end`` on is made ahead. An exception of making it comes here."""
         if self._threads is None:
-            return self._made(step)
-        if not self._coming or step != self._first:
-            self.stop()
+            return made(step)
+        if step != self._first:
+            for future in self._coming:
+                future.cancel()
+            self._coming.clear()
             self._first = step
-        while len(self._coming) <= self._ahead and self._first + len(self._coming) < max(end, step + 1):
-            self._coming.append(self._threads.submit(self._made, self._first + len(self._coming)))
+        while len(self._coming) <= self._ahead and self._first + len(self._coming) < end:
+            self._coming.append(self._threads.submit(made, self._first + len(self._coming)))
         self._first += 1
         return self._coming.popleft().result()
-
-    def stop(self) -> None:
-        """Drop what is ahead."""
-        for future in self._coming:
-            future.cancel()
-        self._coming.clear()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,7 @@ class SequenceObjective(Objective):
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
-        self._orders = lru_cache(maxsize=2)(lambda epoch: epoch_order(self.data, self.seed, epoch))
-        self._batches = Prefetch(self._batch, self.config.batch_threads)
+        self._orders, self._batches = dict[int, np.ndarray](), Prefetch[Batch](self.config.batch_threads)
 
     def settings(self) -> dict[str, Any]:
         learner = {
@@ -130,10 +129,13 @@ class SequenceObjective(Objective):
 
     def rows(self, step: int) -> np.ndarray:
         epoch, batch = divmod(step, self.steps_per_epoch)
-        return self._orders(epoch)[batch * self.config.batch_size :][: self.config.batch_size]
+        if epoch not in self._orders:  # threads may still make batches of the epoch before
+            earlier = {known: order for known, order in self._orders.items() if known == epoch - 1}
+            self._orders = earlier | {epoch: epoch_order(self.data, self.seed, epoch)}
+        return self._orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
 
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        batch, group = self._batches.get(step, self.steps_per_epoch * self.config.num_epochs), self.group
+        batch, group = self._batches.get(self._batch, step, self.num_steps), self.group
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
         parts = self._parts(batch, self.generator)

@@ -44,6 +44,8 @@ def test_of_several_the_mean_of_their_weights_is_given_away(tmp_path: Path, caps
     for key, part in found.items():
         expected = torch.stack([net.state_dict()[key] for net in nets]).mean(0).bfloat16().float()
         torch.testing.assert_close(part, expected, msg=key)
+    assert main([names[0], names[0], str(tmp_path / "none")]) == 2
+    assert "a: given twice" in capsys.readouterr().err
     save_weights(tmp_path / "wide", tiny_net(GAME, config=replace(TINY, n_embd=2 * TINY.n_embd)), GAME)
     assert main([names[0], str(tmp_path / "wide"), str(tmp_path / "none")]) == 2
     assert "wide: is of another shape than" in capsys.readouterr().err and not (tmp_path / "none").exists()

@@ -19,20 +19,25 @@ def test_batches_come_in_order_and_none_behind_the_end_is_made():
         made.add(step)
         return step * step
 
-    batches = Prefetch(make, 3)
-    assert [batches.get(step, end=20) for step in range(5, 20)] == [step * step for step in range(5, 20)]
+    batches = Prefetch(3)
+    assert [batches.get(make, step, end=20) for step in range(5, 20)] == [step * step for step in range(5, 20)]
     assert made == set(range(5, 20))
 
 
 def test_another_step_than_the_next_begins_anew():
-    batches = Prefetch(lambda step: step, 2)
-    assert [batches.get(step, end=100) for step in (0, 1, 50, 51, 3)] == [0, 1, 50, 51, 3]
+    batches = Prefetch(2)
+    assert [batches.get(lambda step: step, step, end=100) for step in (0, 1, 50, 51, 3)] == [0, 1, 50, 51, 3]
 
 
 def test_several_batches_are_in_the_making_at_once():
     together = threading.Barrier(3, timeout=30)
-    batches = Prefetch(lambda step: together.wait() * 0 + step, 3)
-    assert [batches.get(step, end=6) for step in range(6)] == [0, 1, 2, 3, 4, 5]
+
+    def make(step):
+        together.wait()
+        return step
+
+    batches = Prefetch(3)
+    assert [batches.get(make, step, end=6) for step in range(6)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_at_its_step():
@@ -41,10 +46,10 @@ def test_what_goes_wrong_in_a_thread_is_raised_at_its_step():
             raise ValueError("batch 2")
         return step
 
-    batches = Prefetch(make, 2)
-    assert [batches.get(0, 9), batches.get(1, 9)] == [0, 1]
+    batches = Prefetch(2)
+    assert [batches.get(make, 0, 9), batches.get(make, 1, 9)] == [0, 1]
     with pytest.raises(ValueError, match="batch 2"):
-        batches.get(2, 9)
+        batches.get(make, 2, 9)
 
 
 def test_training_with_threads_ends_in_the_same_bytes(tmp_path):

@@ -13,6 +13,6 @@ SUPPORT = Support(
             baseline=True,
         ),
     ),
-    network_player="argmax_val:policy_weight=0.3",
+    network_player="argmax_val:threshold=0.05:policy_weight=0.3",
     layout="search.scripted.crew.layout:CrewLayout",
 )

@@ -32,7 +32,7 @@ NO_PASS = build_command("play", "game=hearts_no_pass").game
     [
         ("hearts", "argmax_val"),
         ("skat", "argmax_val:threshold=0.1:policy_weight=0.3"),
-        ("crew", "argmax_val:policy_weight=0.3"),
+        ("crew", "argmax_val:threshold=0.05:policy_weight=0.3"),
         ("openspiel:kuhn_poker", "argmax_val"),
     ],
 )
