@@ -6,6 +6,8 @@ did. The policy learns from the values by ``learner.policy_targets=advantage``.
 Letters: ``N`` sequences, ``L`` token positions, ``M`` turns, ``Z`` branches.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 
 from games.branches import NO_OUTCOME, Branches
@@ -20,15 +22,18 @@ _AT_ONCE = 1024
 """Turns valued side by side."""
 
 
-def valued(game: Game, sequences: Sequences, player: Player, count: int, seed: int) -> Branches:
+def valued(
+    game: Game, sequences: Sequences, player: Player, count: int, seed: int, types: Collection[str] = ()
+) -> Branches:
     """Branches of sequences, each by what its seat has seen alone.
 
     Args:
         player: a ``search.players.player.Valuing``.
         count: decisions of each sequence, drawn among those with at least two legal actions; all where there are fewer.
         seed: of the draws and the player's decisions.
+        types: of token (``Game.token_types``) that the decisions are; empty for all.
     """
-    rows, places = np.nonzero(draw_places(game, sequences, count, seed))
+    rows, places = np.nonzero(draw_places(game, sequences, count, seed, types))
     secret, found = derive(seed, "decisions"), [np.zeros((3, 0), np.int64)]
     values = [np.zeros(0, np.float32)]
     for first in range(0, len(rows), _AT_ONCE):

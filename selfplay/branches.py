@@ -11,7 +11,7 @@ Letters: ``G`` deals, ``P`` seats, ``L`` token positions, ``N`` sequences, ``D``
 ``R`` playouts side by side, ``K`` outcome labels, ``S`` draws of each, ``Z`` branches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,7 @@ def branch(
     player: Player | None,
     count: int,
     seed: int,
+    types: Collection[str] = (),
     network: ByNetwork | None = None,
     judge: Judge | None = None,
 ) -> Branches:
@@ -78,10 +79,11 @@ def branch(
         player: plays every seat after the action; None for uniformly random actions.
         count: decisions of each sequence, drawn among those with at least two legal actions; all where there are fewer.
         seed: of the draws and the playouts.
+        types: of token (``Game.token_types``) that the decisions are; empty for all.
         network: for a player with a network.
         judge: says how the deals end, without playouts; decisions that it does not judge get no branches.
     """
-    drawn, deals = draw_places(game, sequences, count, seed), np.unique(sequences.game)
+    drawn, deals = draw_places(game, sequences, count, seed, types), np.unique(sequences.game)
     seeds, model = derive_many(derive(seed, "playouts"), len(sequences)), network.model if network else None
     at_once = network.at_once if network else max(len(deals), 1)
     found = [np.zeros((4, 0), np.int64)]
@@ -166,11 +168,11 @@ def stratified(points: np.ndarray, chances: np.ndarray, uniform: np.ndarray, sam
     return order[np.minimum(np.reshape(found, marks.shape).astype(np.int64), last[:, None])]
 
 
-def draw_places(game: Game, sequences: Sequences, count: int, seed: int) -> np.ndarray:
+def draw_places(game: Game, sequences: Sequences, count: int, seed: int, types: Collection[str] = ()) -> np.ndarray:
     """``bool[N, L]``: ``count`` decisions of each sequence, by the tokens the seat has seen; drawn uniformly among
-    decisions with a choice, all of them where there are fewer."""
+    decisions with a choice, of these types if any are given, all of them where there are fewer."""
     lengths = (sequences.tokens == game.vocabulary.eos).argmax(axis=1)
-    choices = choice_places(game, sequences.tokens, lengths)
+    choices = choice_places(game, sequences.tokens, lengths, types)
     bits = place_bits(seed, *choices.shape)
     rank = np.where(choices, bits >> np.uint64(1), np.iinfo(np.uint64).max).argsort(axis=1).argsort(axis=1)
     return choices & (rank < count)

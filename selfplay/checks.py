@@ -1,6 +1,7 @@
 """Checks before a run starts, so that bad settings fail at once."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_actors, check_directory
@@ -294,6 +295,10 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
             f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
             "give at most so many"
         )
+    for name in games.branch_types:
+        if name not in game.token_types:
+            near = ", ".join(get_close_matches(name, game.token_types, 3, 0.3) or game.token_types)
+            raise ValueError(f"{group}branch_types: {game.name} has no tokens of type {name!r}; it has {near}")
     judges = kinds.support_of(game).judges
     if games.branch_judge and games.branch_judge not in judges:
         these = ", ".join(judges) or "none"

@@ -96,6 +96,8 @@ class GamesConfig:
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played out in the true deal: targets for
     ``learner.branch_weight`` and ``policy_targets``, made in iterations where a learner reads them; 0 for none."""
+    branch_types: list[str] = field(default_factory=list)
+    """Types of token that these decisions are (``my play``; docs/games/GAME.md lists them); empty for all."""
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
@@ -137,9 +139,11 @@ class GamesConfig:
         at_least(group, self, 1, "branch_samples")
         newest, left_out = bool(self.newest_branch_player), GamesConfig.branch_samples
         require(not newest or self.branches > 0, group, self, "newest_branch_player", "empty without branches")
-        for key in ("branch_judge", "branch_values"):
+        for key in ("branch_judge", "branch_values", "branch_types"):
             given = bool(getattr(self, key))
             require(not given or self.branches > 0, group, self, key, "empty without branches")
+        for key in ("branch_judge", "branch_values"):
+            given = bool(getattr(self, key))
             require(not given or not newest, group, self, key, "empty with newest_branch_player")
             require(not given or not self.branch_player, group, self, key, "empty with branch_player, which plays out")
         one = not (self.branch_judge and self.branch_values)

@@ -179,18 +179,19 @@ class Generator:
 
     def _branches(self, plan: ShardPlan, ended: np.ndarray, sequences: Sequences) -> Branches:
         games, seed = self._settings.games, derive(plan.run_seed, "branches", plan.iteration, plan.shard)
+        drawn = games.branches, seed, games.branch_types
         if self._newest_branches(plan):
             player, network = self._newest_branch_player(plan)
-            return branch(self.game, ended, sequences, player, games.branches, seed, network)
+            return branch(self.game, ended, sequences, player, *drawn, network)
         if entrant := self._valued_by(plan):
             (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
-            return valued(self.game, sequences, player, games.branches, seed)
+            return valued(self.game, sequences, player, *drawn)
         if games.branch_judge:
             judge = kinds.support_of(self.game).judge(games.branch_judge)
-            return branch(self.game, ended, sequences, None, games.branches, seed, judge=judge)
+            return branch(self.game, ended, sequences, None, *drawn, judge=judge)
         name = self._branch_player
         (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)
-        return branch(self.game, ended, sequences, None if name == "random" else player, games.branches, seed)
+        return branch(self.game, ended, sequences, None if name == "random" else player, *drawn)
 
     def _newest_branches(self, plan: ShardPlan) -> str:
         """The player with the newest network that plays branches out; empty where none does."""
@@ -242,7 +243,8 @@ class Generator:
         """What a shard says of its branches."""
         games, newest = self._settings.games, self._newest_branches(plan)
         player = f"{newest}@{plan.networks[-1].name}" if newest else self._branch_player
-        said = f"{games.branches} decisions of each sequence, "
+        types = f" ({', '.join(games.branch_types)})" if games.branch_types else ""
+        said = f"{games.branches} decisions of each sequence{types}, "
         if games.branch_judge:
             return f"{said}judged by {games.branch_judge}"
         if entrant := self._valued_by(plan):

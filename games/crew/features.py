@@ -26,11 +26,12 @@ from games.crew.cards import (
 from games.crew.chances import LEVELS, owned_by_others, spread, trick_winners
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
+from games.crew.estimates.roles import hear_replies, seat_worth, suits, task_worth
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
-from games.crew.legal import legal_plays
-from games.crew.public import PLAY
+from games.crew.legal import free_tasks, legal_plays, may_be_named
+from games.crew.public import DRAFT, NAME, PLAY, POLL
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import FeatureSet
@@ -378,26 +379,32 @@ def _a_seats_notes():
 
 @feature(
     FEATURES,
-    "what ``choices`` says, and where I am to play a card, by the estimates of ``games.crew.estimates``, of every legal"
-    " one: no other is better; how far it is behind the best, in doublings of half a per cent; in eighths, the chance"
-    " to succeed after it",
+    "what ``choices`` says, and where I am to play a card or take a task, by the estimates of ``games.crew.estimates``,"
+    " of every legal one: no other is better; how far it is behind the best, in doublings of half a per cent; in"
+    " eighths, the chance to succeed after it, or how much better than the others I fulfil the task",
     NUM_CARDS,
     35,
+    version=2,
     of_actions=True,
     by_strategy=True,
     workspace=_a_seats_notes,
 )
 def _estimates(view, rows_of_cards, space):
     _choices(view, rows_of_cards)
-    if next_of(view) != _ACTION or view["public"]["phase"] != PLAY:
+    if next_of(view) != _ACTION:
         return
-    costs, least, legal = np.full(NUM_CARDS, np.inf), np.inf, legal_plays(view["public"], view["hand"])
-    take_notes(view, space[0])
+    costs, least, legal = np.full(NUM_CARDS, np.inf), np.inf, np.int64(0)
+    playing = view["public"]["phase"] == PLAY
+    if playing:
+        legal = legal_plays(view["public"], view["hand"])
+        take_notes(view, space[0])
+    elif view["public"]["phase"] == DRAFT:
+        legal = free_tasks(view["public"])
     left = legal
     while left != 0:
         card = lowest(left)
         left &= left - 1
-        costs[card] = cost_of(view, space[0], card)
+        costs[card] = cost_of(view, space[0], card) if playing else -task_worth(view["hand"], card)
         least = min(least, costs[card])
     while legal != 0:
         card = lowest(legal)
@@ -408,3 +415,27 @@ def _estimates(view, rows_of_cards, space):
             behind *= 0.5
             row[33] += 1
         row[34] = int(8.0 * min(max(-costs[card], 0.0), 1.0) + 0.5)
+
+
+@feature(
+    FEATURES,
+    "by the same estimates, where I am polled: my hand suits the role, or does not; where I am to name a seat: the best"
+    " ones to name, and those that said yes",
+    2 + 4 + 4,
+    by_strategy=True,
+)
+def _roles(view, row):
+    public = view["public"]
+    if next_of(view) != _ACTION:
+        return
+    if public["phase"] == POLL:
+        row[0 if suits(view) else 1] = 1
+    elif public["phase"] == NAME:
+        replies, worth = np.zeros(4, np.int64), np.full(4, -np.inf)
+        hear_replies(view, replies)
+        for seat in range(4):
+            if may_be_named(public, seat):
+                worth[seat] = seat_worth(view, replies, seat)
+            row[6 + seat] = replies[seat]
+        for seat in range(4):
+            row[2 + seat] = worth[seat] > -np.inf and worth[seat] > worth.max() - 1e-9

@@ -33,7 +33,7 @@ class AlphaHearts(WorldsPlayer):
         """``float64[M, V]``: means over the worlds. Sums would have other ties, by rounding."""
         return np.asarray(self.world_values(turns)[0].mean(axis=1))
 
-    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    def evaluate(self, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: mean values at the roots."""
         config, utility = self.config, unit_utility(self.game, self.config.utility)
         searched = self.game, self._model, worlds, seeds, utility
@@ -50,10 +50,10 @@ class QValues(WorldsPlayer):
         super().__init__(1 if config.cheat else config.worlds, config.cheat, 0.0, _STATES)
         self._model = model
 
-    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    def evaluate(self, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: the network's q."""
         q = self._model.values(worlds, self.game.to_move(worlds))
-        return np.where(self.game.legal(worlds), q.astype(np.float64), -np.inf)
+        return np.where(considered, q.astype(np.float64), -np.inf)
 
 
 def _searched_bytes(game: Game, settings: AlphaHeartsConfig) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, one_of, require
+from cluster.validation import at_least, at_least_below, one_of, require
 
 
 @dataclass
@@ -29,9 +29,16 @@ class PimcConfig:
     seconds: float = 0.0
     """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
     counts. 0 for no limit. Results then depend on the machine."""
+    temperature: float = 1.0
+    """Of the policy in a network's playouts, as ``imitation.temperature``; near 0 it plays its favourites."""
+    blueprint: str = "scripted"
+    """Whose action is played unless another is surely better: the game's ``scripted`` player's, or the ``network``'s
+    favourite."""
     confidence: float = 0.0
-    """Standard errors over the worlds by which an action must be better than the scripted player's to be played in its
-    place (SPARTA); of several the highest lower bound. 0 plays the highest sum, as in the paper."""
+    """Standard errors over the worlds by which an action must be better than the blueprint's to be played in its place
+    (SPARTA); of several the highest lower bound. 0 plays the highest sum, as in the paper."""
+    threshold: float = 0.0
+    """Share of the policy that an action needs to be considered, with ``blueprint=network``; 0 considers all."""
     cheat: bool = False
     """Whether all worlds are the true deal: an upper bound for real players. With ``solver`` all worlds get the same
     values, so one is enough."""
@@ -46,6 +53,17 @@ class PimcConfig:
             default = getattr(PimcConfig, key)
             counts = self.evaluator == "uct" or getattr(self, key) == default
             require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
+        default = self.temperature == PimcConfig.temperature
+        cold = f"1.0 with pimc.evaluator={self.evaluator}, which plays no network"
+        require(self.plays_out or default, "pimc", self, "temperature", cold)
+        require(self.temperature > 0, "pimc", self, "temperature", "above 0")
+        one_of("pimc", self, ("scripted", "network"), "blueprint")
+        by_network = self.blueprint == "network"
+        used = not by_network or self.confidence > 0 or self.threshold > 0
+        require(used, "pimc", self, "blueprint", "scripted without pimc.confidence and pimc.threshold")
+        at_least_below("pimc", self, 0, 1, "threshold")
+        judged = by_network or not self.threshold
+        require(judged, "pimc", self, "threshold", "0.0 with pimc.blueprint=scripted, which has no policy")
         fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
         wanted = f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false"
         require(fits, "pimc", self, "candidates", wanted)
@@ -58,4 +76,9 @@ class PimcConfig:
     def needs_model(self) -> bool:
         """Whether these settings use a network."""
         weighs = self.candidates > 0 and self.beliefs == "network"
-        return weighs or self.evaluator in ("network", "value")
+        return weighs or self.plays_out or self.blueprint == "network"
+
+    @property
+    def plays_out(self) -> bool:
+        """Whether a network plays out."""
+        return self.evaluator in ("network", "value")

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import EMPTY, ObservationModel
+from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.pimc.config import PimcConfig
 from search.players.beliefs import by_network, by_player
 from search.players.config import ImitationConfig
@@ -20,23 +20,25 @@ from search.players.kinds import PlayerKind
 from search.players.memory import worlds_bytes
 from search.players.player import Player, Turns
 from search.players.playouts import play_out
+from search.players.policy import admitted, legal_policy
 from search.players.support import Support
 from search.players.worlds_player import WorldsPlayer
 from search.uct.search import uct, unit_utility
 
 Model = ObservationModel | None
-Evaluator = Callable[["Pimc", np.ndarray, np.ndarray, float], np.ndarray]
-"""(player, worlds ``[B]``, seeds ``uint64[B]``, wall seconds or 0 for no limit) -> ``float64[B, V]``: PerfectInfoVal(s,
-a), the value of each action for the seat to act, -inf where it is illegal or not considered. A row depends only on its
-world and seed."""
+Evaluator = Callable[["Pimc", np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
+"""(player, worlds ``[B]``, legal actions to consider ``bool[B, V]``, seeds ``uint64[B]``, wall seconds or 0 for no
+limit) -> ``float64[B, V]``: PerfectInfoVal(s, a), the value of each action for the seat to act, -inf where it is not
+considered. A row depends only on its world, actions and seed."""
 
 _TREES, _PLAYOUTS = 128, 1024
 """Most deals searched, and most played out, side by side; more would only take memory."""
 
 
-def _uct(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+def _uct(pimc: "Pimc", worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
     config, utility = pimc.config, unit_utility(pimc.game, pimc.config.utility)
-    return uct(pimc.game, worlds, seeds, utility, config.runs, config.exploration, seconds).root_values()
+    found = uct(pimc.game, worlds, seeds, utility, config.runs, config.exploration, seconds)
+    return np.where(considered, found.root_values(), -np.inf)
 
 
 def played_out(
@@ -63,30 +65,32 @@ def played_out(
         worth = np.empty(len(played))
         worth[over] = utility[game.outcome(played[over])[np.arange(over.sum()), own[over]]]
         if judge is not None and not over.all():
-            worth[~over] = _judged(game, judge, played[~over], own[~over])
+            worth[~over] = ask(judge, *game.histories(played[~over], own[~over])).value
         values[rows[part], actions[part]] = worth
     return values
 
 
-def _judged(game: Game, model: ObservationModel, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """``float32[N]``: V(h), equation 1, of one seat's history per state."""
-    tokens, lengths = game.histories(states, seats)
-    nothing, asked = np.full(len(states), EMPTY), np.ones(len(states), bool)
-    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(states), int), lengths), values=asked)
+def ask(model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray) -> Answer:
+    """What the model says behind whole histories (``[N, L]``), their values V(h), equation 1, too; keeps nothing."""
+    nothing, asked = np.full(len(tokens), EMPTY), np.ones(len(tokens), bool)
+    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(tokens), int), lengths), values=asked)
     model.release(answer.handles)
-    return answer.value
+    return answer
 
 
-def _playouts(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-    return played_out(pimc.game, pimc.scripted, worlds, seeds, pimc.game.legal(worlds), pimc.config)
+def _playouts(
+    pimc: "Pimc", worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float
+) -> np.ndarray:
+    return played_out(pimc.game, pimc.scripted, worlds, seeds, considered, pimc.config)
 
 
-def _network(pimc: "Pimc", worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+def _network(pimc: "Pimc", worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
     game, model, config = pimc.game, pimc.model, pimc.config
     assert model is not None
     at_once = max(1, model.slots_left // (game.num_players * game.max_length))
-    player, judge = Imitation(model, ImitationConfig()), model if config.evaluator == "value" else None
-    return played_out(game, player, worlds, seeds, game.legal(worlds), config, at_once, judge)
+    player = Imitation(model, ImitationConfig(config.temperature))
+    judge = model if config.evaluator == "value" else None
+    return played_out(game, player, worlds, seeds, considered, config, at_once, judge)
 
 
 EVALUATORS: Mapping[str, Evaluator] = {"uct": _uct, "playouts": _playouts, "network": _network, "value": _network}
@@ -100,9 +104,11 @@ def check_pimc(game: Game, config: PimcConfig, support: Support) -> None:
         raise ValueError(f"pimc:evaluator={config.evaluator}: for {game.name} it must be one of {', '.join(known)}")
     if not (config.cheat or game.can_determinize):
         raise ValueError(f"player pimc samples deals, which {game.name} cannot; only pimc:cheat=true plays it")
-    if support.baseline is None and (config.confidence or config.beliefs == "scripted"):
+    by_scripted = config.confidence > 0 and config.blueprint == "scripted"
+    if support.baseline is None and (by_scripted or config.beliefs == "scripted"):
         raise ValueError(
-            f"player pimc: {game.name} has no scripted player; leave out pimc.confidence and pimc.beliefs=scripted"
+            f"player pimc: {game.name} has no scripted player; leave out pimc.beliefs=scripted, and give "
+            "pimc.confidence with pimc.blueprint=network"
         )
 
 
@@ -127,17 +133,37 @@ class Pimc(WorldsPlayer):
         """The game's scripted player, made when first used."""
         return self._support.scripted(self.game)
 
+    def choose(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: with a threshold actions that the network finds too unlikely are not considered, and where one
+        is left it is played without a search."""
+        if not self.config.threshold:
+            return super().choose(turns)
+        policy = self._policy(turns)
+        considered = admitted(policy, policy >= self.config.threshold)
+        actions, left = considered.argmax(axis=1), np.flatnonzero(considered.sum(axis=1) > 1)
+        if len(left):
+            actions[left] = super().choose(replace(turns.take(left), legal=considered[left]))
+        return actions
+
     def values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: sums over the worlds, or with ``confidence`` the advantages of ``ahead_of``."""
         if not self.config.confidence:
             return super().values(turns)
-        self.scripted.start(self.game, len(turns.seeds))
-        blueprint = self.scripted.act(replace(turns, game=np.arange(len(turns.seeds))))
-        return ahead_of(*self.world_values(turns), blueprint, self.config.confidence)
+        if self.config.blueprint == "network":
+            usual = self._policy(turns).argmax(axis=1)
+        else:
+            self.scripted.start(self.game, len(turns.seeds))
+            usual = self.scripted.act(replace(turns, game=np.arange(len(turns.seeds))))
+        return ahead_of(*self.world_values(turns), usual, self.config.confidence)
 
-    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    def _policy(self, turns: Turns) -> np.ndarray:
+        """``float32[M, V]``: the network's, over the legal actions."""
+        assert self.model is not None
+        return legal_policy(ask(self.model, turns.tokens, turns.lengths).next_token, turns.legal)
+
+    def evaluate(self, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: see ``Evaluator``."""
-        return self._evaluator(self, worlds, seeds, seconds)
+        return self._evaluator(self, worlds, considered, seeds, seconds)
 
 
 def ahead_of(values: np.ndarray, independent: np.ndarray, actions: np.ndarray, confidence: float) -> np.ndarray:

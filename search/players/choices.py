@@ -3,6 +3,8 @@
 Letters: ``B`` histories, ``L`` token positions, ``V`` tokens.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 
 from games.game import Game
@@ -10,12 +12,15 @@ from games.rng import derive, derive_many, mix
 from search.players.player import Turns
 
 
-def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``bool[B, L]``: after how many tokens of each history (``[B, L]``, ``int[B]``) its seat acts and has a choice."""
+def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray, types: Collection[str] = ()) -> np.ndarray:
+    """``bool[B, L]``: after how many tokens of each history (``[B, L]``, ``int[B]``) its seat acts and has a choice, of
+    one of the ``types`` of token if any are given (``Game.token_types``)."""
     views = game.views(tokens, np.zeros(len(tokens), np.int64))
     places = np.zeros(tokens.shape, np.bool_)
+    wanted = np.array([not types or name in types for name in game.token_types])
     for place in range(int(lengths.max())):
-        places[:, place] = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
+        choices = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
+        places[:, place] = choices & wanted[game.next_type(views)] if types else choices
         game.advance(views, tokens[:, place])
     return places
 

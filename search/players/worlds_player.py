@@ -67,8 +67,8 @@ class WorldsPlayer(ChoosingPlayer):
         return np.asarray(self.world_values(turns)[0].sum(axis=1))
 
     def world_values(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
-        """``float64[M, W, V]``: values of actions in each world, -inf where illegal; ``float64[M]``: how many
-        independent worlds they are worth."""
+        """``float64[M, W, V]``: values of the turns' legal actions in each world, -inf elsewhere; ``float64[M]``: how
+        many independent worlds they are worth."""
         began, seconds = time.monotonic(), self._seconds * len(turns.seeds)
         seeds = mix(turns.seeds[:, None], np.arange(self._num_worlds)).reshape(-1)
         if self.sees_hidden:
@@ -78,7 +78,8 @@ class WorldsPlayer(ChoosingPlayer):
             worlds, independent = self.sampled(turns, seeds)
         if seconds:
             seconds = max(_LEAST_SECONDS, seconds - (time.monotonic() - began))
-        values = self.evaluate(worlds, mix(seeds, _SEARCH), seconds)
+        considered = np.repeat(turns.legal, self._num_worlds, axis=0)
+        values = self.evaluate(worlds, considered, mix(seeds, _SEARCH), seconds)
         return values.reshape(len(turns.seeds), self._num_worlds, -1), independent
 
     def sampled(self, turns: Turns, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,11 +94,12 @@ class WorldsPlayer(ChoosingPlayer):
         states = self.game.determinize(np.repeat(views, self._num_worlds), mix(seeds, _DEAL))[0]
         return states, np.full(len(views), float(self._num_worlds))
 
-    def evaluate(self, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-        """``float64[B, V]``: the value of each action for the seat to act, -inf where it is illegal or not considered.
+    def evaluate(self, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+        """``float64[B, V]``: the value of each action for the seat to act, -inf where it is not considered.
 
         Args:
             worlds: ``[B]``.
+            considered: ``bool[B, V]``: legal actions, at least one each.
             seeds: ``uint64[B]``; a row depends on its world and its seed alone.
             seconds: wall time for all of them, 0 for no limit.
         """

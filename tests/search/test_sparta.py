@@ -9,13 +9,15 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many, mix
 from search.pimc.config import PimcConfig
-from search.pimc.player import Pimc, ahead_of
+from search.pimc.player import Pimc, ahead_of, ask
 from search.players.beliefs import by_player
 from search.players.player import ChoosingPlayer, Turns
+from search.players.policy import legal_policy
 from search.players.table import play_table
 from search.players.worlds import log_likelihoods, weighted_worlds
 from search.roster.kinds import support_of
 from search.roster.registry import resolve
+from tests.search.models import FunctionModel, hash_model
 from tests.search.test_pimc import turns_of
 from tests.search.test_worlds import toy_state
 from tests.search.toy import ToyGame
@@ -111,6 +113,39 @@ def test_who_is_never_sure_plays_as_the_scripted_player_does(name: str) -> None:
     assert unsure.any() and (player.act(turns) == scripted.act(turns))[unsure].all()
 
 
+def test_the_networks_favourite_may_be_the_blueprint() -> None:
+    game, model = make_game("hearts"), FunctionModel(hash_model(make_game("hearts"), 0.1))
+    turns = turns_of(game, 6, 30)
+    favourite = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal).argmax(axis=1)
+    settings = PimcConfig(worlds=4, evaluator="playouts", blueprint="network", confidence=1e9)
+    player = Pimc(model, settings, support_of(game))
+    player.start(game, len(turns.seeds))
+    values = player.values(turns)
+    np.testing.assert_array_equal(values.argmax(axis=1), favourite)
+    assert (values.max(axis=1) == 0).all() and not model.held
+
+
+def test_an_action_that_the_network_finds_unlikely_is_not_searched() -> None:
+    """Favourites alone at 0.999: nothing is left to search. At 0.1 whatever is played is as likely as that."""
+    game, model = make_game("hearts"), FunctionModel(hash_model(make_game("hearts"), 0.1))
+    turns = turns_of(game, 6, 20)
+    policy = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal)
+    player = Pimc(
+        model, PimcConfig(worlds=2, evaluator="playouts", blueprint="network", threshold=0.999), support_of(game)
+    )
+    player.start(game, len(turns.seeds))
+    before = len(model.histories_asked)
+    np.testing.assert_array_equal(player.act(turns), policy.argmax(axis=1))
+    assert len(model.histories_asked) == before + len(turns.seeds)
+    player = Pimc(
+        model, PimcConfig(worlds=2, evaluator="playouts", blueprint="network", threshold=0.1), support_of(game)
+    )
+    player.start(game, len(turns.seeds))
+    played = player.act(turns)
+    assert (policy[np.arange(len(played)), played] >= 0.1).all() and not model.held
+    assert (policy >= 0.1).sum(axis=1).max() > 1
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_deals_with_the_same_decisions_alone_and_side_by_side(name: str) -> None:
     game = make_game(name)
@@ -141,6 +176,14 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
         ("pimc:beliefs=rules:candidates=60", "pimc.beliefs=rules: must be one of network, scripted"),
         ("pimc:worlds=1:confidence=1", "pimc.worlds=1: must be 2 at least with pimc.confidence"),
         ("pimc:confidence=-1", "pimc.confidence=-1.0: must be at least 0"),
+        ("pimc:threshold=0.1", "pimc.threshold=0.1: must be 0.0 with pimc.blueprint=scripted, which has no policy"),
+        (
+            "pimc:blueprint=network",
+            "pimc.blueprint=network: must be scripted without pimc.confidence and pimc.threshold",
+        ),
+        ("pimc:temperature=0.1", "pimc.temperature=0.1: must be 1.0 with pimc.evaluator=uct, which plays no network"),
+        ("pimc:evaluator=network:temperature=0", "pimc.temperature=0.0: must be above 0"),
+        ("pimc:blueprint=network:threshold=1", "pimc.threshold=1.0: must be .* below 1"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> None:

@@ -70,6 +70,19 @@ def test_a_generator_keeps_values_and_says_whose(tmp_path: Path) -> None:
     np.testing.assert_array_equal(plain.tokens, read_shard(generated(tmp_path, branches=2), HEARTS).tokens)
 
 
+def test_decisions_of_some_types_of_token_alone_are_valued(tmp_path: Path) -> None:
+    path = generated(tmp_path, branches=3, branch_values=SEARCH, branch_types=["card I pass"])
+    sequences = read_shard(path, HEARTS)
+    branches, said = sequences.branches, shard_info(path).provenance["branches"]
+    assert said == f"3 decisions of each sequence (card I pass), valued by {SEARCH}"
+    assert branches is not None and len(branches.place)
+    views = HEARTS.views(sequences.tokens[branches.row], branches.place.astype(np.int64))
+    assert {HEARTS.token_types[kind] for kind in HEARTS.next_type(views)} == {"card I pass"}
+    other = read_shard(generated(tmp_path, branches=3, branch_types=["card I pass"]), HEARTS).branches
+    assert other is not None
+    np.testing.assert_array_equal(np.unique(other.place), np.unique(branches.place))
+
+
 def test_the_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None:
     sequences = read_shard(generated(tmp_path, branches=2, branch_values=SEARCH), HEARTS)
     assert sequences.branches is not None and sequences.branches.value is not None
@@ -133,6 +146,11 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
         (
             {"branch_values": SEARCH, "branch_player": "random", "branches": 2},
             "branch_values=.*: must be empty with branch_player",
+        ),
+        ({"branch_types": ["my play"]}, "branch_types=.*: must be empty without branches"),
+        (
+            {"branch_types": ["my plays"], "branches": 2},
+            r"^selfplay\.branch_types: hearts has no tokens of type 'my plays'; it has my play",
         ),
         ({"branch_values": SEARCH}, "branch_values=pimc:worlds=4:evaluator=playouts: must be empty without branches"),
         ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),

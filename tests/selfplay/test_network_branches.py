@@ -51,7 +51,7 @@ def branched(
     ended, sequences = random_deals(game, deals)
     model = Beginnings(engine_of(game, tiny_net(game, seed=4)))  # type: ignore[arg-type]
     by = ByNetwork(at_once, model, steps, samples)
-    return sequences, branch(game, ended, sequences, player_of(name, model), count, SEED, by)
+    return sequences, branch(game, ended, sequences, player_of(name, model), count, SEED, network=by)
 
 
 def before(game: Game, sequences: Sequences, row: int, place: int) -> np.ndarray:
@@ -183,7 +183,7 @@ def test_all_actions_of_a_decision_are_drawn_by_one_number() -> None:
     net.val_head.weight.data.zero_()  # the same is expected of every action
     ended, sequences = random_deals(LEDUC, 30)
     model = Beginnings(engine_of(LEDUC, net))
-    found = branch(LEDUC, ended, sequences, player_of("imitation", model), 3, SEED, ByNetwork(512, model, 1, 8))
+    found = branch(LEDUC, ended, sequences, player_of("imitation", model), 3, SEED, network=ByNetwork(512, model, 1, 8))
     drawn: dict[tuple[int, int], set[tuple[int, ...]]] = {}
     starts = np.flatnonzero(found.first)
     several = 0
@@ -217,7 +217,8 @@ def test_branches_depend_on_the_sequence_alone_however_many_are_played_at_once(s
     ended, _ = random_deals(HEARTS, 5)
     first = Sequences(**{name: column[:3] for name, column in vars(sequences).items() if column is not None})
     model = Beginnings(engine_of(HEARTS, tiny_net(HEARTS, seed=4)))
-    alone = branch(HEARTS, ended, first, player_of("imitation", model), 2, SEED, ByNetwork(512, model, steps, 8))
+    by = ByNetwork(512, model, steps, 8)
+    alone = branch(HEARTS, ended, first, player_of("imitation", model), 2, SEED, network=by)
     for name in ("starts", "place", "token", "outcome"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(found.take(np.arange(3)), name))
 
@@ -229,7 +230,7 @@ def test_deals_and_playouts_side_by_side_are_bounded_by_the_cache_and_nothing_is
     def made(at_once: int) -> QueryEngine:
         engine = engine_of(HEARTS, tiny_net(HEARTS, seed=4), tight)
         model = Beginnings(engine)
-        branch(HEARTS, ended, sequences, player_of("argmax_val", model), 2, SEED, ByNetwork(at_once, model))
+        branch(HEARTS, ended, sequences, player_of("argmax_val", model), 2, SEED, network=ByNetwork(at_once, model))
         return engine
 
     assert made(12).slots_left == 4096
@@ -272,6 +273,6 @@ def test_playouts_take_far_fewer_tokens_than_the_same_player_without_beginnings(
     for kind in (Beginnings, Forgetful):
         engine = engine_of(HEARTS, tiny_net(HEARTS, seed=4))
         model = kind(engine)
-        branch(HEARTS, ended, sequences, player_of("argmax_val", model), 2, SEED, ByNetwork(512, model, 1, 8))
+        branch(HEARTS, ended, sequences, player_of("argmax_val", model), 2, SEED, network=ByNetwork(512, model, 1, 8))
         tokens.append(engine.stats.tokens)
     assert tokens[0] < 0.5 * tokens[1]

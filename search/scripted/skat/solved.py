@@ -11,12 +11,12 @@ from search.pimc.player import Pimc, played_out
 from search.scripted.skat.solver.solve import Solver
 
 
-def solver(pimc: Pimc, worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+def solver(pimc: Pimc, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
     """A ``search.pimc.player.Evaluator``: 1 for a card that wins under perfect play, 0 for others. Earlier decisions
     are played out; of all bids only the lowest is considered, as sixty jumps would take nearly all the time."""
     game = pimc.game
     values = np.full((len(worlds), game.vocabulary.size), -np.inf)
-    legal, playing = game.legal(worlds), worlds["public"]["phase"] == PLAY
+    legal, playing = considered.copy(), worlds["public"]["phase"] == PLAY
     bids = legal[:, FIRST_BID : FIRST_BID + NUM_BIDS]
     bids &= bids.cumsum(axis=1) == 1
     before = ~playing

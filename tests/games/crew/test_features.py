@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, SPECIALS, TILES, VOCABULARY
+from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, FIRST_POSITION, NO, SPECIALS, TILES, VOCABULARY, YES
 from games.crew.chances import spread
 from games.crew.game import CrewGame
 from games.crew.hidden import may_hold
-from games.crew.public import PLAY
+from games.crew.public import DRAFT, NAME, PLAY, POLL
 from games.game import Next
 from games.rng import derive_many
 from search.players.player import Turns
@@ -209,7 +209,7 @@ def breaks_the_order(public: np.void, task: int) -> bool:
     return bool(pending) and any(tiles[m] == "omega" for m in done)
 
 
-_APART = ("voids", "likely", "estimates")
+_APART = ("voids", "likely", "estimates", "roles")
 """Sets with tests of their own."""
 _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
 """1s, 9s, pink cards, rockets."""
@@ -245,7 +245,7 @@ def test_the_shapes_are_those_of_the_vocabulary() -> None:
 
 def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest_is_what_choices_say() -> None:
     """Random missions; in threads too, as a learner makes batches, where memory that is let go is soon another's."""
-    count, compared, rng = 200, 0, np.random.default_rng(9)
+    count, compared, drafted, rng = 200, 0, 0, np.random.default_rng(9)
     states, sets = GAME.deal(derive_many(9, count)), GAME.features
     player = CrewRules()
     player.start(GAME, count)
@@ -258,7 +258,7 @@ def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest
         assert all(np.array_equal(found, other) for other in others)
         np.testing.assert_array_equal(found[..., :32], sets["choices"].encode(views))
         turns = Turns(live, seats.astype(np.int64), tokens, lengths, legal, np.zeros(len(live), np.uint64))
-        wanted, cards = player.act(turns), views["public"]["phase"] == PLAY
+        wanted, cards = player.act(turns), np.isin(views["public"]["phase"], [PLAY, DRAFT])
         assert not found[~cards, :, 32:].any()
         best, behind, chance = np.moveaxis(found[cards][..., 32:].astype(int), -1, 0)
         # The scripted player takes the lowest of the best.
@@ -266,8 +266,32 @@ def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest
         assert not (best + behind + chance)[~legal[cards][:, :40]].any()
         assert not behind[best > 0].any() and (behind <= 8).all() and (chance <= 8).all()
         compared += int(cards.sum())
+        drafted += int((views["public"]["phase"] == DRAFT).sum())
         _play(states, live, legal, rng)
-    assert compared > 2000
+    assert compared > 2000 and drafted > 100
+
+
+def test_roles_say_what_the_scripted_player_answers_and_whom_it_names() -> None:
+    count, rng, compared = 300, np.random.default_rng(10), np.zeros(2, int)
+    states, player = GAME.deal(derive_many(10, count)), CrewRules()
+    player.start(GAME, count)
+    while (live := np.flatnonzero(GAME.to_move(states) >= 0)).size:
+        seats = GAME.to_move(states[live])
+        tokens, lengths = GAME.histories(states[live], seats)
+        views, legal = GAME.views(tokens, lengths), GAME.legal(states[live])
+        found = GAME.features["roles"].encode(views)
+        turns = Turns(live, seats.astype(np.int64), tokens, lengths, legal, np.zeros(len(live), np.uint64))
+        wanted, phases = player.act(turns), views["public"]["phase"]
+        polled, naming = (np.flatnonzero((phases == phase) & (legal.sum(1) > 1)) for phase in (POLL, NAME))
+        assert not found[~np.isin(phases, [POLL, NAME])].any()
+        np.testing.assert_array_equal(found[polled, :2].argmax(1), wanted[polled] - YES)
+        np.testing.assert_array_equal(found[naming, 2:6].argmax(1), wanted[naming] - FIRST_POSITION)
+        for row in naming:  # who said yes: the last replies to a poll, clockwise from the seat behind the one that asks
+            said = [token == YES for token in tokens[row, : lengths[row]] if token in (YES, NO)][-3:]
+            assert len(said) < 3 or found[row, 7:].tolist() == said or views["public"]["named"][row] >= 0
+        compared += len(polled), len(naming)
+        _play(states, live, legal, rng)
+    assert (compared > 100).all()
 
 
 def _play(states: np.ndarray, live: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> None:

@@ -11,23 +11,16 @@ import numpy as np
 
 from games.bits import lowest, nth_legal
 from games.compiling import kernel
-from games.crew.cards import NO, YES
+from games.crew.cards import FIRST_POSITION, NO, YES
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
-from games.crew.legal import legal_plays
-from games.crew.missions import FOUR_AND_LAST
+from games.crew.estimates.roles import hear_replies, seat_worth, suits, task_worth
+from games.crew.legal import free_tasks, legal_plays, may_be_named
 from games.crew.public import DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLAY, POLL, TALK
 from games.crew.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.crew.rules.radio import choose_mark, choose_statement
-from search.scripted.crew.rules.tasks import (
-    choose_pass,
-    choose_reply,
-    choose_seat,
-    choose_signal,
-    choose_task,
-    choose_tile,
-)
+from search.scripted.crew.rules.tasks import choose_pass, choose_signal, choose_tile
 
 
 class CrewRules(RulesPlayer):
@@ -56,7 +49,7 @@ def choose(view, notes, replies):
     if phase == DRAFT:
         return choose_task(view)
     if phase == POLL:
-        return choose_reply(view)
+        return np.int64(YES if suits(view) else NO)
     if phase == NAME:
         hear_replies(view, replies)
         return choose_seat(view, replies)
@@ -84,16 +77,30 @@ def choose_card(view, notes):
 
 
 @kernel
-def hear_replies(view, replies):
-    """Write 1 for every seat that said ``yes`` in the last poll, read from the end of the history. A seat with a role
-    in mission 50 was not polled for the other role."""
-    replies[:] = 0
-    place = view["length"] - 1
-    for seat in range(3, 0, -1):
-        asked = view["public"]["special"] & FOUR_AND_LAST == 0 or view["public"]["named"] != seat
-        if asked and place >= 0 and (view["tokens"][place] == YES or view["tokens"][place] == NO):
-            replies[seat] = int(view["tokens"][place] == YES)
-            place -= 1
+def choose_task(view):
+    """The task that the hand fulfils best, compared with the others' chances."""
+    best, most = np.int64(-1), -np.inf
+    rest = free_tasks(view["public"])
+    while rest != 0:
+        card = lowest(rest)
+        rest &= rest - 1
+        worth = task_worth(view["hand"], card)
+        if worth > most:
+            best, most = np.int64(card), worth
+    return best
+
+
+@kernel
+def choose_seat(view, replies):
+    """The seat that is best to name, the first of equals; ``replies`` as in ``seat_worth``."""
+    best, most = np.int64(-1), -np.inf
+    for seat in range(4):
+        if not may_be_named(view["public"], seat):
+            continue
+        worth = seat_worth(view, replies, seat)
+        if worth > most:
+            best, most = np.int64(FIRST_POSITION + seat), worth
+    return best
 
 
 @kernel
