@@ -8,11 +8,12 @@ the cards seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, mark
+from games.bits import count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet, StateFeatures
 from games.game import Next
 from games.hearts.cards import (
+    ALL_CARDS,
     BIT,
     HEART_CARDS,
     HEARTS,
@@ -23,11 +24,23 @@ from games.hearts.cards import (
     QUEEN_SET,
     RECEIVED_AT,
     SORTED_CARDS,
+    SPADES,
     SUIT_CARDS,
 )
+from games.hearts.chances import (
+    fill_voids,
+    points_from_behind,
+    queen_falls,
+    seats_behind,
+    some_void,
+    takes_against_all,
+    takes_by_chance,
+    takes_if_ducked,
+    worlds,
+)
 from games.hearts.hidden import unseen
-from games.hearts.rules import first_place
-from games.hearts.view import next_of
+from games.hearts.rules import card_points, first_place
+from games.hearts.view import next_of, own_legal
 
 TOKEN_TYPES = (
     "pass direction",
@@ -41,7 +54,7 @@ TOKEN_TYPES = (
     "right's play",
     "end",
 )
-_END = int(Next.END)
+_ACTION, _END = int(Next.ACTION), int(Next.END)
 FEATURES: dict[str, FeatureSet] = {}
 
 
@@ -100,6 +113,134 @@ def _voids(view, row):
     for seat in range(1, 4):
         for suit in range(4):
             row[seat - 1, suit] = cards & view["possible"][seat] & SUIT_CARDS[suit] == 0
+
+
+@feature(
+    FEATURES,
+    "where I am to act, of every card that I may pass or play: its rank; it is a heart, a spade, the queen of spades, a"
+    " higher spade; how many of its suit I hold that are lower, and higher; I hold no other; I may pass all I hold of"
+    " it; how many unseen cards of its suit are higher, and lower; it is the highest left, the lowest; how many others"
+    " can hold its suit; the queen of spades is mine, is unseen; how many lower spades I hold; then of a card to play:"
+    " it leads, follows, is a discard; it would win this trick so far; how many unseen cards that seats behind me can"
+    " hold would beat it then; none does; in eighths, the chance that it takes the trick if the seats behind beat it"
+    " where they can, if they play anything, if they stay below it where they can; the points in the trick with it;"
+    " those I take on average, in quarters up to 4 and whole; in eighths, rounded up, the chance that a seat behind has"
+    " none of the suit led, that one may play the queen of spades; the seats behind; all points so far are mine, are"
+    " another seat's; the trick so far is of the seat that has them; the jack of diamonds counts and is in it",
+    NUM_CARDS,
+    36,
+    of_actions=True,
+)
+def _choices(view, rows_of_cards):
+    if next_of(view) != _ACTION:
+        return
+    legal, passing = own_legal(view), view["public"]["turn"] < 0
+    left = ALL_CARDS & ~view["dealt"] if passing else unseen(view)
+    voids, total = np.zeros(4), 0.0 if passing else worlds(view, 0, 0, 0)
+    for suit in range(4):
+        cards = legal & SUIT_CARDS[suit]
+        while cards != 0:
+            card = lowest(cards)
+            cards &= cards - 1
+            _card_in_hand(view, left, card, rows_of_cards[card])
+        if legal & SUIT_CARDS[suit] != 0 and not passing:
+            _cards_in_trick(view, total, legal & SUIT_CARDS[suit], suit, voids, rows_of_cards)
+
+
+@kernel
+def _card_in_hand(view, left, card, row):
+    """Columns 0 to 16 of ``_choices``; ``left`` is the set of the unseen cards."""
+    hand, suit, below = view["hand"], SUIT_CARDS[card & 3], BIT[card] - 1
+    passing = view["public"]["turn"] < 0
+    row[0] = card >> 2
+    row[1] = card & 3 == HEARTS
+    row[2] = card & 3 == SPADES
+    row[3] = card == QUEEN_OF_SPADES
+    row[4] = card & 3 == SPADES and card > QUEEN_OF_SPADES
+    row[5] = count(hand & suit & below)
+    row[6] = count(hand & suit & ~below) - 1
+    row[7] = hand & suit == BIT[card]
+    row[8] = passing and count(hand & suit) <= RECEIVED_AT - view["length"]
+    row[9] = count(left & suit & ~below)
+    row[10] = count(left & suit & below)
+    row[11] = row[9] == 0
+    row[12] = row[10] == 0
+    for seat in range(1, 4):
+        row[13] += left & suit & (ALL_CARDS if passing else view["possible"][seat]) != 0
+    row[14] = hand & QUEEN_SET != 0
+    row[15] = left & QUEEN_SET != 0
+    row[16] = count(hand & SUIT_CARDS[SPADES] & (QUEEN_SET - 1))
+
+
+@kernel
+def _cards_in_trick(view, total, cards, suit, voids, rows_of_cards):
+    """Columns 17 to 35 of ``_choices`` for legal ``cards`` of a suit, none of them empty; ``total`` worlds in all,
+    ``voids`` (``float64[4]``) is scratch."""
+    public = view["public"]
+    leads, behind = public["trick"] == 0, seats_behind(public)
+    led = suit if leads else public["led"]
+    fill_voids(view, total, led, voids)
+    void, queen = some_void(view, total, led, voids), queen_falls(view, total, led, voids)
+    coming, owner = points_from_behind(view, led, voids), _owner_of_all(public)
+    while cards != 0:
+        card = lowest(cards)
+        cards &= cards - 1
+        row, wins = rows_of_cards[card], leads or (suit == led and card > public["high"])
+        content = public["trick"] | BIT[card]
+        row[17 if leads else 18 if suit == led else 19] = 1
+        row[20] = wins
+        row[26] = card_points(content)
+        if wins:
+            _holds_up(view, total, card, voids, coming, row)
+        row[29] = _rounded_up(void)
+        row[30] = _rounded_up(queen)
+        row[31] = count(behind)
+        row[32] = owner == 0
+        row[33] = owner > 0
+        row[34] = owner == (0 if wins else public["winner"])
+        row[35] = public["jd_bonus"] != 0 and content & JACK_SET != 0
+
+
+@kernel
+def _holds_up(view, total, card, voids, coming, row):
+    """Columns 21 to 25, 27 and 28 of ``_choices`` for a card that wins so far; ``coming`` are the points from behind on
+    average."""
+    behind, rivals = seats_behind(view["public"]), np.int64(0)
+    for seat in range(1, 4):
+        if behind >> seat & 1 != 0:
+            rivals |= view["possible"][seat]
+    row[21] = count(unseen(view) & rivals & SUIT_CARDS[card & 3] & ~(BIT[card] - 1))
+    against_all, by_chance = takes_against_all(view, total, card), takes_by_chance(view, card, voids)
+    row[22] = against_all > 1.0 - 1e-9
+    row[23] = _eighths(against_all)
+    row[24] = _eighths(by_chance)
+    row[25] = _eighths(takes_if_ducked(view, total, card))
+    points = by_chance * (row[26] + coming)
+    row[27] = int(4.0 * min(points, 4.0) + 0.5)
+    row[28] = int(points + 0.5)
+
+
+@kernel
+def _owner_of_all(public):
+    """The seat that has taken all points so far, -1 where there is none."""
+    owner = -1
+    for seat in range(4):
+        if card_points(public["taken"][seat]) > 0:
+            if owner >= 0:
+                return -1
+            owner = seat
+    return owner
+
+
+@kernel
+def _eighths(chance):
+    return int(8.0 * chance + 0.5)
+
+
+@kernel
+def _rounded_up(chance):
+    """In eighths; not 0 where anything can be."""
+    return int(np.ceil(8.0 * chance - 1e-9))
 
 
 PENALTIES = np.array([QUEEN_OF_SPADES, *SORTED_CARDS[13 * HEARTS : 13 * (HEARTS + 1)]], np.int64)
