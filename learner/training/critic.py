@@ -1,9 +1,9 @@
 """A critic that is told true states, in training alone: q(s, .) of the seat to act, all cards seen.
 
-The noise of an advantage comes from cards that nobody sees and from actions that are drawn later. A critic of actions
-takes some of it out: where a seat decides it knows what the policy expects over all legal actions, V(s) = the sum over
-a of pi(a) q(s, a), and so how lucky the draw was. With Expected SARSA(lambda), as in VRPO (arXiv 2605.19235), the
-errors of a seat's own decisions t = 1 ... T in a deal that comes to ``end`` are
+The noise of an advantage comes from cards that the seat does not see and from later draws. A critic of actions takes
+some of it out: where a seat decides it knows what the policy expects over all legal actions, V(s) = the sum over a of
+pi(a) q(s, a), and so how lucky the draw was. With Expected SARSA(lambda), as in VRPO (arXiv 2605.19235), the errors of
+a seat's own decisions t = 1 ... T in a deal that comes to ``end`` are
 
     delta(t) = V(s(t + 1)) - q(s(t), a(t)),    at the last one end - q(s(T), a(T)),
     G(t) = q(s(t), a(t)) + the sum over l of lambda^l delta(t + l),
