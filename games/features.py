@@ -58,3 +58,28 @@ class StateFeatures:
     """States ``[B]``, one seat of each ``int[B]`` -> ``uint8[B, F]``, each 0 or 1: training keeps them as bits."""
     version: int = 1
     """Raised whenever the numbers change their meaning; checkpoints carry it."""
+
+
+# ---- parts of a true state, each ``uint8[B, ...]`` of 0 and 1
+
+
+def one_hot(values: np.ndarray, size: int) -> np.ndarray:
+    """``[B, size]``: a 1 at the place of each of ``int[B]``; none for one that has no place, such as -1."""
+    return (values[:, None] == np.arange(size)).astype(np.uint8)
+
+
+def of_sets(sets: np.ndarray, num_cards: int) -> np.ndarray:
+    """``[B, S * num_cards]``: a 1 for each card of the sets (``games.bits``) ``int64[B, S]``."""
+    return (sets[:, :, None] >> np.arange(num_cards) & 1).astype(np.uint8).reshape(len(sets), -1)
+
+
+def in_ones(features: FeatureSet, views: np.ndarray, most: int) -> np.ndarray:
+    """``[B, features.size * most]``: each number of a feature set as so many ones, ``most`` at most."""
+    numbers = features.encode(views).reshape(len(views), -1, 1)
+    return (numbers > np.arange(most)).astype(np.uint8).reshape(len(views), -1)
+
+
+def from_seat(by_seat: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """``[B, P]``: what ``[B, P]`` says of every seat, the one of ``int[B]`` first and then clockwise."""
+    players = by_seat.shape[1]
+    return np.take_along_axis(by_seat, (np.asarray(seats)[:, None] + np.arange(players)) % players, axis=1)

@@ -169,8 +169,8 @@ class LearnerConfig:
     policy_weight: float = 1.0
     """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
     policy_clip: float = 0.1
-    """Of ``policy_targets=gradient``, like the next five: change of an action's probability, as a share of it, from
-    which its advantage pulls no further."""
+    """Of ``policy_targets=gradient``, like all down to ``max_staleness``: change of an action's probability, as a share
+    of it, from which its advantage pulls no further."""
     entropy_weight: float = 0.0
     """Weight of the policy's entropy, in nats, against an advantage of one ``policy_temperature``."""
     magnet_weight: float = 0.0
@@ -181,6 +181,12 @@ class LearnerConfig:
     """In a run: iterations for which the magnet stays."""
     advantage_lambda: float = 1.0
     """Lambda of generalised advantage estimation (arXiv 1506.02438); 1 takes the deal's outcome less the value."""
+    critic_width: int = 0
+    """Width of the layers of a critic that is told true states, in training alone, and corrects the values that the
+    advantages come from (``learner.training.critic``); 0 for none. It wants shards of whole deals: every seat's
+    sequence."""
+    critic_learning_rate: float = 1e-3
+    """Its rate where the network's is ``learning_rate``; both follow the schedule."""
     max_staleness: int = 1
     """Shards that are more iterations older than the newest one teach nothing, and are counted."""
     outcome_positions: int = 0
@@ -229,11 +235,13 @@ class LearnerConfig:
         one_of("learner", self, POLICY_TARGETS, "policy_targets")
         at_least("learner", self, 0, "entropy_weight", "magnet_weight", "max_staleness")
         at_least("learner", self, 1, "magnet_iterations")
-        above("learner", self, 0, "policy_clip")
+        above("learner", self, 0, "policy_clip", "critic_learning_rate")
+        at_least("learner", self, 0, "critic_width")
         within("learner", self, 0, 1, "advantage_lambda")
         if self.policy_targets == "gradient":
             require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with policy_targets=gradient")
             require(self.targets == "all", "learner", self, "targets", "all with policy_targets=gradient")
+            require(not (self.augment and self.critic_width), "learner", self, "augment", "false with critic_width")
         learns = self.policy_targets == "none" or (self.observation_weight > 0.0 and self.policy_weight > 0.0)
         require(learns, "learner", self, "policy_targets", "none where observation_weight or policy_weight is 0")
         one_of("learner", self, PRECISIONS, "precision")
@@ -241,7 +249,9 @@ class LearnerConfig:
 
 
 GRADIENT_KEYS = ("policy_clip", "entropy_weight", "magnet_weight", "magnet", "advantage_lambda", "max_staleness")
-"""Settings that only ``policy_targets=gradient`` reads, beside ``magnet_iterations``."""
+"""Settings that only ``policy_targets=gradient`` reads, beside ``magnet_iterations`` and the critic's."""
+CRITIC_KEYS = ("critic_width", "critic_learning_rate")
+"""Those that only a critic reads; the first says that there is one."""
 
 
 def check_policy_settings(*learners: LearnerConfig) -> None:
@@ -251,7 +261,9 @@ def check_policy_settings(*learners: LearnerConfig) -> None:
     if used == {"none"}:
         unread["learner.policy_targets"] = ("policy_temperature", "policy_weight")
     if "gradient" not in used:
-        unread["learner.policy_targets=gradient"] = (*GRADIENT_KEYS, "magnet_iterations")
+        unread["learner.policy_targets=gradient"] = (*GRADIENT_KEYS, *CRITIC_KEYS, "magnet_iterations")
+    if not any(learner.critic_width for learner in learners):
+        unread["learner.critic_width"] = CRITIC_KEYS[1:]
     for without, keys in unread.items():
         for key in keys:
             default = getattr(LearnerConfig, key)

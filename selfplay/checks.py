@@ -12,6 +12,7 @@ from learner import kinds as networks
 from learner.config import OF_BRANCHES, LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
+from learner.q_network.architecture import state_features
 from learner.training.task import check_size
 from search.config import SearchConfig
 from search.players.memory import check_deals, check_shard
@@ -45,7 +46,7 @@ def check(config: TrainConfig) -> list[str]:
         game = make_game(config.game.name, config.game.options)
         _check_rows(config, game)
         kind = networks.find(config.model.kind)
-        _check_network(config, kind)
+        _check_network(config, kind, game)
         _check_targets(config, kind)
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players
@@ -107,18 +108,22 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
             )
 
 
-def _check_network(config: TrainConfig, kind: NetworkKind) -> None:
-    """``ValueError`` for settings that this kind of network cannot train with."""
+def _check_network(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
+    """``ValueError`` for settings that this kind of network, or a critic, cannot train with."""
     kind.check_training(config.cluster.learners, learner=config.learner, initial_learner=config.first_learner)
-    if not kind.whole_deals:
+    who, critic = f"model.kind={kind.name}: a {kind.title}", config.learner.critic_width
+    if critic:
+        who = f"learner.critic_width={critic}: a critic"
+        state_features(game, f"learner.critic_width={critic}")
+    elif not kind.whole_deals:
         return
-    whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
+    whole = f"{who} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"{whole}; give selfplay.population=false")
     if config.selfplay.past_share:
         raise ValueError(f"{whole}; give selfplay.past_share=0")
-    for key, first in config.selfplay.without_network.items():
-        if set(first.keep) not in (set(), set(first.players)):
+    for key, first in config.selfplay.without_network.items():  # their actions have no probabilities for a critic
+        if kind.whole_deals and set(first.keep) not in (set(), set(first.players)):
             raise ValueError(f"{whole}; give selfplay.{key}.keep=[]")
 
 

@@ -11,6 +11,7 @@ from games.crew.describe import describe
 from games.crew.features import FEATURES, TOKEN_TYPES, next_type
 from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
+from games.crew.state_features import STATE_FEATURES
 from games.outcomes import OutcomeTable
 
 
@@ -37,6 +38,7 @@ class CrewGame(CompiledGame):
     cooperative = True
     token_types = TOKEN_TYPES
     features = FEATURES
+    state_features = STATE_FEATURES
     variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
     state_type = state.STATE
     view_type = view.VIEW

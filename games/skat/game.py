@@ -10,6 +10,7 @@ from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
 from games.skat.features import FEATURES, TOKEN_TYPES, next_type
 from games.skat.rules import SCORINGS, template
+from games.skat.state_features import STATE_FEATURES
 
 
 class SkatGame(CompiledGame):
@@ -32,6 +33,7 @@ class SkatGame(CompiledGame):
     vocabulary = VOCABULARY
     token_types = TOKEN_TYPES
     features = FEATURES
+    state_features = STATE_FEATURES
     state_type = state.STATE
     view_type = view.VIEW
     loops = Loops(

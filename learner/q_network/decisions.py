@@ -39,6 +39,10 @@ class Decisions:
     """``int64[N]``: index of the same seat's next decision, ``NONE`` after its last."""
     seat: np.ndarray
     """``int8[N]``"""
+    place: np.ndarray
+    """``int32[N]``: how many tokens the seat had seen."""
+    deal: np.ndarray
+    """``int64[N]``: which of the deals."""
     deal_seed: np.ndarray
     """``uint64[N]``"""
     branches: np.ndarray
@@ -72,8 +76,8 @@ def decisions_of(game: Game, sequences: Sequences, name: str, branches: bool = F
     if not complete.all():
         deal = number[np.argmin(complete)]
         raise ValueError(
-            f"{name}: of deal {deal} it holds seats {seat[number == deal].tolist()}, and a Q-network learns from all "
-            f"{game.num_players}; keep what every seat saw (selfplay.population=false, selfplay.initial.keep=[])"
+            f"{name}: of deal {deal} it holds seats {seat[number == deal].tolist()}, and the deal follows from all "
+            f"{game.num_players}; keep what every seat saw (selfplay.population=false, past_share=0, initial.keep=[])"
         )
     tokens = sequences.tokens[order].reshape(-1, game.num_players, game.max_length)
     found = (sequences.branches or Branches.none(len(sequences))).with_outcomes.take(order) if branches else None
@@ -92,8 +96,8 @@ def replayed(
         branches: of the ``D * P`` sequences.
     """
     steps, states = _steps(game, tokens, seeds, name)
-    deal, points = steps.pop("deal"), steps.pop("points")
-    place, row = steps.pop("place"), deal * game.num_players + steps["seat"]
+    deal, points = steps["deal"], steps.pop("points")
+    place, row = steps["place"], deal * game.num_players + steps["seat"]
     order = np.argsort(row, kind="stable")  # seat after seat, the decisions of each as they came
     last = np.append(row[order][1:] != row[order][:-1], True)
     following, after = np.empty(len(row), np.int64), game.points(states).reshape(-1)[row]

@@ -33,7 +33,7 @@ KIND = NetworkKind(
     learner="q_network",
     unused=(
         *("observation_weight", "others_weight", "outcome_weight", "label_weight", "outcome_positions"),
-        *("policy_targets", "policy_temperature", "policy_weight", "batch_threads"),
+        *("policy_targets", "policy_temperature", "policy_weight", "critic_width", "batch_threads"),
     ),
     whole_deals=True,
     in_groups=False,

@@ -17,6 +17,7 @@ from games.shards import Sequences, ShardError, read_shards, shard_info
 from learner.config import OF_BRANCHES
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
 from learner.model.shapes import few_widths
+from learner.training.critic import drawn_states
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.policy_gradient import Decisions, PolicyGradient, split_stale
 from learner.training.policy_targets import PolicyOperator, PolicyTargets
@@ -52,6 +53,9 @@ class TrainingData:
     """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
     probabilities: np.ndarray | None = None
     """``float32[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not read."""
+    states: torch.Tensor | None = None
+    """``uint8[D, F]`` as bits: the true states before all actions with a probability (``learner.training.critic``),
+    sequence after sequence; None without a critic."""
     above: torch.Tensor | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
     stale: int = 0
@@ -65,6 +69,20 @@ class TrainingData:
         if self.branches is None:
             return np.zeros(len(self.lengths), np.int64)
         return np.bincount(self.branches.row[self.branches.first], minlength=len(self.lengths))
+
+    @cached_property
+    def drawn_before(self) -> np.ndarray:
+        """``int64[N + 1]``: actions with a probability in all sequences before each, and in all."""
+        assert self.probabilities is not None
+        return np.append(0, np.cumsum((self.probabilities[:, self.first + 1 :] > 0).sum(axis=1)))
+
+    def states_of(self, rows: np.ndarray) -> torch.Tensor | None:
+        """``states`` of the sequences ``rows`` (``int64[B]``) alone."""
+        if self.states is None:
+            return None
+        first, counts = self.drawn_before[rows], np.diff(self.drawn_before)[rows]
+        index = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        return self.states.index_select(0, torch.from_numpy(index).to(self.states.device))
 
     def with_tokens(self, rows: np.ndarray, tokens: np.ndarray) -> "TrainingData":
         """The sequences ``rows`` (``int64[B]``) alone, with other ``tokens`` (``[B, L]``)."""
@@ -138,6 +156,7 @@ def load_data(
     label_weight: float = 0.0,
     policy_targets: str = "none",
     max_staleness: int = 0,
+    critic_width: int = 0,
     first: int = 0,
 ) -> TrainingData:
     """Read shards, with what the settings of ``learner`` ask for, and split off validation deals. ``ValueError`` naming
@@ -165,6 +184,7 @@ def load_data(
         )
     if label_weight:
         check_labels(sequences, label_weight, shards, game.vocabulary.eos)
+    states = drawn_states(game, shards, critic_width, first) if gradient and critic_width else None
     lengths = _lengths(sequences.tokens, game.vocabulary.eos) - first
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -187,6 +207,7 @@ def load_data(
         valued=sequences.branches if policy_targets in OF_BRANCHES else None,
         labels=sequences.labels,
         probabilities=sequences.probabilities,
+        states=_sent(states, device),
         stale=len(stale),
         first=first,
     )
@@ -310,7 +331,7 @@ def make_batch(
     if gradient and data.probabilities is not None and views is not None:
         read = slice(data.first + 1, data.first + longest)
         came, chances = (each[rows, read].ravel()[prefixes] for each in (data.host_tokens, data.probabilities))
-        drawn = Decisions.of(game, views, prefixes, came, chances)
+        drawn = replace(Decisions.of(game, views, prefixes, came, chances), states=data.states_of(rows))
         weights = np.ones(len(prefixes), np.float32) if weights is None else weights
         weights[drawn.at.numpy()] = gradient.weight
     if data.branches:

@@ -28,8 +28,10 @@ from learner.training.resume import (
     Clock,
     Kept,
     TrainingState,
+    critic_id,
     find_partial,
     partial_path,
+    read_critic,
     read_finished,
     read_state,
     save_finished,
@@ -88,6 +90,8 @@ def train(
                 checkpoint_id(init_from)
             _check_dropout(objective, partial_path(out), state.random_state.get("learners", 1))
         net = _first_network(objective, partial or init_from).to(objective.device)
+        if objective.critic:
+            read_critic(objective.critic, partial or init_from)
     if objective.config.num_threads:
         torch.set_num_threads(objective.config.num_threads)
     objective.begin(net)
@@ -107,6 +111,7 @@ def _settings(objective: Objective, init_from: str | Path | None, digest: str) -
         **objective.settings(),
         "seed": objective.seed,
         "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
+        **({"critic": critic_id(init_from)} if objective.critic else {}),
         "data": digest,
     }
 
@@ -144,8 +149,9 @@ class _Run:
         config = objective.config
         self.objective, self.net, self.config, self.state, self.out = objective, objective.net, config, state, out
         self.first = objective.group is None or objective.group.first
-        self.optimizer = Optimizer(self.net, config)
-        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target)
+        self.parameters = [*self.net.parameters(), *(objective.critic.parameters() if objective.critic else ())]
+        self.optimizer = Optimizer(self.net, config, objective.critic)
+        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target, objective.critic)
         self.num_steps = objective.num_steps
         pending = zip(objective.names, state.pending, strict=True)
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
@@ -157,8 +163,8 @@ class _Run:
         if step == FINISHED:
             return False
         self.stand_at(step)
-        start = list(self.net.parameters())
-        group.take_from_first([*start, *self.optimizer.moments(step).values()] if step else start)
+        moments = self.optimizer.moments(step).values() if step else ()
+        group.take_from_first([*self.parameters, *moments])
         return True
 
     def stand_at(self, step: int) -> None:
@@ -199,7 +205,7 @@ class _Run:
         self.optimizer.zero_grad()
         parts = self.backward(rows)
         if group:
-            group.add_up([*parts.values(), *(p.grad for p in self.net.parameters() if p.grad is not None)])
+            group.add_up([*parts.values(), *(p.grad for p in self.parameters if p.grad is not None)])
         if config.grad_clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
         self.optimizer.step(rate)
@@ -216,7 +222,7 @@ class _Run:
         """The gradients of this learner's part of a batch, and its share of the losses."""
         objective = self.objective
         if objective.group and (part := objective.group.part(len(rows))).start == part.stop:
-            for parameter in self.net.parameters():
+            for parameter in self.parameters:
                 parameter.grad = torch.zeros_like(parameter)
             return {name: torch.zeros((), device=objective.device) for name in objective.names}
         loss, parts = objective.losses(rows, self.state.step)

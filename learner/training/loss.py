@@ -21,9 +21,10 @@ import torch
 import torch.nn.functional as F
 
 from learner.model.network import PolicyValueNet
+from learner.training.critic import Critic
 from learner.training.data import Batch
 from learner.training.leaves import Leaves
-from learner.training.policy_gradient import FIGURES, PolicyGradient, Terms
+from learner.training.policy_gradient import CRITIC_FIGURE, FIGURES, PolicyGradient, Terms
 
 
 class Losses(NamedTuple):
@@ -46,28 +47,32 @@ class Losses(NamedTuple):
         if self.branch is not None:
             parts["branch_loss"] = self.branch
         if self.terms is not None:
-            parts |= {name: getattr(self.terms, name).sum() / max(self.num_drawn, 1) for name in FIGURES}
+            each = {name: getattr(self.terms, name) for name in FIGURES}
+            each |= {} if self.terms.errors is None else {CRITIC_FIGURE: self.terms.errors}
+            parts |= {name: figures.sum() / max(self.num_drawn, 1) for name, figures in each.items()}
         return parts
 
 
 def losses(
     net: PolicyValueNet,
     batch: Batch,
+    gradient: PolicyGradient | None = None,
+    magnet: PolicyValueNet | None = None,
+    critic: Critic | None = None,
     *,
     dtype: torch.dtype = torch.float32,
     generator: torch.Generator | None = None,
-    gradient: PolicyGradient | None = None,
-    magnet: PolicyValueNet | None = None,
 ) -> Losses:
     """The losses of a batch.
 
     Args:
         net: the network.
         batch: sequences of at least 2 tokens.
-        dtype: of the matrix products; cross-entropies are float32 always.
-        generator: where dropout draws from; None for no dropout.
         gradient: where the batch has drawn decisions.
         magnet: its magnet, if it has one.
+        critic: its critic, if it has one; the decisions then have states.
+        dtype: of the matrix products; cross-entropies are float32 always.
+        generator: where dropout draws from; None for no dropout.
     """
     width, inputs, leaves, branch = batch.tokens.shape[1] - 1, batch.inputs, batch.leaves, None
     num_prefixes, num_leaves = batch.counts
@@ -90,7 +95,8 @@ def losses(
         at, outcomes = batch.drawn.at, net.outcome_logits(prefixes, dtype, inputs).float()
         theirs = None if magnet is None else _magnet_logits(magnet, batch, at, dtype)
         given = logits.index_select(0, at), outcomes.index_select(0, at)
-        terms = gradient.terms(batch.drawn, *given, batch.outcome, theirs)
+        told = None if critic is None or batch.drawn.states is None else critic.corrections(batch.drawn.states, dtype)
+        terms = gradient.terms(batch.drawn, *given, batch.outcome, theirs, told)
         each = each.index_copy(0, at, terms.loss)
     observation = (each if batch.weights is None else each * batch.weights).sum() / num_prefixes
     if batch.judged is None:

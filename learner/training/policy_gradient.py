@@ -6,8 +6,9 @@ actions, the ratio r = pi(a) / b(a), the advantage A and the clip c the term of 
     -min(r A, clip(r, 1 - c, 1 + c) A) - entropy_weight H(pi) + magnet_weight KL(pi, magnet).
 
 The advantage is generalised advantage estimation over the seat's own decisions of a deal (Schulman et al., arXiv
-1506.02438): points come at the end alone, and the value of a decision is what the outcome head expects there. Points
-are signed so that more is better, in units of ``learner.policy_temperature``.
+1506.02438): points come at the end alone, and the value of a decision is what the outcome head expects there, or a
+critic that is told the true state (``learner.training.critic``). Points are signed so that more is better, in units of
+``learner.policy_temperature``.
 
 The magnet is a frozen earlier network, as in R-NaD (Perolat et al., arXiv 2206.15378): it keeps a policy that follows
 its own games from going round in circles.
@@ -26,6 +27,8 @@ from learner.config import LearnerConfig
 
 FIGURES = ("entropy", "clipped", "magnet_kl")
 """Means over decisions that a training shows beside its losses."""
+CRITIC_FIGURE = "critic_loss"
+"""The one that a critic adds, which learns from it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Decisions:
     """``float32[D]``: with which it was drawn, above 0."""
     legal: torch.Tensor
     """``bool[D, V]``"""
+    states: torch.Tensor | None = None
+    """``uint8[D, F]`` as bits (``learner.q_network.bits``): the true states, for a critic; None without one."""
 
     @staticmethod
     def of(
@@ -65,7 +70,7 @@ class Decisions:
 
     def to(self, device: torch.device) -> "Decisions":
         """The same on a device."""
-        return replace(self, **{name: part.to(device) for name, part in vars(self).items()})
+        return replace(self, **{name: part.to(device) for name, part in vars(self).items() if part is not None})
 
 
 class Terms(NamedTuple):
@@ -78,6 +83,8 @@ class Terms(NamedTuple):
     """1 where the advantage pulls no further."""
     magnet_kl: torch.Tensor
     """KL(policy, magnet's) in nats, 0 without a magnet."""
+    errors: torch.Tensor | None = None
+    """Squared errors of a critic, in temperatures; None without one."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,7 @@ class PolicyGradient:
         outcomes_DK: torch.Tensor,
         labels_B: torch.Tensor,
         magnet_DV: torch.Tensor | None,
+        critic_DV: torch.Tensor | None = None,
     ) -> Terms:
         """The terms of the decisions.
 
@@ -120,10 +128,16 @@ class PolicyGradient:
             outcomes_DK: ``float32`` outcome logits there; no gradient flows into them.
             labels_B: ``int64`` outcome label of every sequence.
             magnet_DV: the magnet's logits; None for no magnet.
+            critic_DV: ``float32``: what a critic adds to the values for each action; None without one.
         """
-        values = outcomes_DK.detach().softmax(-1) @ self.worth
-        gains = advantages(values, self.worth[labels_B], decisions.row, self.trace)
         logs = logits_DV.masked_fill(~decisions.legal, -torch.inf).log_softmax(-1)
+        values, ends, errors = outcomes_DK.detach().softmax(-1) @ self.worth, self.worth[labels_B], None
+        gains = advantages(values, ends, decisions.row, self.trace)
+        if critic_DV is not None:
+            played = values + critic_DV.gather(1, decisions.action[:, None])[:, 0]
+            values = values + (logs.detach().exp() * critic_DV.detach()).sum(-1)
+            gains = advantages(values, ends, decisions.row, self.trace, played.detach())
+            errors = (played - (values + gains)) ** 2
         ratio = (logs.gather(1, decisions.action[:, None])[:, 0] - decisions.probability.log()).exp()
         near = ratio.clamp(1.0 - self.clip, 1.0 + self.clip)
         loss = -torch.minimum(ratio * gains, near * gains)
@@ -133,33 +147,38 @@ class PolicyGradient:
             theirs = magnet_DV.masked_fill(~decisions.legal, -torch.inf).log_softmax(-1)
             distance = (chances * (finite - theirs.masked_fill(~decisions.legal, 0.0))).sum(-1)
         loss = loss - self.entropy_weight * entropy + self.magnet_weight * distance
-        return Terms(loss, entropy.detach(), (near * gains < ratio * gains).float(), distance.detach())
+        return Terms(loss, entropy.detach(), (near * gains < ratio * gains).float(), distance.detach(), errors)
 
 
-def advantages(values: torch.Tensor, ends: torch.Tensor, row: torch.Tensor, trace: float) -> torch.Tensor:
-    """``float32[D]``: A(t) = delta(t) + trace A(t + 1) within a sequence, where delta(t) is the value of the next
-    decision less that of this one, and behind the last one the sequence's end less its value.
+def advantages(
+    values: torch.Tensor, ends: torch.Tensor, row: torch.Tensor, trace: float, played: torch.Tensor | None = None
+) -> torch.Tensor:
+    """``float32[D]``: A(t) = played(t) - value(t) + e(t), where e(t) = delta(t) + trace e(t + 1) within a sequence and
+    delta(t) is the value of the next decision less what was played, behind the last one the sequence's end less it.
 
     Args:
         values: ``float32[D]`` of the decisions, sequence after sequence.
         ends: ``float32[B]``: what each sequence came to.
         row: ``int64[D]``: the sequence of each decision, ascending.
         trace: lambda.
+        played: ``float32[D]``: what a critic of actions expects of the one played; None for ``values``.
     """
-    if trace == 1.0:
-        return ends[row] - values
+    if played is None:
+        if trace == 1.0:
+            return ends[row] - values
+        played = values
     counts = torch.bincount(row, minlength=len(ends))
     place = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
     steps = int(counts.max()) if len(row) else 0
-    padded = values.new_zeros(len(ends), steps)
-    padded[row, place] = values
-    gains, gain, following = torch.zeros_like(padded), torch.zeros_like(ends), ends
+    value, base, errors = (values.new_zeros(len(ends), steps) for _ in range(3))
+    value[row, place], base[row, place] = values, played
+    error, following = torch.zeros_like(ends), ends
     for t in range(steps - 1, -1, -1):
         there = t < counts
-        gain = torch.where(there, following - padded[:, t] + trace * gain, gain)
-        following = torch.where(there, padded[:, t], following)
-        gains[:, t] = gain
-    return gains[row, place]
+        error = torch.where(there, following - base[:, t] + trace * error, error)
+        following = torch.where(there, value[:, t], following)
+        errors[:, t] = error
+    return played - values + errors[row, place]
 
 
 def split_stale(shards: list[tuple[str, int]], max_staleness: int) -> tuple[list[str], list[str]]:

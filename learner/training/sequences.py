@@ -11,17 +11,18 @@ import torch
 
 from games.game import Game
 from games.rng import derive, derive_many
-from learner.config import FREE_LEARNER_KEYS, GRADIENT_KEYS, LearnerConfig, TransformerConfig
+from learner.config import CRITIC_KEYS, FREE_LEARNER_KEYS, GRADIENT_KEYS, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
 from learner.model.rule_inputs import Rules
+from learner.training.critic import Critic
 from learner.training.data import Batch, TrainingData, counts, epoch_order, load_data, make_batch
 from learner.training.loss import losses
 from learner.training.objective import Objective
 from learner.training.parallel import Group
-from learner.training.policy_gradient import FIGURES, PolicyGradient
+from learner.training.policy_gradient import CRITIC_FIGURE, FIGURES, PolicyGradient
 from learner.training.policy_targets import PolicyOperator
 from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
@@ -52,6 +53,7 @@ class SequenceObjective(Objective):
     free_at_start = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
     net: PolicyValueNet
     data: TrainingData
+    critic: Critic | None
 
     def __init__(
         self, game: Game, model: TransformerConfig, learner: LearnerConfig, seed: int, group: Group | None = None
@@ -72,6 +74,10 @@ class SequenceObjective(Objective):
             )
         if self.gradient:  # shown, not followed
             self.weights |= dict.fromkeys(FIGURES, 0.0)
+        self.critic = Critic.of(game, learner, seed)
+        if self.critic:
+            self.critic.to(self.device)
+            self.weights[CRITIC_FIGURE] = 1.0
         self.names = tuple(self.weights)
         self._make_batch = partial(
             make_batch,
@@ -91,7 +97,7 @@ class SequenceObjective(Objective):
         }
         off = [key for key, unset in _LATER_KEYS.items() if getattr(self.config, key) == unset]
         off += [] if self.policy or self.gradient else ["policy_temperature", "policy_weight"]
-        off += ["magnet_iterations", *([] if self.gradient else GRADIENT_KEYS)]
+        off += ["magnet_iterations", *([] if self.gradient else GRADIENT_KEYS), *([] if self.critic else CRITIC_KEYS)]
         for key in off:
             del learner[f"learner.{key}"]
         if self.gradient:
@@ -101,7 +107,8 @@ class SequenceObjective(Objective):
     def load(self, shards: Sequence[str]) -> None:
         config = self.config
         asked = config.branch_weight, config.label_weight, config.policy_targets, config.max_staleness
-        self.data = load_data(self.game, shards, config.min_rows, self.device, *asked, first=self.arch.first)
+        width, first = config.critic_width, self.arch.first
+        self.data = load_data(self.game, shards, config.min_rows, self.device, *asked, width, first)
         self.figures = {"stale_shards": self.data.stale} if self.gradient else {}
         # The last batch of an epoch may be smaller.
         self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
@@ -162,13 +169,12 @@ class SequenceObjective(Objective):
         """At every prefix."""
         batch = self._make_batch(self.data, rows, self.rules)
         prefixes, leaves = batch.counts
-        counts = {"branch_loss": leaves} | dict.fromkeys(FIGURES, batch.num_drawn)
+        counts = {"branch_loss": leaves} | dict.fromkeys((*FIGURES, CRITIC_FIGURE), batch.num_drawn)
         return {name: (mean, counts.get(name, prefixes)) for name, mean in self._parts(batch).items()}
 
     def _parts(self, batch: Batch, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:
-        gradient, magnet = self.gradient, self.magnet
-        found = losses(self.net, batch, dtype=self.dtype, generator=generator, gradient=gradient, magnet=magnet)
-        return found.named()
+        beside = self.gradient, self.magnet, self.critic
+        return losses(self.net, batch, *beside, dtype=self.dtype, generator=generator).named()
 
     def amount(self, rows: np.ndarray) -> int:
         """Tokens, those of branches included."""

@@ -25,6 +25,7 @@ SHOWN = (
     "entropy",
     "magnet_kl",
     "clipped",
+    "critic_loss",
     "tokens_per_second",
     "states_per_second",
     "matmul_share",

@@ -412,7 +412,7 @@ def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path
     for wrong, message in (
         ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: shards .* hold no branches"),
         ({"learner": replace(learner, min_rows=99)}, r"learner\.min_rows=99: the 2 shards hold only 80 sequences"),
-        ({"game": GameConfig("skat")}, "model.kind=q_network: skat has no numbers for a whole deal"),
+        ({"game": GameConfig("skat")}, "model.kind=q_network: skat is won by points, and q counts them as lost"),
         ({"shards": (str(tmp_path / "none.parquet"),)}, r"none\.parquet: no such file"),
     ):
         with pytest.raises(UserError, match=message):

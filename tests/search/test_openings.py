@@ -160,7 +160,7 @@ def test_the_command_writes_what_the_network_says(
         (("checkpoint=/nowhere/at/all",), "/nowhere/at/all: no such directory"),
         (("checkpoint=TRANSFORMER",), "model_type is 'kibitz_policy_value'; a transformer is for players whose"),
         (("game=hearts",), "use the checkpoint with the game and rule options it was trained on"),
-        (("game=skat",), "skat has no numbers for a whole deal"),
+        (("game=samegame",), "samegame has no numbers for a whole deal"),
         (("out=FILE",), "is a file; give a directory"),
     ],
 )

@@ -1,5 +1,7 @@
 """A run that learns by a policy gradient: who sits where, what its shards hold, its magnets, what a kill changes."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from cluster.errors import UserError
+from cluster.files.digests import digest_of
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
 from learner.config import LearnerConfig
@@ -67,8 +70,18 @@ def test_a_run_goes_from_imitation_to_its_own_games(tmp_path: Path) -> None:
     assert magnets == ["", "000/checkpoint", "000/checkpoint", "002/checkpoint", "002/checkpoint"]
 
 
-def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calm, killed = (gradient_config(str(tmp_path / name)) for name in ("calm", "killed"))
+def critic_config(directory: str, **selfplay: object) -> TrainConfig:
+    """The same with a critic, for which the newest network sits in every seat."""
+    config = gradient_config(directory, **({"past_share": 0.0} | selfplay))
+    config.learner = replace(config.learner, critic_width=8)
+    return config
+
+
+@pytest.mark.parametrize("make", [gradient_config, critic_config])
+def test_a_killed_training_goes_on_to_the_same_bytes(
+    make: Callable[[str], TrainConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm, killed = (make(str(tmp_path / name)) for name in ("calm", "killed"))
     for config in (calm, killed):
         config.learner = replace(config.learner, checkpoint_every_steps=1)
     run(calm)
@@ -88,6 +101,39 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch
     for path in sorted((tmp_path / "calm").glob("iterations/*/*/*")):
         if path.suffix in (".safetensors", ".parquet"):
             assert path.read_bytes() == (tmp_path / "killed" / path.relative_to(tmp_path / "calm")).read_bytes(), path
+
+
+def test_a_critic_learns_on_from_iteration_to_iteration(tmp_path: Path) -> None:
+    config = critic_config(str(tmp_path / "run"))
+    check(config)
+    run(config)
+    known = ""
+    for iteration in range(1, 5):
+        before, checkpoint = (
+            tmp_path / f"run/iterations/{i:03d}/checkpoint/training" for i in (iteration - 1, iteration)
+        )
+        assert (before / "critic.safetensors").is_file() == (iteration > 1)
+        assert json.loads((checkpoint / "state.json").read_text())["settings"]["critic"] == known
+        known = digest_of(checkpoint / "critic.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("selfplay", "message"),
+    [
+        ({"population": True}, "critic_width=8: a critic learns from deals .*; give selfplay.population=false"),
+        ({"past_share": 0.25}, "critic_width=8: a critic learns from deals .*; give selfplay.past_share=0"),
+    ],
+)
+def test_a_critic_wants_whole_deals(selfplay: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        check(critic_config(str(tmp_path / "run"), **selfplay))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_critic_wants_a_game_with_numbers_of_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HeartsGame, "state_features", None)
+    with pytest.raises(UserError, match=r"learner\.critic_width=8: hearts has no numbers for a whole deal"):
+        check(critic_config(str(tmp_path / "run")))
 
 
 @pytest.mark.parametrize(
