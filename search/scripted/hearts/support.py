@@ -27,5 +27,6 @@ SUPPORT = Support(
             factory=player_class("search.scripted.hearts.complex:HeartsComplex"),
         ),
     ),
+    network_player="argmax_val:threshold=0.02:policy_weight=0.1",
     layout="search.scripted.hearts.layout:HeartsLayout",
 )

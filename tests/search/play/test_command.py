@@ -30,7 +30,7 @@ NO_PASS = build_command("play", "game=hearts_no_pass").game
 @pytest.mark.parametrize(
     ("game", "player"),
     [
-        ("hearts", "argmax_val"),
+        ("hearts", "argmax_val:threshold=0.02:policy_weight=0.1"),
         ("skat", "argmax_val:threshold=0.1:policy_weight=0.3"),
         ("crew", "argmax_val:threshold=0.05:policy_weight=0.3"),
         ("openspiel:kuhn_poker", "argmax_val"),
