@@ -169,7 +169,7 @@ class LearnerConfig:
     policy_weight: float = 1.0
     """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
     policy_clip: float = 0.1
-    """Of ``policy_targets=gradient``, like all down to ``max_staleness``: change of an action's probability, as a share
+    """Of ``policy_targets=gradient``, as all down to ``max_staleness``: change of an action's probability, as a share
     of it, from which its advantage pulls no further."""
     entropy_weight: float = 0.0
     """Weight of the policy's entropy, in nats, against an advantage of one ``policy_temperature``."""

@@ -85,8 +85,7 @@ def branch(
     """
     drawn, deals = draw_places(game, sequences, count, seed, types), np.unique(sequences.game)
     seeds, model = derive_many(derive(seed, "playouts"), len(sequences)), network.model if network else None
-    at_once = network.at_once if network else max(len(deals), 1)
-    found = [np.zeros((4, 0), np.int64)]
+    at_once, found = network.at_once if network else max(len(deals), 1), [np.zeros((4, 0), np.int64)]
     for first in range(0, len(deals), at_once):
         part = deals[first : first + at_once]
         if model:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+import numpy as np
+
 from cluster.errors import UserError, blaming_input
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
+from games.rng import derive_many
 from learner import kinds as networks
 from learner.config import OF_BRANCHES, LearnerConfig
 from learner.devices import check_devices, on_lent_device
@@ -15,6 +18,7 @@ from learner.network_kind import ModelInput, NetworkKind
 from learner.q_network.architecture import state_features
 from learner.training.task import check_size
 from search.config import SearchConfig
+from search.players.choices import choice_places
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
@@ -34,6 +38,10 @@ _READERS: Mapping[str, Mapping[str, tuple[object, ...]]] = {
     "probabilities": {"policy_targets": ("none", *OF_BRANCHES)},
 }
 """What ``selfplay`` adds to shards -> the learner's settings that read it, with their values that read none."""
+
+
+_DEALS = 400
+"""Random deals that are looked through for decisions of a type."""
 
 
 def check(config: TrainConfig) -> list[str]:
@@ -300,10 +308,7 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
             f"branches={games.branches}: no sequence of {game.name} has more than {game.max_length} decisions; "
             "give at most so many"
         )
-    for name in games.branch_types:
-        if name not in game.token_types:
-            near = ", ".join(get_close_matches(name, game.token_types, 3, 0.3) or game.token_types)
-            raise ValueError(f"{group}branch_types: {game.name} has no tokens of type {name!r}; it has {near}")
+    _check_types(game, games.branch_types, f"{group}branch_types=[{', '.join(games.branch_types)}]")
     judges = kinds.support_of(game).judges
     if games.branch_judge and games.branch_judge not in judges:
         these = ", ".join(judges) or "none"
@@ -334,6 +339,22 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
             f"{group}branch_steps={games.branch_steps}: a network that reads {given} expects no outcomes; set it to 0"
         )
     return [newest]
+
+
+def _check_types(game: Game, types: Sequence[str], key: str) -> None:
+    """``ValueError`` for types of token that the game does not have, or that are no decision in some random deals."""
+    for name in types:
+        if name not in game.token_types:
+            near = ", ".join(get_close_matches(name, game.token_types, 3, 0.3) or game.token_types)
+            raise ValueError(f"{key}: {game.name} has no tokens of type {name!r}; it has {near}")
+    if not types:
+        return
+    states, seeds = game.deal(derive_many(1, _DEALS)), derive_many(2, _DEALS)
+    game.playout(states, seeds)
+    tokens, lengths = game.histories(states, np.arange(_DEALS) % game.num_players)
+    for name in types:
+        if not choice_places(game, tokens, lengths, [name]).any():
+            raise ValueError(f"{key}: in {_DEALS} random deals {name!r} was no decision of a seat's own; leave it out")
 
 
 def _valuer(name: str, key: str, game: Game, search: SearchConfig) -> Entrant:

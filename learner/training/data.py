@@ -195,7 +195,7 @@ def load_data(
     if sequences.points is not None:
         outcome, above = game.outcomes.between(sequences.points)
     narrow = np.asarray(sequences.tokens) if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
-    return TrainingData(
+    data = TrainingData(
         tokens=torch.from_numpy(np.ascontiguousarray(narrow[:, first:])).to(device),
         host_tokens=narrow,
         outcome=torch.from_numpy(outcome).to(device),
@@ -211,6 +211,8 @@ def load_data(
         stale=len(stale),
         first=first,
     )
+    assert states is None or len(states) == data.drawn_before[-1]
+    return data
 
 
 def iteration_of(shard: str) -> int:

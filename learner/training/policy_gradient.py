@@ -132,8 +132,9 @@ class PolicyGradient:
         """
         logs = logits_DV.masked_fill(~decisions.legal, -torch.inf).log_softmax(-1)
         values, ends, errors = outcomes_DK.detach().softmax(-1) @ self.worth, self.worth[labels_B], None
-        gains = advantages(values, ends, decisions.row, self.trace)
-        if critic_DV is not None:
+        if critic_DV is None:
+            gains = advantages(values, ends, decisions.row, self.trace)
+        else:
             played = values + critic_DV.gather(1, decisions.action[:, None])[:, 0]
             values = values + (logs.detach().exp() * critic_DV.detach()).sum(-1)
             gains = advantages(values, ends, decisions.row, self.trace, played.detach())

@@ -64,6 +64,8 @@ class PimcConfig:
         at_least_below("pimc", self, 0, 1, "threshold")
         judged = by_network or not self.threshold
         require(judged, "pimc", self, "threshold", "0.0 with pimc.blueprint=scripted, which has no policy")
+        spares = self.evaluator != "uct" or not self.threshold
+        require(spares, "pimc", self, "threshold", "0.0 with pimc.evaluator=uct, which searches all actions")
         fits = self.candidates == 0 or (self.candidates >= self.worlds and not self.cheat)
         wanted = f"0, or at least pimc.worlds={self.worlds} with pimc.cheat=false"
         require(fits, "pimc", self, "candidates", wanted)

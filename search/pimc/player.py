@@ -65,14 +65,14 @@ def played_out(
         worth = np.empty(len(played))
         worth[over] = utility[game.outcome(played[over])[np.arange(over.sum()), own[over]]]
         if judge is not None and not over.all():
-            worth[~over] = ask(judge, *game.histories(played[~over], own[~over])).value
+            worth[~over] = ask(judge, *game.histories(played[~over], own[~over]), values=True).value
         values[rows[part], actions[part]] = worth
     return values
 
 
-def ask(model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray) -> Answer:
-    """What the model says behind whole histories (``[N, L]``), their values V(h), equation 1, too; keeps nothing."""
-    nothing, asked = np.full(len(tokens), EMPTY), np.ones(len(tokens), bool)
+def ask(model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray, values: bool = False) -> Answer:
+    """What the model says behind whole histories (``[N, L]``), with ``values`` V(h), equation 1, too; keeps nothing."""
+    nothing, asked = np.full(len(tokens), EMPTY), np.full(len(tokens), values)
     answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(tokens), int), lengths), values=asked)
     model.release(answer.handles)
     return answer
@@ -149,12 +149,13 @@ class Pimc(WorldsPlayer):
         """``float64[M, V]``: sums over the worlds, or with ``confidence`` the advantages of ``ahead_of``."""
         if not self.config.confidence:
             return super().values(turns)
-        if self.config.blueprint == "network":
-            usual = self._policy(turns).argmax(axis=1)
+        found, independent = self.world_values(turns)
+        if self.config.blueprint == "network":  # of what was evaluated: the solver passes over jump bids
+            usual = np.where(np.isfinite(found[:, 0]), self._policy(turns), -1.0).argmax(axis=1)
         else:
             self.scripted.start(self.game, len(turns.seeds))
             usual = self.scripted.act(replace(turns, game=np.arange(len(turns.seeds))))
-        return ahead_of(*self.world_values(turns), usual, self.config.confidence)
+        return ahead_of(found, independent, usual, self.config.confidence)
 
     def _policy(self, turns: Turns) -> np.ndarray:
         """``float32[M, V]``: the network's, over the legal actions."""

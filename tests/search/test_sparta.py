@@ -142,8 +142,27 @@ def test_an_action_that_the_network_finds_unlikely_is_not_searched() -> None:
     )
     player.start(game, len(turns.seeds))
     played = player.act(turns)
-    assert (policy[np.arange(len(played)), played] >= 0.1).all() and not model.held
-    assert (policy >= 0.1).sum(axis=1).max() > 1
+    assert not model.held
+    values = np.where(policy >= 0.1, player.values(turns), -np.inf)
+    several = (policy >= 0.1).sum(axis=1) > 1
+    np.testing.assert_array_equal(played[several], values.argmax(axis=1)[several])
+    assert (played != policy.argmax(axis=1)).any()
+
+
+def test_a_favourite_that_the_evaluator_passes_over_is_no_blueprint() -> None:
+    """The solver considers the lowest bid alone, and this network may like a jump best."""
+    game = make_game("skat")
+    model = FunctionModel(hash_model(game, 0.1))
+    turns = turns_of(game, 12, 1)
+    settings = PimcConfig(worlds=2, evaluator="solver", blueprint="network", confidence=1e9)
+    player = Pimc(model, settings, support_of(game))
+    player.start(game, len(turns.seeds))
+    policy = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal)
+    values, considered = player.values(turns), np.isfinite(player.world_values(turns)[0][:, 0])
+    assert not considered[np.arange(len(policy)), policy.argmax(axis=1)].all()
+    usual = np.where(considered, policy, -1.0).argmax(axis=1)
+    assert (values[np.arange(len(usual)), usual] == 0.0).all()
+    assert (np.count_nonzero(values == 0.0, axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -183,6 +202,10 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
         ),
         ("pimc:temperature=0.1", "pimc.temperature=0.1: must be 1.0 with pimc.evaluator=uct, which plays no network"),
         ("pimc:evaluator=network:temperature=0", "pimc.temperature=0.0: must be above 0"),
+        (
+            "pimc:blueprint=network:threshold=0.1:confidence=1",
+            "pimc.threshold=0.1: must be 0.0 with pimc.evaluator=uct, which searches all actions",
+        ),
         ("pimc:blueprint=network:threshold=1", "pimc.threshold=1.0: must be .* below 1"),
     ],
 )

@@ -68,7 +68,7 @@ def shard(tmp_path: Path) -> Path:
         ({"checkpoint": "/nowhere/at/all"}, "/nowhere/at/all: no such directory"),
         ({"players": ["random"], "checkpoint": "/nowhere/at/all"}, "/nowhere/at/all: no such directory"),
         ({"players": ["argmax_val@/nowhere/else"]}, "/nowhere/else: no such directory"),
-        ({"checkpoint": ""}, "player 'argmax_val' needs a network: give checkpoint=DIR"),
+        ({"checkpoint": ""}, "player 'argmax_val:.*' needs a network: give checkpoint=DIR"),
         ({"game": GameConfig("chess")}, "no game 'chess'"),
         ({"game": GameConfig("openspiel:kuhn_poker")}, "none ships for openspiel:kuhn_poker: give checkpoint=DIR"),
         ({"replay": "missing.parquet"}, "missing.parquet"),
