@@ -105,7 +105,7 @@ def test_dropout_happens_only_with_a_generator_and_follows_it(game):
 
 
 @pytest.mark.parametrize(
-    ("preset", "low", "high"), [("demo", 0.6e6, 0.8e6), ("small", 0.8e6, 1e6), ("paper", 6.4e6, 7.2e6)]
+    ("preset", "low", "high"), [("demo", 0.95e6, 1.1e6), ("small", 1.15e6, 1.3e6), ("paper", 6.4e6, 7.2e6)]
 )
 def test_presets_have_the_sizes_they_promise(game, preset, low, high):
     config = TransformerConfig(**yaml.safe_load((PRESETS / f"{preset}.yaml").read_text()))

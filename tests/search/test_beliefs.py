@@ -52,9 +52,9 @@ def test_only_the_deal_that_the_beliefs_make_certain_is_judged(monkeypatch: pyte
     for certain in (True, False):
         player, seen = weighing(FunctionModel(game.believing(certain)), 4), []
 
-        def judge(worlds: np.ndarray, seeds: np.ndarray, seconds: float, seen: list = seen) -> np.ndarray:
+        def judge(worlds: np.ndarray, considered: np.ndarray, *rest: Any, seen: list = seen) -> np.ndarray:
             seen.append(worlds)
-            return np.where(np.repeat(turns.legal, 4, axis=0), 0.0, -np.inf)
+            return np.where(considered, 0.0, -np.inf)
 
         monkeypatch.setattr(player, "evaluate", judge)
         player.start(game, 1)
@@ -94,10 +94,10 @@ def test_weighing_the_worlds_counts_as_time_of_the_decision() -> None:
     player.start(NO_PASS, 3)
     judge = player.evaluate
 
-    def evaluate(worlds: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
+    def evaluate(worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         left.append(seconds)
         weighed.append(model.seconds)
-        return judge(worlds, seeds, seconds)
+        return judge(worlds, considered, seeds, seconds)
 
     player.evaluate = evaluate  # type: ignore[method-assign]
     for limit in (60.0, 1e-12, 0.0):

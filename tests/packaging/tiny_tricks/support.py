@@ -18,10 +18,9 @@ class TitledLayout(PlainLayout):
         return table
 
 
-def lowest(pimc, worlds, seeds, seconds):
+def lowest(pimc, worlds, considered, seeds, seconds):
     """An evaluator: low cards are worth more."""
-    legal = pimc.game.legal(worlds)
-    return np.where(legal, -np.arange(legal.shape[1], dtype=float), -np.inf)
+    return np.where(considered, -np.arange(considered.shape[1], dtype=float), -np.inf)
 
 
 SUPPORT = Support(
