@@ -29,7 +29,7 @@ class Figure:
 
 
 FIGURES = {
-    "hearts": Figure(("argmax_val:threshold=0.02:policy_weight=0.1", "hearts_rules"), 3.68),
+    "hearts": Figure(("argmax_val:threshold=0.02:policy_weight=0.1", "hearts_rules"), 3.65),
     "skat": Figure(("argmax_val:threshold=0.1:policy_weight=0.3", "skat_rules"), 14.59),
     "crew": Figure(("argmax_val:policy_weight=0.3", "crew_rules"), 0.04),
 }
