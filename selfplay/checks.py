@@ -122,7 +122,7 @@ def _check_network(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
     who, critic = f"model.kind={kind.name}: a {kind.title}", config.learner.critic_width
     if critic:
         who = f"learner.critic_width={critic}: a critic"
-        state_features(game, f"learner.critic_width={critic}")
+        state_features(game, f"learner.critic_width={critic}", "set it to 0")
     elif not kind.whole_deals:
         return
     whole = f"{who} learns from deals of which every seat's sequence is kept"

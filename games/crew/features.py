@@ -438,4 +438,4 @@ def _roles(view, row):
                 worth[seat] = seat_worth(view, replies, seat)
             row[6 + seat] = replies[seat]
         for seat in range(4):
-            row[2 + seat] = worth[seat] > -np.inf and worth[seat] > worth.max() - 1e-9
+            row[2 + seat] = worth[seat] > worth.max() - 1e-9

@@ -26,13 +26,13 @@ class QArchitecture:
 def q_architecture(game: Game, config: QNetworkConfig) -> QArchitecture:
     """The network of this configuration for this game. ``ValueError`` for a game without ``state_features``, or one
     that is won by points: q is minus those still to come."""
-    features = state_features(game, "model.kind=q_network", "use hearts")
+    features = state_features(game)
     if not game.outcomes.lower_is_better:
         raise ValueError(f"model.kind=q_network: {game.name} is won by points, and q counts them as lost; use hearts")
     return QArchitecture(config.architecture, config.width, features.size, features.version, game.vocabulary.size)
 
 
-def state_features(game: Game, setting: str = "model.kind=q_network", advice: str = "set it to 0") -> StateFeatures:
+def state_features(game: Game, setting: str = "model.kind=q_network", advice: str = "use hearts") -> StateFeatures:
     """The numbers that a game has for a true state. ``ValueError`` where it has none: the ``setting`` that asks for
     them, and ``advice``."""
     if game.state_features is None:

@@ -43,7 +43,7 @@ class Critic(QNet):
     """``float32[]``: of its input (``StateFeatures.version``)."""
 
     def __init__(self, game: Game, width: int) -> None:
-        features = state_features(game, f"learner.critic_width={width}")
+        features = state_features(game, f"learner.critic_width={width}", "set it to 0")
         super().__init__(QArchitecture("fc", width, features.size, features.version, game.vocabulary.size))
         self.register_buffer("features_version", torch.tensor(float(features.version)))
 
@@ -81,13 +81,12 @@ class Critic(QNet):
 def drawn_states(game: Game, shards: Sequence[str], critic_width: int, first: int = 0) -> np.ndarray:
     """``uint8[D, ceil(F / 8)]``, states as bits before every action with a probability behind place ``first``, sequence
     after sequence. ``ValueError`` naming a shard of which deals lack seats or are not those of their seeds."""
-    setting = f"learner.critic_width={critic_width}"
-    found = [np.empty((0, -(-state_features(game, setting).size // 8)), np.uint8)]
+    found = [np.empty((0, -(-state_features(game).size // 8)), np.uint8)]
     for shard in shards:
         sequences = read_shard(shard, game)
         if sequences.probabilities is None:
             continue
-        made = decisions_of(game, sequences, f"{setting}: {shard}")
+        made = decisions_of(game, sequences, f"learner.critic_width={critic_width}: {shard}")
         by_deal = np.lexsort((sequences.seat, sequences.game))
         row = by_deal[made.deal * game.num_players + made.seat]
         order = np.lexsort((made.place, row))

@@ -17,7 +17,7 @@ def choice_places(game: Game, tokens: np.ndarray, lengths: np.ndarray, types: Co
     one of the ``types`` of token if any are given (``Game.token_types``)."""
     views = game.views(tokens, np.zeros(len(tokens), np.int64))
     places = np.zeros(tokens.shape, np.bool_)
-    wanted = np.array([not types or name in types for name in game.token_types])
+    wanted = np.array([name in types for name in game.token_types])
     for place in range(int(lengths.max())):
         choices = (game.view_legal(views).sum(axis=1) > 1) & (place < lengths)
         places[:, place] = choices & wanted[game.next_type(views)] if types else choices
