@@ -1,7 +1,8 @@
 """Strength over iterations of several runs in one picture: ``kibitz curves RUN RUN2`` (paper 002, Figures 5 and 11).
 
 Reads only ``iterations/NNN/tournament.json`` of the run directories. Runs whose tournaments have the same opponent and
-seating share a panel, whatever their network's player.
+seating share a panel, whatever their network's player. ``--level`` adds players that do not learn: a teacher, or the
+cheating twin of a search as a ceiling.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from search.recorded import check_out
 from search.tournament.report import marked, wide_console
 from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
-from selfplay.report.contents import Run, labels, matched, read_run
+from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
 from selfplay.report.pictures import Panel, draw_curves
 from selfplay.report.terminal import curve_table
 
@@ -26,18 +27,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="kibitz curves", description="The learning curves of runs in one picture.")
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run directory, path or URI")
     parser.add_argument("--out", default="curves.png", help="the picture, a PNG file (curves.png)")
+    parser.add_argument(
+        "--level",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a tournament's JSON file: its first player is a level line where the opponent is its second; repeatable",
+    )
     given = parser.parse_args(arguments)
     with blaming_input():
         check_out(given.out, "--out")
         _check_distinct(given.runs)
         runs = {label: read_run(root) for label, root in zip(labels(given.runs), given.runs, strict=True)}
         panels = panels_of(runs)
+        levels = levels_of(panels, given.level)
     for note in (note for run in runs.values() for note in run.notes):
         print(note, file=sys.stderr)
     print("points a hand ahead (95 % interval)")
     for title, panel in panels.items():
         wide_console().print(curve_table(title, panel))
-    storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True))
+        for name, result in levels.get(title, {}).items():
+            print(f"{name}: {ahead_text(result)}")
+    storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True, levels=levels))
     print(f"curves: {given.out}")
     return 0
 
@@ -63,12 +74,38 @@ def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
             )
         for iteration, results in sorted(run.curve.items()):
             for result in results:
-                other = marked(result, result.players[1]) if len(result.players) > 1 else "nobody"
-                other += f" on {result.dealt}" if result.dealt else ""
-                lines = opponents.setdefault((other, result.seating), {})
+                lines = opponents.setdefault(_opponent(result), {})
                 line = lines.setdefault((label, marked(result, result.players[0]), result.deals), {})
                 line[iteration] = result
     return dict(_panel(*found) for found in opponents.items())
+
+
+def levels_of(panels: Mapping[str, Panel], files: Sequence[str]) -> dict[str, dict[str, TournamentResult]]:
+    """Title of a panel -> name of a level line -> its tournament, which has the panel's opponent and seating.
+    ``UserError`` naming a file that no panel is for."""
+    levels = dict[str, dict[str, TournamentResult]]()
+    of_panel = {title: _opponent(_some(panel)) for title, panel in panels.items()}
+    for file in files:
+        result = TournamentResult.read(file)
+        title = next((title for title, opponent in of_panel.items() if opponent == _opponent(result)), None)
+        if title is None:
+            these = ", ".join(" of ".join(opponent) for opponent in of_panel.values())
+            raise UserError(
+                f"--level {file}: its opponent is {' of '.join(_opponent(result))}, those of the runs' curves are "
+                f"{these}; give a tournament against one of these"
+            )
+        levels.setdefault(title, {})[f"{marked(result, result.players[0])}, {result.deals} deals"] = result
+    return levels
+
+
+def _opponent(result: TournamentResult) -> tuple[str, str]:
+    """Whom the first player of a tournament meets, and the seating."""
+    other = marked(result, result.players[1]) if len(result.players) > 1 else "nobody"
+    return f"{other} on {result.dealt}" if result.dealt else other, result.seating
+
+
+def _some(panel: Panel) -> TournamentResult:
+    return next(iter(next(iter(panel.values())).values()))
 
 
 def _panel(
@@ -76,8 +113,7 @@ def _panel(
 ) -> tuple[str, Panel]:
     """The title of a panel, and its lines by name."""
     if len({line[1:] for line in lines}) == 1:
-        first = next(iter(next(iter(lines.values())).values()))
-        return matched(first), {label: line for (label, *_), line in lines.items()}
+        return matched(_some(lines)), {label: line for (label, *_), line in lines.items()}
     name, seating = opponent
     title = f"against {name}{' of pairs' if seating == PAIRS else ''}"
     return title, {f"{label}: {player}, {deals} deals": line for (label, player, deals), line in lines.items()}

@@ -13,14 +13,18 @@ Line = Mapping[int, TournamentResult]
 Panel = Mapping[str, Line]
 """Name of a line -> line."""
 _COLUMNS, _LINE_WIDTH = 2, 72
+_DASHES = ("--", ":", "-.")
 
 
-def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
+def draw_curves(
+    panels: Mapping[str, Panel], bands: bool = False, levels: Mapping[str, Mapping[str, TournamentResult]] | None = None
+) -> bytes:
     """Points a hand ahead by iteration.
 
     Args:
         panels: title -> panel. A line's name has the same colour in all panels.
         bands: 95 % intervals as bands, which stay readable with many points; else as bars.
+        levels: title -> name -> a tournament of a player that does not learn, drawn as a level line.
     """
     from matplotlib.figure import Figure
 
@@ -32,6 +36,9 @@ def draw_curves(panels: Mapping[str, Panel], bands: bool = False) -> bytes:
     for axes, (title, panel) in zip(places, panels.items(), strict=False):
         for name, line in panel.items():
             _draw(axes, name, line, f"C{names.index(name) % 10}", bands)
+        for k, (name, result) in enumerate((levels or {}).get(title, {}).items()):
+            label = textwrap.fill(name, _LINE_WIDTH)
+            axes.axhline(lead(result)[0], color="black", linestyle=_DASHES[k % len(_DASHES)], linewidth=1, label=label)
         _finish(axes, title)
     for axes in places[len(panels) :]:
         axes.set_axis_off()

@@ -10,7 +10,7 @@ from cluster.files import storage
 from search.players.random_player import RandomPlayer
 from search.tournament.result import TournamentResult
 from search.tournament.tournament import run_tournament
-from selfplay.curves import main, panels_of
+from selfplay.curves import levels_of, main, panels_of
 from selfplay.report import pictures
 from selfplay.report.contents import Run, read_run
 from selfplay.report.pictures import draw_curves
@@ -110,6 +110,23 @@ def test_names_longer_than_the_picture_leave_room_for_the_line() -> None:
     assert draw_curves({"": {name: {0: leading(-1, -3, 1)}}}).startswith(b"\x89PNG")
 
 
+def test_a_level_line_is_drawn_where_its_opponent_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = run(tmp_path / "a", {0: [tournament(1), tournament(2, opponent="random")]})
+    ceiling = replace(tournament(3, deals=9, player="twin"), sees_hidden=("twin",))
+    ceiling.write(str(tmp_path / "twin.json"))
+    assert main([root, "--level", str(tmp_path / "twin.json"), "--out", str(tmp_path / "out.png")]) == 0
+    assert "twin (sees hidden cards), 9 deals: " in capsys.readouterr().out
+    panels = panels_of(read(root))
+    levels = levels_of(panels, [str(tmp_path / "twin.json")])
+    assert levels == {"net against rules, 6 deals": {"twin (sees hidden cards), 9 deals": ceiling}}
+    monkeypatch.setattr(pictures, "png", lambda figure: figure)
+    rules, random = draw_curves(panels, levels=levels).axes  # type: ignore[attr-defined]
+    assert ceiling.advantage in {line.get_ydata()[0] for line in rules.lines[1:]}
+    assert len(random.lines) == len(rules.lines) - 1
+
+
 def test_a_run_that_has_not_come_as_far_has_gaps_in_the_table() -> None:
     drawn = curve_table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
     columns = [list(column.cells) for column in drawn.columns]
@@ -129,11 +146,16 @@ def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, empty = run(tmp_path / "good", {0: [tournament(1)]}), run(tmp_path / "empty", {})
+    tournament(1, opponent="hares").write(str(tmp_path / "hares.json"))
+    (tmp_path / "text.json").write_text("{}")
     for arguments, message in (
         ([good, str(tmp_path / "none")], "none: no run lies there"),
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
         ([good, f"{good}/"], "good: is given twice; give every run once"),
         ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
+        ([good, "--level", str(tmp_path / "hares.json")], "its opponent is hares of all, those of the runs' curves are"),
+        ([good, "--level", str(tmp_path / "text.json")], "text.json"),
+        ([good, "--level", str(tmp_path / "none.json")], "none.json"),
     ):
         assert main(arguments) == 2
         printed = capsys.readouterr().err
