@@ -23,7 +23,8 @@ from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
 from learner.model.rule_inputs import Rules
-from learner.training.data import Batch, TrainingData, epoch_order, load_data, make_batch
+from learner.training.batches import Batch, make_batch
+from learner.training.data import TrainingData, epoch_order, load_data
 from learner.training.loop import train
 from learner.training.sequences import SequenceObjective
 from search.config import SearchConfig

@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 
 from learner.model.network import PolicyValueNet
+from learner.training.batches import Batch
 from learner.training.critic import Critic
-from learner.training.data import Batch
 from learner.training.leaves import Leaves
 from learner.training.policy_gradient import CRITIC_FIGURE, FIGURES, PolicyGradient, Terms
 

@@ -17,8 +17,9 @@ from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.outcome_init import start_outcome_head
 from learner.model.rule_inputs import Rules
+from learner.training.batches import Batch, counts, make_batch
 from learner.training.critic import Critic
-from learner.training.data import Batch, TrainingData, counts, epoch_order, load_data, make_batch
+from learner.training.data import TrainingData, epoch_order, load_data
 from learner.training.loss import losses
 from learner.training.objective import Objective
 from learner.training.parallel import Group

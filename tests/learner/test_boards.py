@@ -21,7 +21,8 @@ from learner.model.kind import KIND
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.data import TrainingData, load_data, make_batch
+from learner.training.batches import make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loop import learning_rate
 from learner.training.loss import losses
 from search.single_agent.samegame import plain

@@ -15,7 +15,8 @@ from learner.inference.engine import QueryEngine
 from learner.model.network import attention
 from learner.model.rule_inputs import NO_INPUTS, Rules
 from learner.observation_model import EMPTY
-from learner.training.data import Batch, load_data, make_batch
+from learner.training.batches import Batch, make_batch
+from learner.training.data import load_data
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
 from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train, transformers_model

@@ -21,8 +21,9 @@ from learner.model.checkpoint import load_weights
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
 from learner.q_network.bits import unpacked
+from learner.training.batches import make_batch
 from learner.training.critic import Critic
-from learner.training.data import TrainingData, load_data, make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policy_gradient import Decisions, PolicyGradient, advantages
 from learner.training.sequences import SequenceObjective

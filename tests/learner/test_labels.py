@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, write_shard
 from learner.model.rule_inputs import Rules
-from learner.training.data import TrainingData, load_data, make_batch
+from learner.training.batches import make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from tests.learner.material import shard_of, tiny_net
 

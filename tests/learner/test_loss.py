@@ -6,7 +6,7 @@ import torch
 
 from games.hearts.game import HeartsGame
 from learner.model.network import PolicyValueNet
-from learner.training.data import assemble
+from learner.training.batches import assemble
 from learner.training.loss import losses
 from learner.training.prefixes import stratified_positions
 from tests.learner.material import tiny_net

@@ -16,7 +16,7 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet, attention
 from learner.model.pretrained import PolicyValueModel
-from learner.training.data import assemble
+from learner.training.batches import assemble
 from learner.training.loss import losses
 from tests.learner.material import TINY, random_games, tiny_net
 

@@ -18,7 +18,8 @@ from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.data import TrainingData, load_data, make_batch
+from learner.training.batches import make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policy_gradient import Decisions, PolicyGradient, advantages
 from search.players.config import ImitationConfig

@@ -15,7 +15,8 @@ from games.shards import Sequences, read_shard, write_shard
 from learner.config import LearnerConfig, TransformerConfig
 from learner.model.checkpoint import load_weights
 from learner.model.rule_inputs import Rules
-from learner.training.data import Batch, TrainingData, load_data, make_batch
+from learner.training.batches import Batch, make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policy_targets import PolicyOperator, PolicyTargets
 from selfplay.branches import branch

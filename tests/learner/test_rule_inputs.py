@@ -22,7 +22,8 @@ from learner.model.checkpoint import config_record, load_weights, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.observation_model import EMPTY
-from learner.training.data import load_data, make_batch
+from learner.training.batches import make_batch
+from learner.training.data import load_data
 from learner.training.loss import losses
 from tests.learner.material import TINY, shard_of, tiny_net, train, transformers_model
 

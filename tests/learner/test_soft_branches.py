@@ -14,7 +14,8 @@ from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.data import TrainingData, counts, load_data, make_batch
+from learner.training.batches import counts, make_batch
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policy_targets import PolicyOperator
 from tests.learner.material import TINY, branched_shard, tiny_net, train, transformers_model

@@ -153,7 +153,10 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
         ([good, f"{good}/"], "good: is given twice; give every run once"),
         ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
-        ([good, "--level", str(tmp_path / "hares.json")], "its opponent is hares of all, those of the runs' curves are"),
+        (
+            [good, "--level", str(tmp_path / "hares.json")],
+            "its opponent is hares of all, those of the runs",
+        ),
         ([good, "--level", str(tmp_path / "text.json")], "text.json"),
         ([good, "--level", str(tmp_path / "none.json")], "none.json"),
     ):

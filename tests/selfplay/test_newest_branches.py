@@ -16,7 +16,8 @@ from games.shards import read_shard, shard_info
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import save_weights
 from learner.model.rule_inputs import Rules
-from learner.training.data import load_data, make_batch
+from learner.training.batches import make_batch
+from learner.training.data import load_data
 from selfplay import generator as generator_module
 from selfplay.branches import branch
 from selfplay.checks import check, check_memory, check_players, generator_settings
