@@ -8,6 +8,7 @@ cheating twin of a search as a ceiling.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
@@ -17,7 +18,7 @@ from search.tournament.report import marked, wide_console
 from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
 from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
-from selfplay.report.pictures import Panel, draw_curves
+from selfplay.report.pictures import Line, Panel, draw_curves
 from selfplay.report.terminal import curve_table
 
 
@@ -104,7 +105,7 @@ def _opponent(result: TournamentResult) -> tuple[str, str]:
     return f"{other} on {result.dealt}" if result.dealt else other, result.seating
 
 
-def _some(panel: Panel) -> TournamentResult:
+def _some(panel: Mapping[Any, Line]) -> TournamentResult:
     return next(iter(next(iter(panel.values())).values()))
 
 
