@@ -40,10 +40,18 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("newest", ["q_values:worlds=2", "alphahearts:worlds=2:iterations=3"])
-def test_the_preset_goes_through_every_stage(tmp_path: Path, newest: str) -> None:
-    config = build_command("train", "experiment=alphahearts", f"run.dir={tmp_path}/run", *SMALL)
+@pytest.mark.parametrize(
+    ("experiment", "newest"),
+    [
+        ("alphahearts", "q_values:worlds=2"),
+        ("alphahearts", "alphahearts:worlds=2:iterations=3"),
+        ("alphahearts_long", "q_values:worlds=2"),
+    ],
+)
+def test_the_preset_goes_through_every_stage(tmp_path: Path, experiment: str, newest: str) -> None:
+    config = build_command("train", f"experiment={experiment}", f"run.dir={tmp_path}/run", *SMALL)
     config.selfplay.newest_player = newest
+    config.learner.max_steps = min(config.learner.max_steps, 10)
     assert any(
         "trains a Q-network (model.kind=q_network); learner.observation_weight" in note for note in check(config)
     )

@@ -28,6 +28,10 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
         {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
         None,
     ),
+    "alphahearts_long": (
+        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
+        None,
+    ),
     "alphahearts_paper": (
         {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
         GateConfig(500, 0.5, "pairs"),
