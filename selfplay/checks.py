@@ -265,28 +265,10 @@ def check_players(
         brought += resolve(first.players, game, settings.search, given=())
         if first.successes and not game.cooperative:
             raise ValueError(f"{key}.successes={first.successes}: {game.name} is no cooperative game; give 0")
-    asked = {"newest_player": games.newest_player}
+    newest = _of_the_run("newest_player", settings, game, given, group)
+    brought += [newest, *(newest.with_network(path) for path in networks)]
     if given == "histories":
-        asked["earlier_player"] = games.earlier_player
-    for key, name in asked.items():
-        (entrant,) = resolve([name], game, settings.search)
-        if not entrant.lacks_model:
-            raise ValueError(
-                f"{group}{key}={name}: it plays a network of the run; name a player that asks one, without @DIR"
-            )
-        if entrant.kind.model_input != given:
-            raise ValueError(
-                f"{group}{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
-                f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
-            )
-        brought.append(entrant)
-        if key == "newest_player" and games.probabilities and (entrant.explore or not entrant.kind.samples):
-            raise ValueError(
-                f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "
-                "with which probabilities it did; give imitation"
-            )
-        if key == "newest_player":
-            brought += [entrant.with_network(path) for path in networks]
+        brought.append(_of_the_run("earlier_player", settings, game, given, group))
     if games.branches:
         brought += _check_branches(settings, game, given, group)
     if games.labels:
@@ -297,6 +279,28 @@ def check_players(
     for kind, arch in check_networks(brought, game):
         said += check_cache(kind, arch, settings.engine, games.games_per_table * game.num_players, key)
     return said
+
+
+def _of_the_run(key: str, settings: GeneratorSettings, game: Game, given: ModelInput, group: str) -> Entrant:
+    """The player that the setting ``key`` names; ``ValueError`` for one that plays no network of the run."""
+    name = getattr(settings.games, key)
+    (entrant,) = resolve([name], game, settings.search)
+    if not entrant.lacks_model:
+        raise ValueError(
+            f"{group}{key}={name}: it plays a network of the run; name a player that asks one, without @DIR"
+        )
+    if entrant.kind.model_input != given:
+        raise ValueError(
+            f"{group}{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
+            f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
+        )
+    draws = entrant.kind.samples and not entrant.explore
+    if key == "newest_player" and settings.games.probabilities and not draws:
+        raise ValueError(
+            f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "
+            "with which probabilities it did; give imitation"
+        )
+    return entrant
 
 
 def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, group: str) -> list[Entrant]:
