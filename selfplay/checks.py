@@ -213,7 +213,8 @@ def _read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
     """Whether a learner reads what ``selfplay.<key>`` makes in iteration 0 (also by replay), and in later ones."""
     selfplay = config.selfplay
     later = selfplay.iterations > 0 and bool(_reading(config.learner, key))
-    return bool(_reading(config.first_learner, key)) or (later and selfplay.replay_games > 0), later
+    again = selfplay.replay_games > 0 and not selfplay.replay_from
+    return bool(_reading(config.first_learner, key)) or (later and again), later
 
 
 def _reading(learner: LearnerConfig, key: str) -> dict[str, object]:

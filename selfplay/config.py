@@ -184,6 +184,9 @@ class SelfplayConfig(GamesConfig):
     """Number of newest deals to learn from: all of the iteration's own, ``teacher_games`` included, then earlier
     iterations' from their last shard on, so that a teacher's come before the networks'; whole shards. 0 for the
     iteration's own alone."""
+    replay_from: int = 0
+    """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, which tell what actions
+    are worth in its players' play."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
@@ -201,7 +204,10 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
-        at_least("selfplay", self, 0, "teacher_games")
+        at_least("selfplay", self, 0, "teacher_games", "replay_from")
+        require(
+            not self.replay_from or self.replay_games > 0, "selfplay", self, "replay_from", "0 without replay_games"
+        )
         require(not self.teacher or self.teacher_games > 0, "selfplay", self, "teacher_games", "above 0 with a teacher")
         self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")

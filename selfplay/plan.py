@@ -137,10 +137,11 @@ def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[Shar
 
 def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
     """The shards that train the network of ``iteration``, oldest first: its own, a teacher's included, preceded by the
-    last earlier shards until ``replay_games`` deals are reached. ``plans_of``: iteration -> its shards."""
+    last shards of earlier ones, from ``replay_from`` on, until ``replay_games`` deals are reached. ``plans_of``:
+    iteration -> its shards."""
     newest_first = list(reversed(plans_of(iteration)))
     num_games = sum(plan.num_games for plan in newest_first)
-    for earlier in range(iteration - 1, -1, -1):
+    for earlier in range(iteration - 1, config.replay_from - 1, -1):
         for plan in reversed(plans_of(earlier)):
             if num_games >= config.replay_games:
                 return newest_first[::-1]

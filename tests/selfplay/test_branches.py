@@ -246,6 +246,9 @@ def test_branches_are_made_where_a_learner_reads_them(
     config.initial_learner = {} if first is None else {"branch_weight": first}
     config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
     assert branched(config) == expected
+    if replay_games and not first and later:  # nobody learns from iteration 0 again
+        apart = replace(config, selfplay=replace(config.selfplay, replay_from=1))
+        assert branched(apart) == (first is None and iterations > 0, iterations > 0)
     # The policy reads them as well as the outcome head does.
     targets = {0.0: "none", 0.5: "advantage"}
     config.learner = replace(config.learner, branch_weight=0.0, policy_targets=targets[later])

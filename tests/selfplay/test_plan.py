@@ -1,5 +1,7 @@
 """Plans of iterations: who plays, what is kept, and seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,6 +105,15 @@ def test_the_learner_sees_the_newest_games(replay_games: int, seen: list[tuple[i
     config = SelfplayConfig(initial_games=50, games_per_iteration=20, games_per_shard=10, replay_games=replay_games)
     shards = replayed(config, 2, lambda iteration: plans(config, iteration))
     assert [(plan.iteration, plan.shard) for plan in shards] == seen
+
+
+def test_deals_of_iterations_before_the_first_to_replay_are_learned_from_once() -> None:
+    config = SelfplayConfig(initial_games=50, games_per_iteration=20, games_per_shard=10, replay_games=45)
+    for first, seen in ((1, [(1, 0), (1, 1), (2, 0), (2, 1)]), (2, [(2, 0), (2, 1)]), (9, [(2, 0), (2, 1)])):
+        shards = replayed(replace(config, replay_from=first), 2, lambda iteration: plans(config, iteration))
+        assert [(plan.iteration, plan.shard) for plan in shards] == seen
+    with pytest.raises(ValueError, match=r"selfplay\.replay_from=1: must be 0 without replay_games"):
+        SelfplayConfig(replay_from=1)
 
 
 @pytest.mark.parametrize(
