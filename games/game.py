@@ -64,6 +64,8 @@ class Game(ABC):
     begin again with number 0. 0 for a game that shuffles."""
     dealing_options: tuple[str, ...] = ()
     """Options that say which deals come and nothing else: a network plays with other values of them too."""
+    series: int = 0
+    """Deals by whose sum of points people rank players, such as the 36 of a list in Skat; 0 where they do not."""
     variants: tuple[str, ...] = ()
     """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})

@@ -29,6 +29,7 @@ class SkatGame(CompiledGame):
     name = "skat"
     rules_version = 1
     num_players = 3
+    series = 36
     max_length = MAX_LENGTH
     vocabulary = VOCABULARY
     token_types = TOKEN_TYPES

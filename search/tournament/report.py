@@ -22,14 +22,13 @@ def render(result: TournamentResult) -> RenderableType:
     for section in sections(result):
         for row in section:
             table.add_row(*row, end_section=row is section[-1])
-    below = [] if result.pair_differential is None else [Text(_differential(result, result.pair_differential))]
     more = []
     if result.variants:
         more.append(_below("by kind of deal, with 95 % intervals", variant_rows(result), no_wrap=True))
     if result.indicators:
         said = "mean (standard deviation) over deals; below it the 95 % interval of the mean"
         more.append(_below(said, indicator_rows(result)))
-    return Group(table, *more, *below, Text(times(result)))
+    return Group(table, *more, *map(Text, below(result)))
 
 
 def _below(said: str, rows: list[list[str]], no_wrap: bool = False) -> Table:
@@ -136,12 +135,23 @@ def _differential(result: TournamentResult, differential: float) -> str:
     return f"total point differential of the pairs, A - B: {differential:+.0f}, {a_match} a match (twice the Δ)"
 
 
+def _series(result: TournamentResult) -> str:
+    means = (f"{player} {result.series * mean:.0f}" for player, mean in result.columns[0].points.items())
+    return f"points in {result.series} deals: {', '.join(means)}"
+
+
 def _probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def times(result: TournamentResult) -> str:
-    """Time of each entrant per turn."""
+def below(result: TournamentResult) -> list[str]:
+    """Lines below the tables: paper 002's total of pairs, the points of a series of deals, and the time of a turn."""
+    lines = [] if result.pair_differential is None else [_differential(result, result.pair_differential)]
+    lines += [_series(result)] if result.series else []
+    return [*lines, _times(result)]
+
+
+def _times(result: TournamentResult) -> str:
     times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
     return "time per turn: " + ", ".join(times)
 

@@ -71,7 +71,7 @@ class Variant:
     """All matches of these deals, with the kind's name."""
 
 
-_IF_ANY = ("first", "dealing_options", "indicators")
+_IF_ANY = ("first", "dealing_options", "indicators", "series")
 """Keys that a record has only where they hold something."""
 
 
@@ -122,6 +122,8 @@ class TournamentResult(Recorded):
     """Number of the first deal; in the record only if not 0."""
     dealing_options: tuple[str, ...] = ()
     """Names of the options that say which deals come and nothing else; in the record only for games that have some."""
+    series: int = 0
+    """``Game.series``; in the record only for games that have some."""
     indicators: dict[str, dict[str, Indicator]] = field(default_factory=dict)
     """Name -> entrant -> figure, ``points`` first; in the record only for games that have some."""
 
@@ -205,6 +207,7 @@ def summarize(
         seating=matches.deals.seating,
         first=matches.deals.first,
         dealing_options=tuple(name for name in game.dealing_options if not name.endswith("_digest")),
+        series=game.series,
         indicators=_indicators(players, seats, matches),
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )

@@ -128,6 +128,16 @@ def test_the_printed_table_holds_points_differences_intervals_and_times() -> Non
     assert "0.500" in text and "one 10 ms, two 0.5 ms" in text
 
 
+def test_skat_prints_what_its_people_count_the_points_of_a_list() -> None:
+    result = run_tournament(SkatGame(), [RandomPlayer("one"), RandomPlayer("two")], 3, seed=1)
+    means = result.columns[0].points
+    out = io.StringIO()
+    Console(file=out, width=120).print(render(result))
+    assert f"points in 36 deals: one {36 * means['one']:.0f}, two {36 * means['two']:.0f}" in out.getvalue()
+    assert TournamentResult.from_record(result.record()) == result and result.record()["series"] == 36
+    assert "series" not in by_hand().record()
+
+
 def test_two_deals_print_no_interval_and_six_do() -> None:
     """Six deals with differences in turn -2 and -3: mean -2.5, deviation 0.548, t with 5 degrees of freedom 2.571."""
     assert _line("95 % interval", by_hand()).split()[-4:] == ["-", "-", "-", "-"]
