@@ -111,8 +111,8 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
         if learner.min_rows > rows:
             raise ValueError(
                 f"{key}.min_rows={learner.min_rows}: the network of iteration {iteration} has {rows} sequences to "
-                "learn from (selfplay.initial_games, games_per_iteration, teacher_games, replay_games); ask for fewer, "
-                "or play more"
+                "learn from (selfplay.initial_games, games_per_iteration, teacher_games, replay_games, replay_from); "
+                "ask for fewer, or play more"
             )
 
 

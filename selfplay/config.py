@@ -186,7 +186,7 @@ class SelfplayConfig(GamesConfig):
     iteration's own alone."""
     replay_from: int = 0
     """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, which tell what actions
-    are worth in its players' play."""
+    are worth in its players' play. Iterations up to it learn from their own alone."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""

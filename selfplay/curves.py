@@ -1,6 +1,6 @@
 """Strength over iterations of several runs in one picture: ``kibitz curves RUN RUN2`` (paper 002, Figures 5 and 11).
 
-Reads only ``iterations/NNN/tournament.json`` of the run directories. Runs whose tournaments have the same opponent and
+Of run directories it reads only ``iterations/NNN/tournament.json``. Runs whose tournaments have the same opponent and
 seating share a panel, whatever their network's player. ``--level`` adds players that do not learn: a teacher, or the
 cheating twin of a search as a ceiling.
 """
@@ -82,21 +82,26 @@ def panels_of(runs: Mapping[str, Run]) -> dict[str, Panel]:
 
 
 def levels_of(panels: Mapping[str, Panel], files: Sequence[str]) -> dict[str, dict[str, TournamentResult]]:
-    """Title of a panel -> name of a level line -> its tournament, which has the panel's opponent and seating.
+    """Title of a panel -> name of a level line -> its tournament, which has the panel's game, opponent and seating.
     ``UserError`` naming a file that no panel is for."""
     levels = dict[str, dict[str, TournamentResult]]()
-    of_panel = {title: _opponent(_some(panel)) for title, panel in panels.items()}
+    _check_distinct(files)
     for file in files:
         result = TournamentResult.read(file)
-        title = next((title for title, opponent in of_panel.items() if opponent == _opponent(result)), None)
-        if title is None:
-            these = ", ".join(" of ".join(opponent) for opponent in of_panel.values())
+        title = next((title for title, panel in panels.items() if _comparable(_some(panel), result)), None)
+        if title is None or len(result.players) > 2:
             raise UserError(
-                f"--level {file}: its opponent is {' of '.join(_opponent(result))}, those of the runs' curves are "
-                f"{these}; give a tournament against one of these"
+                f"--level {file}: it is {matched(result)} in {result.game}; the curves are {'; '.join(panels)}; give a "
+                "tournament of two players with the game, opponent and seating of one of them"
             )
-        levels.setdefault(title, {})[f"{marked(result, result.players[0])}, {result.deals} deals"] = result
+        name, lines = f"{marked(result, result.players[0])}, {result.deals} deals", levels.setdefault(title, {})
+        lines[f"{name} ({file})" if name in lines else name] = result
     return levels
+
+
+def _comparable(one: TournamentResult, other: TournamentResult) -> bool:
+    games = (one.game, one.game_options), (other.game, other.game_options)
+    return _opponent(one) == _opponent(other) and games[0] == games[1]
 
 
 def _opponent(result: TournamentResult) -> tuple[str, str]:

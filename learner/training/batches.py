@@ -136,7 +136,7 @@ def make_batch(
 def _behind(
     data: TrainingData, rows: np.ndarray, longest: int, prefixes: np.ndarray, columns_NL: np.ndarray
 ) -> np.ndarray:
-    """``[P]``: what ``columns`` have for the tokens behind ``prefixes`` of sequences ``rows``."""
+    """``[P]``: what ``columns_NL`` have for the tokens behind ``prefixes`` of sequences ``rows``."""
     return np.asarray(columns_NL[rows, data.first + 1 : data.first + longest].ravel()[prefixes])
 
 

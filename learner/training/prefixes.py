@@ -31,7 +31,7 @@ def rule_inputs(
     rules: Rules, views: np.ndarray, prefixes: np.ndarray, judged: np.ndarray | None, device: torch.device
 ) -> RuleInputs:
     """Rule inputs of the prefixes of histories, features on the device, all else on the host; as
-    ``learner.training.data.Batch`` has it.
+    ``learner.training.batches.Batch`` has it.
 
     Args:
         views: ``[B, T + 1]`` of all prefixes, the empty one first.

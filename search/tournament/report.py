@@ -136,7 +136,7 @@ def _differential(result: TournamentResult, differential: float) -> str:
 
 
 def _series(result: TournamentResult) -> str:
-    means = (f"{player} {result.series * mean:.0f}" for player, mean in result.columns[0].points.items())
+    means = (f"{player} {result.series * mean:z.0f}" for player, mean in result.columns[0].points.items())
     return f"points in {result.series} deals: {', '.join(means)}"
 
 

@@ -38,7 +38,8 @@ def draw_curves(
             _draw(axes, name, line, f"C{names.index(name) % 10}", bands)
         for k, (name, result) in enumerate((levels or {}).get(title, {}).items()):
             label = textwrap.fill(name, _LINE_WIDTH)
-            axes.axhline(lead(result)[0], color="black", linestyle=_DASHES[k % len(_DASHES)], linewidth=1, label=label)
+            colour, dashes = f"C{(len(names) + k) % 10}", _DASHES[k % len(_DASHES)]
+            axes.axhline(lead(result)[0], color=colour, linestyle=dashes, label=label)
         _finish(axes, title)
     for axes in places[len(panels) :]:
         axes.set_axis_off()

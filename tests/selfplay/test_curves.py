@@ -121,6 +121,10 @@ def test_a_level_line_is_drawn_where_its_opponent_is(
     panels = panels_of(read(root))
     levels = levels_of(panels, [str(tmp_path / "twin.json")])
     assert levels == {"net against rules, 6 deals": {"twin (sees hidden cards), 9 deals": ceiling}}
+    again = replace(ceiling, seed=4)
+    again.write(str(tmp_path / "again.json"))
+    both = levels_of(panels, [str(tmp_path / name) for name in ("twin.json", "again.json")])
+    assert list(next(iter(both.values())).values()) == [ceiling, again]
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     rules, random = draw_curves(panels, levels=levels).axes  # type: ignore[attr-defined]
     assert ceiling.advantage in {line.get_ydata()[0] for line in rules.lines[1:]}
@@ -147,6 +151,7 @@ def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, empty = run(tmp_path / "good", {0: [tournament(1)]}), run(tmp_path / "empty", {})
     tournament(1, opponent="hares").write(str(tmp_path / "hares.json"))
+    replace(tournament(1), game="other").write(str(tmp_path / "other.json"))
     (tmp_path / "text.json").write_text("{}")
     for arguments, message in (
         ([good, str(tmp_path / "none")], "none: no run lies there"),
@@ -155,8 +160,10 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
         (
             [good, "--level", str(tmp_path / "hares.json")],
-            "its opponent is hares of all, those of the runs",
+            "hares.json: it is net against hares, 6 deals in toy",
         ),
+        ([good, "--level", str(tmp_path / "other.json")], "other.json: it is net against rules, 6 deals in other"),
+        ([good, "--level", str(tmp_path / "hares.json"), "--level", str(tmp_path / "hares.json")], "is given twice"),
         ([good, "--level", str(tmp_path / "text.json")], "text.json"),
         ([good, "--level", str(tmp_path / "none.json")], "none.json"),
     ):
