@@ -25,7 +25,7 @@ from search.roster.engines import check_cache
 from search.roster.registry import Entrant, check_decisions, check_networks, resolve
 from search.tournament.deals import Deals
 from search.tournament.seatings import seatings
-from selfplay.config import GamesConfig, MatchConfig, TrainConfig
+from selfplay.config import GamesConfig, MatchConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
@@ -75,7 +75,15 @@ def check(config: TrainConfig) -> list[str]:
     row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches * _outcomes(selfplay)
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
-    return memory + _first_learner(config)
+    return memory + _first_learner(config) + _replay(selfplay)
+
+
+def _replay(selfplay: SelfplayConfig) -> list[str]:
+    """A note where ``replay_from`` leaves nothing to learn from again."""
+    if not 0 < selfplay.iterations <= selfplay.replay_from:
+        return []
+    last = f"selfplay.iterations={selfplay.iterations}"
+    return [f"selfplay.replay_from={selfplay.replay_from}: with {last} no network learns from earlier deals"]
 
 
 def _game_of(match: MatchConfig, config: TrainConfig, game: Game) -> Game:

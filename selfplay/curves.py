@@ -100,8 +100,7 @@ def levels_of(panels: Mapping[str, Panel], files: Sequence[str]) -> dict[str, di
 
 
 def _comparable(one: TournamentResult, other: TournamentResult) -> bool:
-    games = (one.game, one.game_options), (other.game, other.game_options)
-    return _opponent(one) == _opponent(other) and games[0] == games[1]
+    return one.game == other.game and one.game_options == other.game_options and _opponent(one) == _opponent(other)
 
 
 def _opponent(result: TournamentResult) -> tuple[str, str]:

@@ -99,10 +99,10 @@ def make_batch(
     if there.type == "cpu":
         longest = min(few_widths(longest - 1) + 1, data.tokens.shape[1])
     judged = None if draws is None else stratified_positions(draws, lengths)
-    prefixes = real_prefixes(lengths, longest - 1)
+    every = prefixes = real_prefixes(lengths, longest - 1)
     if rules or others_weight != 1.0 or actions_only or gradient:
         views = prefixes_of(data, rows, longest - 1, game)
-        prefixes = prefixes[acting(game, views, prefixes)] if actions_only else prefixes
+        prefixes = every[acting(game, views, every)] if actions_only else every
         inputs = rule_inputs(rules, views, prefixes, judged, there)
         weights = action_weights(game, views, prefixes, others_weight) if others_weight != 1.0 else None
     behind = partial(_behind, data, rows, longest, prefixes)
@@ -111,7 +111,7 @@ def make_batch(
         labels, came = behind(data.labels), behind(data.host_tokens)
         targets, weights = labelled_targets(labels, came, game.vocabulary.eos, weights, label_weight)
     if policy and data.valued:
-        policies, weights = _policy_targets(policy, data, rows, longest, prefixes, weights, game)
+        policies, weights = _policy_targets(policy, data, rows, every, prefixes, weights, game)
     if gradient and data.probabilities is not None and views is not None:
         chances = behind(data.probabilities)
         drawn = Decisions.of(game, views, prefixes, behind(data.host_tokens), chances)
@@ -144,17 +144,16 @@ def _policy_targets(
     policy: PolicyOperator,
     data: TrainingData,
     rows: np.ndarray,
-    longest: int,
+    every: np.ndarray,
     prefixes: np.ndarray,
     weights: np.ndarray | None,
     game: Game,
 ) -> tuple[PolicyTargets, np.ndarray]:
-    """What the policy learns at decisions with branches, their places as indices into ``prefixes``, and the weights."""
+    """What the policy learns at decisions with branches, their places as indices into ``prefixes``, and the weights;
+    ``every``: all prefixes, as indices that ``prefixes`` are too."""
     assert data.valued is not None
-    lengths = data.lengths[rows]
-    targets = policy.targets(branches_of(data.valued, data, rows), lengths, game.vocabulary.size)
-    places = real_prefixes(lengths, longest - 1)[targets.at.numpy()]
-    targets = replace(targets, at=torch.from_numpy(np.searchsorted(prefixes, places)))
+    targets = policy.targets(branches_of(data.valued, data, rows), data.lengths[rows], game.vocabulary.size)
+    targets = replace(targets, at=torch.from_numpy(np.searchsorted(prefixes, every[targets.at.numpy()])))
     return targets, policy.weigh(targets, _ones(prefixes) if weights is None else weights)
 
 

@@ -119,7 +119,12 @@ def load_data(
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
     if len(sequences) < min_rows:
         raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
-    check_targets(sequences, shards, branch_weight, label_weight, policy_targets, game.vocabulary.eos)
+    ended = sequences.branches.with_outcomes if branch_weight and sequences.branches else None
+    if branch_weight:
+        check_branches(0 if ended is None else len(ended.place), f"branch_weight={branch_weight}", "0", shards)
+    check_policy(sequences, shards, policy_targets)
+    if label_weight:
+        check_labels(sequences, label_weight, shards, game.vocabulary.eos)
     states = drawn_states(game, shards, critic_width, first) if gradient and critic_width else None
     lengths = _lengths(sequences.tokens, game.vocabulary.eos) - first
     if (lengths < 2).any():
@@ -139,7 +144,7 @@ def load_data(
         lengths=lengths,
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
-        branches=sequences.branches.with_outcomes if branch_weight and sequences.branches else None,
+        branches=ended,
         valued=sequences.branches if policy_targets in OF_BRANCHES else None,
         labels=sequences.labels,
         probabilities=sequences.probabilities,
@@ -151,14 +156,8 @@ def load_data(
     return data
 
 
-def check_targets(
-    sequences: Sequences, shards: Sequence[str], branch_weight: float, label_weight: float, targets: str, eos: int
-) -> None:
-    """``ValueError`` where ``shards`` lack what the settings of ``learner`` train on; ``targets``:
-    ``policy_targets``."""
-    if branch_weight:
-        ended = None if sequences.branches is None else sequences.branches.with_outcomes
-        check_branches(0 if ended is None else len(ended.place), f"branch_weight={branch_weight}", "0", shards)
+def check_policy(sequences: Sequences, shards: Sequence[str], targets: str) -> None:
+    """``ValueError`` where ``shards`` lack what ``learner.policy_targets=targets`` reads."""
     if targets in OF_BRANCHES:
         num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
         check_branches(num_branches, f"policy_targets={targets}", "none", shards)
@@ -168,8 +167,6 @@ def check_targets(
             "played; make some with selfplay.probabilities=true (probabilities=true of python -m selfplay.generate), "
             "or set it to none"
         )
-    if label_weight:
-        check_labels(sequences, label_weight, shards, eos)
 
 
 def iteration_of(shard: str) -> int:

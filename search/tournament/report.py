@@ -28,7 +28,7 @@ def render(result: TournamentResult) -> RenderableType:
     if result.indicators:
         said = "mean (standard deviation) over deals; below it the 95 % interval of the mean"
         more.append(_below(said, indicator_rows(result)))
-    return Group(table, *more, *map(Text, below(result)))
+    return Group(table, *more, *map(Text, footer(result)))
 
 
 def _below(said: str, rows: list[list[str]], no_wrap: bool = False) -> Table:
@@ -144,7 +144,7 @@ def _probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def below(result: TournamentResult) -> list[str]:
+def footer(result: TournamentResult) -> list[str]:
     """Lines below the tables: paper 002's total of pairs, the points of a series of deals, and the time of a turn."""
     lines = [] if result.pair_differential is None else [_differential(result, result.pair_differential)]
     lines += [_series(result)] if result.series else []

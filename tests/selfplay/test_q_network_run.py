@@ -106,3 +106,12 @@ def test_earlier_networks_in_some_seats_are_refused_before_any_game(tmp_path: Pa
     )
     with pytest.raises(UserError, match=r"a Q-network learns from deals .*; give selfplay\.past_share=0"):
         check(config)
+
+
+@pytest.mark.parametrize(("iterations", "noted"), [(1, True), (2, False)])
+def test_a_replay_that_no_iteration_has_is_said(tmp_path: Path, iterations: int, noted: bool) -> None:
+    config: TrainConfig = build_command(
+        "train", "experiment=alphahearts_long", f"run.dir={tmp_path}/run", *SMALL, f"selfplay.iterations={iterations}"
+    )
+    note = f"selfplay.replay_from=1: with selfplay.iterations={iterations} no network learns from earlier deals"
+    assert (note in check(config)) == noted
