@@ -26,6 +26,7 @@ from search.roster.registry import Entrant, check_decisions, check_networks, res
 from search.tournament.deals import Deals
 from search.tournament.seatings import seatings
 from selfplay.config import GamesConfig, MatchConfig, SelfplayConfig, TrainConfig
+from selfplay.first_network import check_first_network
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
 from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
@@ -57,7 +58,7 @@ def check(config: TrainConfig) -> list[str]:
         _check_network(config, kind, game)
         _check_targets(config, kind)
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
-        memory = _check_memory(config, kind, game) + players
+        memory = _check_memory(config, kind, game) + players + check_first_network(config, game)
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
@@ -71,7 +72,7 @@ def check(config: TrainConfig) -> list[str]:
         for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
             game.outcomes.utility(utility)
     selfplay = config.selfplay
-    games = selfplay.initial_games + selfplay.iterations * (selfplay.games_per_iteration + selfplay.teacher_games)
+    games = selfplay.first_games + selfplay.iterations * (selfplay.games_per_iteration + selfplay.teacher_games)
     row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches * _outcomes(selfplay)
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)
@@ -101,7 +102,8 @@ def _first_learner(config: TrainConfig) -> list[str]:
     """Note on how iteration 0's training differs: ``learner`` on the command line does not change ``initial_learner``
     of a preset."""
     others = [f"{key}={value}" for key, value in config.initial_learner.items()]
-    return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if others else []
+    trains = others and not config.selfplay.first_network
+    return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if trains else []
 
 
 def _check_rows(config: TrainConfig, game: Game) -> None:
@@ -110,7 +112,7 @@ def _check_rows(config: TrainConfig, game: Game) -> None:
     def plans(iteration: int) -> list[ShardPlan]:
         return plan_shards(config.selfplay, iteration, config.run.seed, game.cooperative, str)
 
-    for iteration in range(config.selfplay.iterations + 1):
+    for iteration in range(1 if config.selfplay.first_network else 0, config.selfplay.iterations + 1):
         learner = config.learner if iteration else config.first_learner
         key = "learner" if iteration or "min_rows" not in config.initial_learner else "initial_learner"
         if learner.min_rows == 1:  # the default: any game will do
@@ -162,13 +164,14 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     """``UserError`` where this machine does the work and has too little memory for it."""
     selfplay = config.selfplay
     larger = max(selfplay.games_per_iteration, selfplay.teacher_games)
-    larger = larger if selfplay.initial_games_per_shard else max(larger, selfplay.initial_games)
+    larger = larger if selfplay.initial_games_per_shard else max(larger, selfplay.first_games)
     shards = {
         f"selfplay.{key}={size}": min(size, games)
         for key, size, games in (
-            ("initial_games_per_shard", selfplay.initial_games_per_shard, selfplay.initial_games),
+            ("initial_games_per_shard", selfplay.initial_games_per_shard, selfplay.first_games),
             ("games_per_shard", selfplay.games_per_shard, larger),
         )
+        if games
     }
     check_memory(generator_settings(config), game, shards, "selfplay.")
     check_size(game, config.model)
@@ -177,14 +180,17 @@ def _check_here(config: TrainConfig, game: Game) -> None:
 def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
     """``UserError`` for branches, labels or probabilities that no learner reads, or that a learner reads and no player
     makes."""
-    if config.first_learner.policy_targets == "gradient":
+    learners = {"initial_learner": config.first_learner, "learner": config.learner}
+    if config.selfplay.first_network:
+        learners.pop("initial_learner")
+    elif config.first_learner.policy_targets == "gradient":
         raise UserError(
             "initial_learner.policy_targets=gradient: the players of iteration 0 draw from no network's policy; set "
             "initial_learner.policy_targets=none"
         )
     for key, settings in _READERS.items():
         made = getattr(config.selfplay, key)
-        for name, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
+        for name, learner in learners.items():
             for setting, value in _reading(learner, key).items():
                 off = settings[setting][0]
                 if setting in kind.unused:
@@ -194,10 +200,10 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
                         f"{name}.{setting}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
                         f"{name}.{setting}={off}"
                     )
-        if made and not (_reading(config.first_learner, key) or _reading(config.learner, key)):
-            one = " or ".join(f"learner.{setting} or initial_learner.{setting}" for setting in settings)
+        if made and not any(_reading(learner, key) for learner in learners.values()):
+            one = " or ".join(f"{name}.{setting}" for setting in settings for name in reversed(learners))
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
-    for group, learner in (("initial_learner", config.first_learner), ("learner", config.learner)):
+    for group, learner in learners.items():
         if config.selfplay.branch_values and learner.branch_weight:
             raise UserError(
                 f"{group}.branch_weight={learner.branch_weight}: branches of selfplay.branch_values have values and no "
@@ -221,6 +227,8 @@ def _read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
     """Whether a learner reads what ``selfplay.<key>`` makes in iteration 0 (also by replay), and in later ones."""
     selfplay = config.selfplay
     later = selfplay.iterations > 0 and bool(_reading(config.learner, key))
+    if selfplay.first_network:
+        return False, later
     again = selfplay.replay_games > 0 and not selfplay.replay_from
     return bool(_reading(config.first_learner, key)) or (later and again), later
 

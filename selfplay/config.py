@@ -158,6 +158,9 @@ class GamesConfig:
 class SelfplayConfig(GamesConfig):
     """Games of each iteration and their players; the defaults are the paper's (001, section 6.1)."""
 
+    first_network: str = ""
+    """Checkpoint that is iteration 0, in place of games and a training: a directory, a URI or ``kibitz:NAME``, of the
+    shape that ``model`` says. Empty for a network that learns from ``initial_games``."""
     initial_games: int = 4_000_000
     """Deals of iteration 0."""
     initial_games_per_shard: int = 0
@@ -197,6 +200,11 @@ class SelfplayConfig(GamesConfig):
     @property
     def without_network(self) -> dict[str, InitialConfig]:
         return {"initial": self.initial, **({"teacher": self.teacher} if self.teacher else {})}
+
+    @property
+    def first_games(self) -> int:
+        """Deals that iteration 0 plays."""
+        return 0 if self.first_network else self.initial_games
 
     MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
     """Old keys -> new keys, for the error message."""
@@ -247,6 +255,8 @@ class EvaluationConfig:
 
     curve: list[MatchConfig] = field(default_factory=list)
     """Tournaments after every iteration, with its network: the learning curve."""
+    curve_every: int = 1
+    """n: they are played after every n-th iteration, from 0 on, and after the last one."""
     final: list[MatchConfig] = field(default_factory=list)
     """Tournaments with the last network, printed at the end."""
     table_size: int = 256
@@ -255,7 +265,7 @@ class EvaluationConfig:
     """Deals of one task of an evaluator."""
 
     def __post_init__(self) -> None:
-        at_least("evaluation", self, 1, "table_size", "deals_per_task")
+        at_least("evaluation", self, 1, "curve_every", "table_size", "deals_per_task")
 
 
 @dataclass

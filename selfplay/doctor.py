@@ -103,7 +103,7 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
         parts.append(f"{count} x {each:,} MB for {role}s")
         total += count * each
     games = config.selfplay
-    deals = max(games.initial_games, games.games_per_iteration + games.teacher_games, games.replay_games)
+    deals = max(games.first_games, games.games_per_iteration + games.teacher_games, games.replay_games)
     training = 2 * _PROCESS_MB + deals * kind.deal_bytes(game, config.model) // MIB
     parts.append(f"{training:,} MB for the learner")
     total += training

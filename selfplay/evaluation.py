@@ -43,6 +43,11 @@ class Evaluation:
         """Options given -> all options of the game."""
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
+    @property
+    def curve_iterations(self) -> list[int]:
+        """The iterations after which ``evaluation.curve`` is played."""
+        return sorted({*range(0, self._last, self._config.evaluation.curve_every), self._last})
+
     def curve(self, iteration: int) -> list[TournamentResult | None]:
         """The results of ``evaluation.curve`` with an iteration's network, None for unplayed ones."""
         return self._of(self._config.evaluation.curve, iteration, self._run.tournament(iteration))
@@ -66,7 +71,7 @@ class Evaluation:
     def complete(self) -> bool:
         """Whether there is nothing left to play."""
         gates = range(1, self._last + 1) if self._gate else ()
-        wanted = (r for i in range(self._last + 1) for r in self.curve(i))
+        wanted = (r for i in self.curve_iterations for r in self.curve(i))
         return None not in (*(self.gate(i) for i in gates), *wanted, *self.final())
 
     def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
@@ -91,6 +96,8 @@ class Evaluation:
 
     def play_curve(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``curve(iteration)``."""
+        if iteration not in self.curve_iterations:
+            return
         path = self._run.tournament(iteration)
         missing = self._missing(self._config.evaluation.curve, self.curve(iteration))
         if missing:

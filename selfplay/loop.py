@@ -23,6 +23,7 @@ from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
+from selfplay.first_network import take_over
 from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once
 from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
@@ -78,8 +79,11 @@ class Loop:
                 self._run.write_state(iteration, "generate")
                 path = self._run.metrics(iteration)
                 figures = dict(storage.read_json(path)) if storage.exists(path) else {}
-                figures |= self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
-                figures |= self._train_and_play_ahead(iteration)
+                if iteration == 0 and self._config.selfplay.first_network:
+                    take_over(self._config, self._run)
+                else:
+                    figures |= self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
+                    figures |= self._train_and_play_ahead(iteration)
                 storage.write_json_atomic(path, figures)
             self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
             self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)

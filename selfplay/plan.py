@@ -107,7 +107,7 @@ def plan_shards(
     checkpoint_of: Callable[[int], str],
     accepted: Sequence[int] | None = None,
 ) -> list[ShardPlan]:
-    """Every shard of an iteration; the last one may be smaller.
+    """Every shard of an iteration; the last one may be smaller. Iteration 0 has none with ``selfplay.first_network``.
 
     Args:
         checkpoint_of: iteration -> its checkpoint.
@@ -115,7 +115,7 @@ def plan_shards(
     """
     total, size = config.games_per_iteration, config.games_per_shard
     if iteration == 0:
-        total, size = config.initial_games, config.initial_games_per_shard or config.games_per_shard
+        total, size = config.first_games, config.initial_games_per_shard or config.games_per_shard
     seating = seating_of(iteration, cooperative, config.population, config.past_share)
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1}.get(seating, config.pool_size or len(pool))

@@ -146,7 +146,8 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     for path in (run.tournament(iteration), run.gate(iteration)):
         yield from _if_there(path, stored)
     successes = run.successes(iteration)
-    if game.variants and (finished or storage.exists(successes)):
+    own = iteration > 0 or not config.selfplay.first_network
+    if game.variants and ((finished and own) or storage.exists(successes)):
         yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
     plans = plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
@@ -157,7 +158,7 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     for name in sorted(set(there) - {plan.name for plan in plans}):
         yield _bad(run.shard(iteration, name), _FOREIGN)
     checkpoint = run.checkpoint(iteration)
-    training_seed = derive(seed, "train", iteration) % 2**63
+    training_seed = derive(seed, "train", iteration) % 2**63 if own else None
     if finished or storage.exists(checkpoint):
         yield Check(checkpoint, partial(_read_checkpoint, checkpoint, game, training_seed), (checkpoint, *also))
     for step in storage.list_names(partial_path(checkpoint)):
@@ -166,8 +167,9 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
             yield Check(path, partial(_read_checkpoint, path, game, training_seed), (path,))
 
 
-def _read_checkpoint(path: str, game: Game, seed: int) -> None:
-    """``ValueError`` if a file of the checkpoint is damaged, or it was trained for another iteration or run."""
+def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
+    """``ValueError`` if a file of the checkpoint is damaged, or it was trained for another iteration or run; ``seed``:
+    None for a network that was taken over, without the state of its training."""
     if not storage.exists(path):
         raise ValueError("is missing")
     with scratch("kibitz-verify-") if storage.is_remote(path) else nullcontext(Path()) as fetched:
@@ -178,10 +180,10 @@ def _read_checkpoint(path: str, game: Game, seed: int) -> None:
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
-            state = json.loads((directory / "training/state.json").read_text())
+            state = json.loads((directory / "training/state.json").read_text()) if seed is not None else {}
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
-        if state["settings"]["seed"] != seed:
+        if seed is not None and state["settings"]["seed"] != seed:
             raise ValueError("was trained with another seed than this iteration's")
 
 

@@ -89,7 +89,7 @@ def train(
             if init_from:  # which is not loaded again
                 checkpoint_id(init_from)
             _check_dropout(objective, partial_path(out), state.random_state.get("learners", 1))
-        net = _first_network(objective, partial or init_from).to(objective.device)
+        net = starting_network(objective, partial or init_from).to(objective.device)
         if objective.critic:
             read_critic(objective.critic, partial or init_from)
     if objective.config.num_threads:
@@ -126,7 +126,7 @@ def _check_dropout(objective: Objective, partial: str, before: int) -> None:
         )
 
 
-def _first_network(objective: Objective, start: str | Path | None) -> Any:
+def starting_network(objective: Objective, start: str | Path | None) -> Any:
     """The network to start or resume from; ``ValueError`` naming the first key in which its shape differs from the
     configuration."""
     net = objective.fresh()

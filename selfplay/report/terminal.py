@@ -18,7 +18,7 @@ def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
     """Print the learning curve and the final tournaments, and plot the curve to ``results/learning_curve.png``:
     points a hand ahead of each baseline, 95 % intervals as bars."""
     evaluation = Evaluation(config, run)
-    curve = learning_curve(evaluation, config.selfplay.iterations)
+    curve = learning_curve(evaluation)
     if curve:
         console.print(curve_table(_title(curve), curve))
         plotted = run.result("learning_curve.png")
@@ -28,11 +28,12 @@ def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
         console.print(render(result))
 
 
-def learning_curve(evaluation: Evaluation, iterations: int) -> Panel:
+def learning_curve(evaluation: Evaluation) -> Panel:
     """The results of ``evaluation.curve``, in the configuration's order; without tournaments that no iteration has
     played."""
-    columns = zip(*(evaluation.curve(i) for i in range(iterations + 1)), strict=True)
-    lines = ({i: result for i, result in enumerate(column) if result is not None} for column in columns)
+    played = evaluation.curve_iterations
+    columns = zip(*(evaluation.curve(i) for i in played), strict=True)
+    lines = ({i: each for i, each in zip(played, column, strict=True) if each is not None} for column in columns)
     return {matched(next(iter(line.values()))): line for line in lines if line}
 
 

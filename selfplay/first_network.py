@@ -1,0 +1,41 @@
+"""A run that begins with a network made before (``selfplay.first_network``): iteration 0 plays and trains nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+from cluster.files import storage
+from games.game import Game
+from games.registry import make_game
+from learner import kinds
+from selfplay.config import TrainConfig
+from selfplay.run_directory import RunDirectory
+
+
+def check_first_network(config: TrainConfig, game: Game) -> list[str]:
+    """A note for the user where a run begins so. ``ValueError`` naming what is wrong with the network, unless the run
+    has taken it over already."""
+    name = config.selfplay.first_network
+    if not name:
+        return []
+    if not RunDirectory(config.run.dir).trained(0):
+        _read(config, game)
+    return [f"iteration 0 is {name}: selfplay.initial, initial_games and initial_learner have no effect"]
+
+
+def take_over(config: TrainConfig, run: RunDirectory) -> None:
+    """Publish the network as the checkpoint of iteration 0, without training state; once."""
+    from learner.model.checkpoint import save_weights
+
+    if not storage.exists(run.checkpoint(0)):
+        game = make_game(config.game.name, config.game.options)
+        save_weights(run.checkpoint(0), _read(config, game), game)
+
+
+def _read(config: TrainConfig, game: Game) -> Any:
+    """The network; ``ValueError`` where it is none of this game and of the shape of ``model``."""
+    from learner.training.loop import starting_network
+
+    # Only shapes are compared: whether the learner's device is there is known where the learner runs.
+    learner = replace(config.learner, device="cpu")
+    objective = kinds.find(config.model.kind).objective(game, config.model, learner, 0, None)
+    return starting_network(objective, config.selfplay.first_network)
