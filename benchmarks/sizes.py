@@ -122,7 +122,9 @@ def main() -> None:
     asked, made = json.dumps([options.games, options.seed]), directory / "settings.json"
     directory.mkdir(parents=True, exist_ok=True)
     if made.exists() and made.read_text() != asked:
-        raise SystemExit(f"error: {directory} was made with other --games or --seed; remove it, or choose another --out")
+        raise SystemExit(
+            f"error: {directory} was made with other --games or --seed; remove it, or choose another --out"
+        )
     made.write_text(asked)
     config = configured(options.game, options.games)
     lesson = Lesson(config, play(config, options.seed, directory, 0), options.seed, directory, options.deals)

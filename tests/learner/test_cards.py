@@ -30,7 +30,7 @@ class Figure:
 
 FIGURES = {
     "hearts": Figure(("argmax_val:threshold=0.02:policy_weight=0.1", "hearts_rules"), 3.65),
-    "skat": Figure(("argmax_val:threshold=0.1:policy_weight=0.3", "skat_rules"), 14.59),
+    "skat": Figure(("argmax_val:threshold=0.1:policy_weight=0.3", "skat_rules"), 20.05),
     "crew": Figure(("argmax_val:policy_weight=0.3", "crew_rules"), 0.04),
 }
 

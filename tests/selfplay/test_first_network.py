@@ -18,6 +18,7 @@ from selfplay.report.terminal import learning_curve
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main as verify
 from tests.selfplay.material import run, tiny_config
+from tests.test_repository import build_command
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,12 @@ def test_curves_of_every_nth_iteration_and_the_last(tmp_path: Path) -> None:
     config.evaluation.curve_every = 1  # may change: what is missing is played
     assert not Evaluation(config, directory).complete()
     assert run(config).evaluated and workers.trained and Evaluation(config, directory).complete()
+
+
+def test_the_gradient_preset_goes_on_from_the_network_that_ships(tmp_path: Path) -> None:
+    few = "selfplay.iterations=1", "selfplay.games_per_iteration=8", "learner.device=cpu", "engine.device=cpu"
+    none = "evaluation.curve=[]", "evaluation.final=[]"
+    config = build_command("train", "experiment=skat_gradient", f"run.dir={tmp_path}/run", *few, *none)
+    assert "iteration 0 is kibitz:skat" in " ".join(check(config))
+    (task,) = run(config).trained
+    assert task.learner.magnet == task.init_from == RunDirectory(config.run.dir).checkpoint(0)
