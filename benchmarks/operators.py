@@ -28,9 +28,8 @@ from search.roster.registry import make_players
 from search.tournament.report import interval, signed
 from search.tournament.statistics import ends_of
 from search.tournament.tournament import run_tournament
-from selfplay.checks import generator_settings
 from selfplay.config import TrainConfig
-from selfplay.generator import Generator
+from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import plan_shards
 
 ITERATIONS = 3
@@ -162,7 +161,7 @@ def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: i
 def play(config: TrainConfig, seed: int, directory: Path, iteration: int) -> tuple[str, ...]:
     """The shards of an iteration."""
     game = make_game(config.game.name, config.game.options)
-    generator = Generator(generator_settings(config))
+    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, config.selfplay))
     plans = plan_shards(
         config.selfplay,
         iteration,
@@ -174,8 +173,7 @@ def play(config: TrainConfig, seed: int, directory: Path, iteration: int) -> tup
     for plan in plans:
         path = directory / str(iteration) / plan.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            generator.generate(plan, str(path))
+        generator.generate(plan, str(path))
         paths.append(str(path))
     return tuple(paths)
 

@@ -1,12 +1,12 @@
 """A run that begins with a network made before (``selfplay.first_network``): iteration 0 plays and trains nothing."""
 
-from dataclasses import replace
 from typing import Any
 
 from cluster.files import storage
 from games.game import Game
 from games.registry import make_game
 from learner import kinds
+from learner.config import LearnerConfig
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -35,7 +35,6 @@ def _read(config: TrainConfig, game: Game) -> Any:
     """The network; ``ValueError`` where it is none of this game and of the shape of ``model``."""
     from learner.training.loop import starting_network
 
-    # Only shapes are compared: whether the learner's device is there is known where the learner runs.
-    learner = replace(config.learner, device="cpu")
-    objective = kinds.find(config.model.kind).objective(game, config.model, learner, 0, None)
+    # Only shapes are compared: the run's own learner may want a GPU, which is where the learner runs, or a magnet.
+    objective = kinds.find(config.model.kind).objective(game, config.model, LearnerConfig(device="cpu"), 0, None)
     return starting_network(objective, config.selfplay.first_network)
