@@ -100,7 +100,7 @@ class Chatty(InProcess):
 
 
 def test_the_learning_curve_has_a_point_for_every_iteration(finished: Path) -> None:
-    curve = learning_curve(Evaluation(tiny_config(str(finished)), RunDirectory(str(finished))), iterations=2)
+    curve = learning_curve(Evaluation(tiny_config(str(finished)), RunDirectory(str(finished))))
     assert all(list(line) == [0, 1, 2] for line in curve.values())
     assert all(result.columns[-1].matches == 3 * 4 for result in next(iter(curve.values())).values())
 
