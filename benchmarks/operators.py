@@ -28,8 +28,9 @@ from search.roster.registry import make_players
 from search.tournament.report import interval, signed
 from search.tournament.statistics import ends_of
 from search.tournament.tournament import run_tournament
+from selfplay.checks import generator_settings
 from selfplay.config import TrainConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.generator import Generator
 from selfplay.plan import plan_shards
 
 ITERATIONS = 3
@@ -161,7 +162,7 @@ def iterate(config: TrainConfig, seed: int, directory: Path, first: int, last: i
 def play(config: TrainConfig, seed: int, directory: Path, iteration: int) -> tuple[str, ...]:
     """The shards of an iteration."""
     game = make_game(config.game.name, config.game.options)
-    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, config.selfplay))
+    generator = Generator(generator_settings(config))
     plans = plan_shards(
         config.selfplay,
         iteration,

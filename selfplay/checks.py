@@ -181,6 +181,7 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
     """``UserError`` for branches, labels or probabilities that no learner reads, or that a learner reads and no player
     makes."""
     learners = {"initial_learner": config.first_learner, "learner": config.learner}
+    readers = list(learners.values())  # also those of an iteration 0 that a first network takes the place of
     if config.selfplay.first_network:
         learners.pop("initial_learner")
     elif config.first_learner.policy_targets == "gradient":
@@ -200,7 +201,7 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
                         f"{name}.{setting}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
                         f"{name}.{setting}={off}"
                     )
-        if made and not any(_reading(learner, key) for learner in learners.values()):
+        if made and not any(_reading(learner, key) for learner in readers):
             one = " or ".join(f"{name}.{setting}" for setting in settings for name in reversed(learners))
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
     for group, learner in learners.items():

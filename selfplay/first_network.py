@@ -10,6 +10,8 @@ from learner.config import LearnerConfig
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
+_UNREAD = "selfplay.initial, initial_games, initial_learner, its labels and branches"
+
 
 def check_first_network(config: TrainConfig, game: Game) -> list[str]:
     """A note for the user where a run begins so. ``ValueError`` naming what is wrong with the network, unless the run
@@ -19,7 +21,7 @@ def check_first_network(config: TrainConfig, game: Game) -> list[str]:
         return []
     if not RunDirectory(config.run.dir).trained(0):
         _read(config, game)
-    return [f"iteration 0 is {name}: selfplay.initial, initial_games and initial_learner have no effect"]
+    return [f"iteration 0 is {name}: what only its own games and training would read has no effect ({_UNREAD})"]
 
 
 def take_over(config: TrainConfig, run: RunDirectory) -> None:

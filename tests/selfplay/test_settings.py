@@ -40,7 +40,6 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "crew_paper": ({"random": 1.0}, None),
     "crew_strong": ({"crew_rules:explore=0.08": 1.0}, None),
     "skat_strong": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
-    "skat_gradient": ({"random": 1.0}, None),  # they do not play: a network is given
     "hearts_demo": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
     "hearts_paper": ({"random": 1.0}, None),
     "hearts_small": ({"random": 1.0}, GateConfig(50)),
