@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from learner.training.objective import Objective
     from learner.training.parallel import Group
 
-ModelInput = Literal["histories", "states"]
-"""What a network reads: what one seat has seen (``learner.observation_model.ObservationModel``), or a whole deal
-(``learner.state_model.StateModel``)."""
+ModelInput = Literal["histories", "states", "decisions"]
+"""What a network reads: what one seat has seen (``learner.observation_model.ObservationModel``), a whole deal
+(``learner.state_model.StateModel``), or features of one decision (``learner.decision_model.DecisionModel``)."""
 
 
 def imported_when_called(path: str) -> Callable[..., Any]:
@@ -74,7 +74,8 @@ class NetworkKind:
 
     def __post_init__(self) -> None:
         if self.input not in get_args(ModelInput):
-            raise ValueError(f"NetworkKind {self.name!r}: input is {self.input!r}; give 'histories' or 'states'")
+            inputs = " or ".join(map(repr, get_args(ModelInput)))
+            raise ValueError(f"NetworkKind {self.name!r}: input is {self.input!r}; give {inputs}")
 
     def note(self) -> str:
         """What is trained and what has no effect on it, in a line for the user."""

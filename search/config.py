@@ -13,6 +13,7 @@ from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.skat.config import SkatRulesConfig
 from search.single_agent.config import McTransformerConfig, MctsConfig, NrpaConfig, PolicyConfig, SpMctsConfig
+from search.skat_policies.config import SkatPoliciesPlayerConfig
 
 
 @dataclass
@@ -33,6 +34,7 @@ class SearchConfig:
     mctransformer: McTransformerConfig = field(default_factory=McTransformerConfig)
     skat_rules: SkatRulesConfig = field(default_factory=SkatRulesConfig)
     hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
+    skat_policies: SkatPoliciesPlayerConfig = field(default_factory=SkatPoliciesPlayerConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)
 
 

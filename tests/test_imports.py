@@ -40,7 +40,7 @@ COMMANDS = (
 
 ONLY_IN = {
     "hydra": ("cluster.choices", "cluster.cli", "cluster.composing", "cluster.sweeps"),
-    "cluster.cli": (*COMMANDS, "cluster.*", "benchmarks.operators"),  # which runs presets of a command
+    "cluster.cli": (*COMMANDS, "cluster.*", "benchmarks.operators", "benchmarks.sizes"),  # which run presets
     "cluster": (
         "cluster.*",
         "selfplay.*",
@@ -52,6 +52,7 @@ ONLY_IN = {
         "learner.training.*",
         "learner.devices",
         "learner.q_network.data",
+        "learner.skat_policies.data",
         "search.kept",
         "search.recorded",
         "search.rating.*",
@@ -123,6 +124,7 @@ ONLY_IN = {
 SEAMS = (
     "learner.observation_model",
     "learner.state_model",
+    "learner.decision_model",
     "learner.config",
     "learner.kinds",
     "learner.network_kind",
@@ -193,6 +195,7 @@ SEARCH = (
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
+    ("search.skat_policies",),
     ("search.config",),
     ("search.roster", "search.kept"),
     ("search.recorded",),

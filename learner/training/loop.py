@@ -179,9 +179,10 @@ class _Run:
         clock, marked, amount = Clock(state, config.checkpoint_every_steps), time.perf_counter(), 0
         # A run that was killed during its final validation has only that left to do.
         metrics = {**(state.history[-1] if state.history else {}), "num_steps": self.num_steps, **objective.rates(0.0)}
-        while state.step < self.num_steps:
+        while state.step < self.num_steps and not objective.finished:
             amount += self.step()
-            if state.step % config.log_every_steps == 0 or state.step == self.num_steps:
+            last = state.step == self.num_steps or objective.finished
+            if state.step % config.log_every_steps == 0 or last:
                 rates = objective.rates(amount / max(time.perf_counter() - marked, 1e-9))
                 metrics = {**self.note(), "num_steps": self.num_steps, **rates}
                 amount, marked = 0, time.perf_counter()

@@ -58,6 +58,11 @@ class Objective(ABC):
         every = self.steps_per_epoch * self.config.num_epochs
         return min(every, self.config.max_steps or every)
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to learn, before ``num_steps`` are done."""
+        return False
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Settings of the network and the learner that decide the result, by their names on the command line."""

@@ -9,6 +9,7 @@ from typing import Any
 from cluster.errors import blaming_input
 from games.game import Game
 from learner.config import EngineConfig
+from learner.decision_model import DecisionModel
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from learner.state_model import StateModel
@@ -38,6 +39,11 @@ class Engines:
     def state_model(self, checkpoint: str) -> StateModel:
         """The engine of a network that reads true states; ``UserError`` as ``get``."""
         model: StateModel = self._engine(checkpoint, "states", "", True)
+        return model
+
+    def decision_model(self, checkpoint: str) -> DecisionModel:
+        """The engine of networks that read features of decisions; ``UserError`` as ``get``."""
+        model: DecisionModel = self._engine(checkpoint, "decisions", "", True)
         return model
 
     def _engine(self, checkpoint: str, model_input: ModelInput, utility: str, history: bool) -> Any:

@@ -26,6 +26,7 @@ from search.scripted.hearts import support as hearts
 from search.scripted.skat import support as skat
 from search.single_agent import mctransformer, mcts, policy, sp_mcts
 from search.single_agent.samegame import support as samegame
+from search.skat_policies import player as skat_policies
 
 SUPPORT = {"hearts": hearts.SUPPORT, "skat": skat.SUPPORT, "crew": crew.SUPPORT, "samegame": samegame.SUPPORT}
 """Name of a game of this repository -> its support."""
@@ -48,6 +49,7 @@ BUILT_IN: tuple[PlayerKind, ...] = (
     policy.KIND,
     mctransformer.KIND,
     openspiel.KIND,
+    skat_policies.KIND,
 )
 """This repository's kinds; their settings are configured under ``search`` by the same names."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from cluster.memory import fits_memory
 from games import plugins
@@ -53,7 +53,7 @@ def resolve(
     names: Iterable[str],
     game: Game,
     search: SearchConfig | None = None,
-    given: Collection[ModelInput] = ("histories", "states"),
+    given: Collection[ModelInput] = get_args(ModelInput),
 ) -> list[Entrant]:
     """Resolve players' names, with checks before any work.
 
@@ -144,6 +144,8 @@ def seat_players(
         if entrant.needs_model:
             if kind.model_input == "states":
                 model = engines.state_model(entrant.checkpoint)
+            elif kind.model_input == "decisions":
+                model = engines.decision_model(entrant.checkpoint)
             else:
                 utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
                 model = watch(engines.get(entrant.checkpoint, utility, getattr(settings, "history", True)))

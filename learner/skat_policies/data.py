@@ -1,0 +1,122 @@
+"""The decisions of all shards by network, in memory as bits: 55 bytes each, 0.6 KB for a seat of a game.
+
+Letters: ``N`` decisions of all networks, one network's behind another's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cluster.errors import UserError
+from games.game import Game
+from games.shards import Sequences, ShardError, read_shard
+from games.skat.policies.decisions import Decisions, decisions_of, soloist_values
+from games.skat.policies.points import CONTINUE
+from learner.config import LearnerConfig
+from learner.skat_policies.architecture import NETWORKS, VALUES
+from learner.training.data import check_training, held_out
+
+FILLED_IN = "xskat"
+"""Player of games whose auctions were filled in from the last bid: nothing is learned from their calls."""
+_BLOCK = 4096
+"""Histories whose features are spread out at once."""
+
+
+@dataclass(frozen=True)
+class PolicyData:
+    """``N`` decisions; those of network ``k`` are ``first[k]`` to ``first[k + 1]``."""
+
+    first: np.ndarray
+    """``int64[19]``"""
+    bits: np.ndarray
+    """``uint8[N, 49]``"""
+    numbers: np.ndarray
+    """``uint8[N, 4]``"""
+    target: np.ndarray
+    """``int16[N]``: the action taken."""
+    value: np.ndarray
+    """``float32[N]``: what the game brought the soloist; NaN where the network learns no values."""
+    training: np.ndarray
+    """``int64[...]``: rows to train on."""
+    validation: np.ndarray
+    """``int64[...]``: held-out rows, whole deals."""
+
+    def of(self, network: int, rows: np.ndarray) -> np.ndarray:
+        """Those of ascending ``rows`` that are of a network."""
+        low, high = np.searchsorted(rows, self.first[network : network + 2])
+        return rows[low:high]
+
+
+def load_policies(game: Game, shards: Sequence[str], learner: LearnerConfig, value_label: str) -> PolicyData:
+    """Read the decisions of shards and hold out deals. ``ValueError`` naming unsuitable shards, or a network with too
+    few decisions."""
+    parts: list[dict[str, np.ndarray]] = []
+    validation, sequences = list[np.ndarray](), 0
+    for shard in shards:
+        try:
+            found = read_shard(shard, game)
+        except ShardError as error:
+            raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
+        parts.append(_of_shard(game, found, value_label))
+        sequences, validation = sequences + len(found), [*validation, held_out(found.deal_seed)]
+    if sequences < learner.min_rows:
+        asked = f"learner.min_rows={learner.min_rows}"
+        raise ValueError(f"{asked}: the {len(shards)} shards hold only {sequences} sequences")
+    check_training(np.concatenate(validation), shards)
+    network = np.concatenate([part["network"] for part in parts])
+    order, counts = np.argsort(network, kind="stable"), np.bincount(network, minlength=len(NETWORKS))
+    columns = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0] if name != "network"}
+    apart = columns.pop("held_out")
+    data = PolicyData(np.append(0, counts.cumsum()), training=np.flatnonzero(~apart), validation=np.flatnonzero(apart),
+                      **columns)  # fmt: skip
+    _check_counts(data, learner, shards)
+    return data
+
+
+def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str]) -> None:
+    """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out."""
+    for network, point in enumerate(NETWORKS):
+        rows, apart = (len(data.of(network, some)) for some in (data.training, data.validation))
+        if rows < learner.batch_size or not apart:
+            raise ValueError(
+                f"shards {shards[0]}..{shards[-1]}: the network {point.name} has {rows} decisions to learn from and "
+                f"{apart} held out; learner.batch_size={learner.batch_size} and one are needed: add games, or lower it"
+            )
+
+
+def _of_shard(game: Game, sequences: Sequences, value_label: str) -> dict[str, np.ndarray]:
+    """The columns of a shard's decisions, values' again behind their policies'."""
+    lengths = (np.asarray(sequences.tokens) != game.vocabulary.eos).sum(axis=1)
+    calls_count = np.array([not name.startswith(FILLED_IN) for name in sequences.player])
+    values = soloist_values(game.outcomes.points[np.maximum(sequences.outcome, 0), 0], value_label)
+    values[sequences.outcome < 0] = np.nan
+    apart, parts = held_out(sequences.deal_seed), list[dict[str, np.ndarray]]()
+    for start in range(0, len(sequences), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        found = decisions_of(sequences.tokens[block], lengths[block])
+        row = found.row + start
+        kept = (found.point > CONTINUE) | calls_count[row]
+        parts += _columns(found, kept, values[row], apart[row])
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _columns(found: Decisions, kept: np.ndarray, values: np.ndarray, apart: np.ndarray) -> list[dict[str, np.ndarray]]:
+    """Columns of some decisions: of the policies, and of each network of values."""
+
+    def those(which: np.ndarray, network: np.ndarray, value: np.ndarray) -> dict[str, np.ndarray]:
+        return {
+            "network": network[which],
+            "bits": found.bits[which],
+            "numbers": found.numbers[which],
+            "target": found.label[which],
+            "value": value[which],
+            "held_out": apart[which],
+        }
+
+    none = np.full(len(found), np.nan, np.float32)
+    parts = [those(kept, found.point, none)]
+    for network, point in VALUES.items():
+        which = (found.point == point) & ~np.isnan(values)
+        parts.append(those(which, np.full(len(found), network, np.int8), values))
+    return parts

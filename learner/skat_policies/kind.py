@@ -1,0 +1,41 @@
+"""The networks of paper 004 as a kind of network."""
+
+from typing import Any
+
+from games.game import Game
+from learner.config import EngineConfig
+from learner.network_kind import NetworkKind, imported_when_called
+from learner.skat_policies.architecture import SKAT_POLICIES_MODEL_TYPE, skat_policies_architecture
+from learner.skat_policies.config import SkatPoliciesConfig
+
+_DEAL_BYTES = 38 * 64
+"""38 decisions of a game, each as bits, with room for the order of an epoch."""
+
+
+def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
+    from learner.skat_policies.engine import SkatPoliciesEngine
+
+    return SkatPoliciesEngine(checkpoint, game, config)
+
+
+KIND = NetworkKind(
+    name="skat_policies",
+    title="set of Skat policies",
+    config=SkatPoliciesConfig,
+    input="decisions",
+    model_type=SKAT_POLICIES_MODEL_TYPE,
+    architecture=skat_policies_architecture,
+    build=imported_when_called("learner.skat_policies.network:SkatPolicies"),
+    load=imported_when_called("learner.skat_policies.checkpoint:load_skat_policies"),
+    objective=imported_when_called("learner.skat_policies.objective:SkatPoliciesObjective"),
+    engine=_engine,
+    deal_bytes=lambda game, config: _DEAL_BYTES,
+    size_keys="model.hidden",
+    learner="skat_policies",
+    unused=(
+        *("observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"),
+        *("outcome_positions", "policy_targets", "policy_temperature", "policy_weight", "critic_width"),
+        "batch_threads",
+    ),
+    in_groups=False,
+)

@@ -1,0 +1,91 @@
+"""The 18 networks of paper 004 (section III): five hidden layers with ReLU, dropout after the three in the middle.
+
+Shape letters: ``B`` decisions, ``F`` features, ``A`` actions.
+"""
+
+import math
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from games.game import Game
+from games.skat.policies.features import NUMBERS
+from games.skat.policies.points import Point
+from learner.skat_policies.architecture import NETWORKS, SKAT_POLICIES_MODEL_TYPE, SkatPoliciesArchitecture
+
+
+class PolicyNet(nn.Module):
+    """One network: features of a decision in, a number for each action out."""
+
+    def __init__(self, point: Point, arch: SkatPoliciesArchitecture) -> None:
+        super().__init__()
+        self.dropout = arch.dropout
+        sizes = [point.bits + point.numbers, *arch.hidden, point.actions]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+
+    def forward(
+        self, x_BF: torch.Tensor, dtype: torch.dtype = torch.float32, generator: torch.Generator | None = None
+    ) -> torch.Tensor:
+        """``float32[B, A]`` from ``float[B, F]``, matrix products in ``dtype``; with a ``generator``, which draws it,
+        with dropout."""
+        x = x_BF.to(dtype)
+        for index, layer in enumerate(self.layers):
+            weight, bias = layer.weight, layer.bias
+            assert isinstance(weight, torch.Tensor) and isinstance(bias, torch.Tensor)
+            x = F.linear(x, weight.to(dtype), bias.to(dtype))
+            if index < len(self.layers) - 1:
+                x = F.relu(x)
+            if generator and self.dropout and 1 <= index <= 3:
+                kept = torch.rand(x.shape, generator=generator, device=x.device) >= self.dropout
+                x = x * kept / (1 - self.dropout)
+        return x.float()
+
+
+class SkatPolicies(nn.Module):
+    """All 18. ``best`` and ``worse`` are the held-out loss of each one's best epoch, and epochs without a better one;
+    a network whose ``stopped`` is 1 has its best weights."""
+
+    best: torch.Tensor
+    worse: torch.Tensor
+    stopped: torch.Tensor
+
+    def __init__(self, arch: SkatPoliciesArchitecture) -> None:
+        super().__init__()
+        self.arch = arch
+        self.nets = nn.ModuleList(PolicyNet(point, arch) for point in NETWORKS)
+        self.register_buffer("best", torch.full((len(NETWORKS),), torch.finfo(torch.float32).max))
+        for name in ("worse", "stopped"):
+            self.register_buffer(name, torch.zeros(len(NETWORKS)))
+
+    def config_record(self, game: Game) -> dict[str, Any]:
+        """What ``config.json`` holds of them."""
+        return {
+            "model_type": SKAT_POLICIES_MODEL_TYPE,
+            "architectures": [type(self).__name__],
+            **asdict(self.arch),
+        }
+
+
+def inputs_of(point: Point, bits_BF: torch.Tensor, numbers_BN: torch.Tensor) -> torch.Tensor:
+    """``float32[B, F]`` for a network, of all features ``uint8[B, 385]`` and numbers ``uint8[B, 4]``."""
+    bits = bits_BF[:, : point.bits].float()
+    if not point.numbers:
+        return bits
+    return torch.cat([bits, numbers_BN.float() / torch.from_numpy(NUMBERS).to(numbers_BN.device)], dim=1)
+
+
+def initialise(net: SkatPolicies, seed: int) -> None:
+    """Fresh weights in place: normal of variance 2 / inputs before a ReLU and 1 / inputs at the end, biases 0."""
+    generator = torch.Generator().manual_seed(seed & (2**63 - 1))
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if parameter.ndim == 1:
+                parameter.zero_()
+                continue
+            last = name.endswith(f"layers.{len(net.arch.hidden)}.weight")
+            std = math.sqrt((1 if last else 2) / parameter.shape[1])
+            parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))

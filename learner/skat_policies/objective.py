@@ -1,0 +1,192 @@
+"""Objective of the networks of paper 004 (section III).
+
+A step is a batch for each network that still learns; all learn at once and stop one by one. Policies learn by
+cross-entropy; networks of values by the squared error at the action that was taken. At the end of each of its epochs a
+network is judged by its loss on held-out games, and after ``model.patience`` epochs without a lower one it stops and
+takes its best weights (early stopping; the paper does not say by which rule).
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from games.game import Game
+from games.rng import derive
+from learner.config import LearnerConfig
+from learner.q_network.bits import unpacked
+from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
+from learner.skat_policies.checkpoint import load_skat_policies
+from learner.skat_policies.config import SkatPoliciesConfig
+from learner.skat_policies.data import PolicyData, load_policies
+from learner.skat_policies.network import SkatPolicies, initialise, inputs_of
+from learner.training.objective import Objective
+from learner.training.parallel import Group
+
+_LEARNER_KEYS = (
+    *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
+    *("weight_decay", "betas", "grad_clip", "precision"),
+)
+"""Learner settings that change the training; the others are the transformer's, or free to change."""
+_SHOWN_ROWS = 20_000
+"""Training rows of each network by which its accuracy on them is told."""
+
+
+class SkatPoliciesObjective(Objective):
+    """Cross-entropy and squared errors of 18 networks. ``loss`` is the mean over those that still learn; values count
+    in units of ``VALUE_SCALE`` points."""
+
+    names = tuple(point.name for point in NETWORKS)
+    rows_are, rows_at_once = "decisions", 8192
+    has_dropout = True
+    net: SkatPolicies
+    target: SkatPolicies
+    data: PolicyData
+
+    def __init__(
+        self, game: Game, config: SkatPoliciesConfig, learner: LearnerConfig, seed: int, group: Group | None = None
+    ) -> None:
+        super().__init__(game, learner, seed, group)
+        self.arch, self.policies = skat_policies_architecture(game, config), config
+        self._orders: dict[int, tuple[int, np.ndarray]] = {}
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            **{f"model.{key}": value for key, value in asdict(self.arch).items()},
+            "model.patience": self.policies.patience,
+            **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
+        }
+
+    def load(self, shards: Sequence[str]) -> None:
+        self.data = load_policies(self.game, shards, self.config, self.policies.value_label)
+        self._training = [self.data.of(network, self.data.training) for network in range(len(NETWORKS))]
+        self._epochs = [len(rows) // self.config.batch_size for rows in self._training]
+        self.steps_per_epoch = max(self._epochs)
+
+    def fresh(self) -> SkatPolicies:
+        net = SkatPolicies(self.arch)
+        initialise(net, derive(self.seed, "weights"))
+        return net
+
+    def read(self, start: str | Path) -> SkatPolicies:
+        return load_skat_policies(start, self.game)
+
+    def begin(self, net: SkatPolicies) -> None:
+        super().begin(net)
+        self.target = deepcopy(net).requires_grad_(False)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all have stopped."""
+        return bool(self.net.stopped.all())
+
+    @property
+    def learning(self) -> list[int]:
+        """The networks that have not stopped."""
+        return np.flatnonzero(self.net.stopped.numpy(force=True) == 0).tolist()
+
+    def rows(self, step: int) -> np.ndarray:
+        """A batch of each network that learns, from its own epoch's order."""
+        return np.concatenate([self._batch(network, step) for network in self.learning])
+
+    def _batch(self, network: int, step: int) -> np.ndarray:
+        epoch, place = divmod(step, self._epochs[network])
+        if self._orders.get(network, (-1,))[0] != epoch:
+            rng = np.random.default_rng(derive(self.seed, "order", network, epoch))
+            self._orders[network] = epoch, rng.permutation(self._training[network])
+        size = self.config.batch_size
+        return self._orders[network][1][place * size : (place + 1) * size]
+
+    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        generator = torch.Generator(self.device).manual_seed(derive(self.seed, "dropout", step) % 2**63)
+        parts = {name: torch.zeros((), device=self.device) for name in self.names}
+        learning = self.learning
+        for network, batch in zip(learning, rows.reshape(len(learning), -1), strict=True):
+            parts[self.names[network]], _ = self._error(network, batch, generator)
+        return torch.stack(list(parts.values())).sum(), parts
+
+    def _error(
+        self, network: int, rows: np.ndarray, generator: torch.Generator | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean loss of rows, and how many of them a policy gets right (0 for values); dropout by ``generator``."""
+        point, data = NETWORKS[network], self.data
+        bits = unpacked(torch.from_numpy(data.bits[rows]).to(self.device), 8 * data.bits.shape[1])
+        numbers = torch.from_numpy(data.numbers[rows]).to(self.device)
+        out = self.net.nets[network](inputs_of(point, bits, numbers), self.dtype, generator)
+        target = torch.from_numpy(data.target[rows].astype(np.int64)).to(self.device)
+        if network in VALUES:
+            values = torch.from_numpy(data.value[rows]).to(self.device) / VALUE_SCALE
+            return F.mse_loss(out.gather(1, target[:, None])[:, 0], values), torch.zeros((), device=self.device)
+        return F.cross_entropy(out, target), (out.argmax(dim=1) == target).sum()
+
+    def after_step(self, step: int) -> None:
+        """Judge the networks whose epoch has ended, and at the end of the training those that still learn."""
+        at_end = step == self.num_steps
+        for network in self.learning:
+            epoch, rest = divmod(step, self._epochs[network])
+            if rest == 0 or at_end:
+                self._judge(network, stop=at_end or epoch == self.config.num_epochs)
+
+    @torch.no_grad()
+    def _judge(self, network: int, stop: bool) -> None:
+        """Compare a network's held-out loss with its best, and keep or stop it."""
+        net, loss = self.net, self._mean_error(network, self.data.of(network, self.data.validation))[0]
+        best = self.target.nets[network]
+        if loss < net.best[network]:
+            net.best[network], net.worse[network] = loss, 0
+            best.load_state_dict(net.nets[network].state_dict())
+        else:
+            net.worse[network] += 1
+        if stop or net.worse[network] >= self.policies.patience:
+            net.nets[network].load_state_dict(best.state_dict())
+            net.stopped[network] = 1
+
+    @torch.no_grad()
+    def _mean_error(self, network: int, rows: np.ndarray) -> tuple[float, float]:
+        """Mean loss without dropout, and the share that a policy gets right."""
+        total, right = 0.0, 0.0
+        for first in range(0, len(rows), self.rows_at_once):
+            part = rows[first : first + self.rows_at_once]
+            loss, correct = self._error(network, part)
+            total, right = total + loss.item() * len(part), right + correct.item()
+        return total / len(rows), right / len(rows)
+
+    def line(self, means: Mapping[str, float]) -> dict[str, float]:
+        shown = {name: mean for name, mean in means.items() if mean}
+        return {"loss": sum(shown.values()) / max(len(shown), 1), **shown}
+
+    def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
+        """Losses of held-out rows by network."""
+        found: dict[str, tuple[torch.Tensor, int]] = {}
+        for network, name in enumerate(self.names):
+            if len(own := self.data.of(network, rows)):
+                found[name] = torch.tensor(self._mean_error(network, own)[0]), len(own)
+        return found
+
+    @property
+    def figures(self) -> Mapping[str, float]:  # type: ignore[override]
+        """Of each network: decisions, the share of the most frequent action, and on training and held-out games the
+        share of actions it finds the most probable; of values the mean squared error in points."""
+        found: dict[str, float] = {}
+        for network, name in enumerate(self.names):
+            rows, apart = self._training[network], self.data.of(network, self.data.validation)
+            some = rows[:: max(len(rows) // _SHOWN_ROWS, 1)]
+            found[f"{name}.decisions"] = len(rows)
+            index, unit = (0, VALUE_SCALE**2) if network in VALUES else (1, 1.0)
+            what = "error" if network in VALUES else "accuracy"
+            found[f"{name}.train_{what}"] = self._mean_error(network, some)[index] * unit
+            found[f"{name}.test_{what}"] = self._mean_error(network, apart)[index] * unit
+            if network not in VALUES:
+                counts = np.bincount(self.data.target[apart])
+                found[f"{name}.most_frequent"] = counts.max() / counts.sum()
+            else:
+                found[f"{name}.variance"] = float(self.data.value[apart].var())
+        return found
+
+    def rates(self, per_second: float) -> dict[str, float]:
+        return {"decisions_per_second": per_second}

@@ -1,0 +1,146 @@
+"""What a player of paper 004 means to play, as weights of whole plans: of each game, and of each pair of discards.
+
+A method that draws gives plans their probabilities, every other all weight to one. Each token of a plan is then drawn
+from the weights of the plans that agree with what was done so far, so that the tokens of a turn fit together with no
+memory of the turns before.
+
+Letters: ``M`` turns of one phase.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.skat.cards import GRAND, NULL, NUM_CARDS, OUVERT, PLAIN
+from games.skat.policies.decisions import inputs
+from games.skat.policies.points import CHOICE, DECLARE, DISCARD, NULL_OUVERT, NUM_CHOICES, NUM_DECLARATIONS
+from games.skat.policies.walk import mark_all
+from games.skat.values import BIDS, NULL_VALUES
+from learner.decision_model import DecisionModel
+from search.players.player import Turns
+from search.players.policy import admitted
+from search.skat_policies.config import SkatPoliciesPlayerConfig
+
+PAIRS = np.array([(low, high) for high in range(NUM_CARDS) for low in range(high)])
+"""``int64[496, 2]``: the cards of each pair, by ``games.skat.policies.walk.pair_of``."""
+GAME_OF = np.array([0, 1, 2, 3, GRAND, NULL, NULL])
+"""``int64[7]``: the game of each declaration."""
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """``M`` turns of one phase, with what their seats know."""
+
+    model: DecisionModel
+    config: SkatPoliciesPlayerConfig
+    turns: Turns
+    views: np.ndarray
+    logs: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def take(self, rows: np.ndarray) -> "Deciding":
+        """Some of the turns."""
+        return Deciding(self.model, self.config, self.turns.take(rows), self.views[rows], self.logs[rows])
+
+    def probabilities(self, point: int, ouvert: bool = False) -> np.ndarray:
+        """``float32[M, A]``: of all actions at a point of decision."""
+        return self.model.probabilities(point, *inputs(self.views, self.logs, np.full(len(self), ouvert)))
+
+    def games_by_hand(self) -> np.ndarray:
+        """``float64[M, 13]``: weights of pickup and the games by hand."""
+        return self._weighed(CHOICE, _legal_choices(self.views["public"]))
+
+    def declarations(self) -> np.ndarray:
+        """``float64[M, 7]``: weights of the games from twelve cards."""
+        return self._weighed(DECLARE, _legal_declarations(self.views["public"]))
+
+    def discards(self, declaration: int) -> np.ndarray:
+        """``float64[M, 496]``: weights of the pairs of discards for a game."""
+        point = DISCARD + int(GAME_OF[declaration])
+        policy = self.probabilities(point, declaration == NULL_OUVERT)
+        return self._of_policy(policy, _pairs_held(self.views["hand"] | self.views["laid"]))
+
+    def _weighed(self, point: int, legal: np.ndarray) -> np.ndarray:
+        """Weights by the method: equations 4 and 5 where it believes values."""
+        method, policy = self.config.method, self.probabilities(point)
+        if method not in ("mv", "mlv"):
+            return self._of_policy(policy, legal)
+        values = self.model.values(point, *inputs(self.views, self.logs, np.zeros(len(self), np.bool_)))
+        policy = normalised(policy, legal)
+        likely = admitted(policy, legal & (policy >= self.config.threshold)) if method == "mlv" else legal
+        return one_hot(np.where(likely, values, -np.inf))
+
+    def _of_policy(self, policy: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        policy = normalised(policy, legal)
+        return policy if self.config.method == "di_s" else one_hot(policy)
+
+
+def normalised(policy: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    """``float64[M, A]``: the policy over the legal actions; equally likely where it gives them nothing."""
+    masked = np.where(legal, policy, 0.0).astype(np.float64)
+    total = masked.sum(axis=1, keepdims=True)
+    return np.where(total > 0, masked / np.where(total > 0, total, 1), legal / legal.sum(axis=1, keepdims=True))
+
+
+def one_hot(scores: np.ndarray) -> np.ndarray:
+    """``float64[M, A]``: 1 at the highest score of each row."""
+    return np.asarray(np.eye(scores.shape[1])[scores.argmax(axis=1)])
+
+
+def either(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Rows of ``weights``, or of ``otherwise`` where they have none: after what the player would not have done."""
+    return np.where(weights.sum(axis=1, keepdims=True) > 0, weights, otherwise)
+
+
+def max_bid(limits: np.ndarray, a: float) -> np.ndarray:
+    """``int64[M]``: the least limit that so much of the distribution ``float[M, 64]`` does not exceed (equation 1)."""
+    return np.asarray((np.cumsum(limits, axis=1, dtype=np.float64) >= a - 1e-6).argmax(axis=1))  # sums are rounded
+
+
+def _legal_choices(public: np.ndarray) -> np.ndarray:
+    """``bool[M, 13]``: pickup and trump games always; null where it is worth the bid."""
+    legal, bids = np.ones((len(public), NUM_CHOICES), np.bool_), BIDS[public["bid"]]
+    legal[:, 11], legal[:, 12] = NULL_VALUES[1, 0] >= bids, NULL_VALUES[1, 1] >= bids
+    return legal
+
+
+def _legal_declarations(public: np.ndarray) -> np.ndarray:
+    """``bool[M, 7]``: the same from twelve cards."""
+    legal, bids = np.ones((len(public), NUM_DECLARATIONS), np.bool_), BIDS[public["bid"]]
+    legal[:, NULL], legal[:, NULL_OUVERT] = NULL_VALUES[0, 0] >= bids, NULL_VALUES[0, 1] >= bids
+    return legal
+
+
+def _pairs_held(twelve: np.ndarray) -> np.ndarray:
+    """``bool[M, 496]``: pairs of which both cards are among twelve (sets)."""
+    held = np.zeros((len(twelve), NUM_CARDS), np.bool_)
+    mark_all(twelve, held)
+    return np.asarray(held[:, PAIRS[:, 0]] & held[:, PAIRS[:, 1]])
+
+
+# ---- from plans to tokens ------------------------------------------------------------------------------------------
+
+
+def pickup_or_hand(plans: np.ndarray) -> np.ndarray:
+    """``float64[M, 2]`` of 13 games."""
+    return np.column_stack([plans[:, 0], plans[:, 1:].sum(axis=1)])
+
+
+def games_of(plans: np.ndarray) -> np.ndarray:
+    """``float64[M, 6]`` of 13 games by hand or 7 from twelve cards: the games to declare."""
+    if plans.shape[1] == NUM_DECLARATIONS:
+        return np.column_stack([plans[:, :NULL], plans[:, NULL:].sum(axis=1)])
+    return np.column_stack([plans[:, 1:6] + plans[:, 6:11], plans[:, 11:].sum(axis=1)])
+
+
+def modifiers_of(plans: np.ndarray, game: np.ndarray) -> np.ndarray:
+    """``float64[M, 4]``: the modifiers of declared games; schneider and schwarz are never announced."""
+    rows, found = np.arange(len(plans)), np.zeros((len(plans), 4))
+    if plans.shape[1] == NUM_DECLARATIONS:
+        found[:, PLAIN], found[:, OUVERT] = plans[:, NULL], plans[:, NULL_OUVERT]
+    else:
+        found[:, PLAIN] = plans[rows, np.where(game == NULL, 11, 1 + game)]
+        found[:, OUVERT] = plans[rows, np.where(game == NULL, 12, 6 + game)]
+    return found

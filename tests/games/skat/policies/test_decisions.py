@@ -1,0 +1,123 @@
+"""Features and labels of paper 004 against plain Python over the course of deals, and by hand."""
+
+import numpy as np
+import pytest
+
+from games.registry import make_game
+from games.shards import Sequences
+from games.skat.cards import BIT, NUM_CARDS, VOCABULARY
+from games.skat.game import SkatGame
+from games.skat.policies.decisions import decisions_of, inputs, observed, soloist_values
+from games.skat.policies.features import card_bits
+from games.skat.policies.points import DISCARD, POINTS
+from games.skat.policies.walk import pair_of
+from games.skat.replay import actions_of
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.roster.registry import make_players
+from tests.games.skat.policies.plain import CARDS, Deal
+
+GAME = SkatGame()
+EOS = GAME.vocabulary.eos
+
+
+@pytest.fixture(scope="module")
+def deals() -> np.ndarray:
+    """Final states of 300 deals by rules of thumb, bold and noisy, and 100 by random players: jumps, ouvert and all."""
+    players = make_players(
+        ["skat_rules:noise=3:aggression=0.9:explore=0.2", "random"], make_game("skat"), SearchConfig()
+    )
+    seating = np.repeat([[0, 0, 0], [1, 1, 1]], (300, 100), axis=0)
+    return play_table(GAME, players, seating, np.arange(400, dtype=np.uint64), 128, secret=3).states
+
+
+def names_of(cards: int) -> set[str]:
+    return {CARDS[card] for card in range(NUM_CARDS) if int(cards) & int(BIT[card])}
+
+
+def plain(state: np.void) -> Deal:
+    actions, seats = actions_of(state)
+    course = [(int(seat), VOCABULARY.name(int(token))) for seat, token in zip(seats, actions, strict=True)]
+    return Deal([names_of(hand) for hand in state["dealt"]], names_of(state["talon"]), course)
+
+
+def test_widths_are_the_papers() -> None:
+    widths = {point.name: point.bits + point.numbers for point in POINTS}
+    assert widths["bid"] == 35 and widths["discard_null"] == 32 + 3 + 64 + 64 + 1
+    assert [
+        widths[f"card_{kind}_{role}"] for kind in ("suit", "grand", "null") for role in ("soloist", "defender")
+    ] == [
+        *(387, 389),
+        *(383, 385),
+        *(351, 353),
+    ]
+    assert card_bits(True, False, False) == max(point.bits for point in POINTS)
+
+
+def test_features_and_labels_are_those_of_plain_python(deals: np.ndarray) -> None:
+    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
+    found = decisions_of(sequences.tokens, (sequences.tokens != EOS).sum(axis=1))
+    bits = np.unpackbits(found.bits, axis=1, bitorder="little")
+    expected = [
+        (3 * deal + seat, *rest) for deal, state in enumerate(deals) for seat, *rest in plain(state).decisions()
+    ]
+    expected.sort(key=lambda decision: decision[0])  # histories one after the other; each in its order
+    assert len(expected) == len(found)
+    seen = set()
+    for place, (row, name, features, numbers, label) in enumerate(expected):
+        point = POINTS[found.point[place]]
+        seen.add(name)
+        assert (point.name, found.row[place], found.label[place]) == (name, row, label)
+        assert bits[place, : point.bits].tolist() == features[: point.bits], (place, name)
+        assert found.numbers[place, : point.numbers].tolist() == numbers
+    assert seen == {point.name for point in POINTS}
+
+
+def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> None:
+    sequences = Sequences.of_deals(GAME, deals[:100], np.arange(100, dtype=np.uint64), "x")
+    lengths = (sequences.tokens != EOS).sum(axis=1)
+    found = decisions_of(sequences.tokens, lengths)
+    for row in range(0, 300, 7):
+        cards = np.flatnonzero((found.row == row) & (found.point >= 10))
+        turns = [place for place in range(1, lengths[row]) if len(cards)]
+        tokens, ends = np.repeat(sequences.tokens[row : row + 1], len(turns), axis=0), np.array(turns, np.int64)
+        views, logs = observed(tokens, ends)
+        own = (views["public"]["phase"] == 5) & (views["public"]["turn"] == views["seat"]) & (views["due"] == 0)
+        bits, numbers = inputs(views[own], logs[own], np.zeros(own.sum(), np.bool_))
+        assert (np.packbits(bits, axis=1, bitorder="little") == found.bits[cards]).all()
+        assert (numbers == found.numbers[cards]).all()
+
+
+def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndarray) -> None:
+    sequences = Sequences.of_deals(GAME, deals[:50], np.arange(50, dtype=np.uint64), "x")
+    lengths = (sequences.tokens != EOS).sum(axis=1)
+    whole = decisions_of(sequences.tokens, lengths)
+    for cut in (11, 14, 18, 25, 40):
+        part = decisions_of(sequences.tokens, np.minimum(lengths, cut))
+        for row in range(len(lengths)):
+            few, all_of = (found.label[found.row == row] for found in (part, whole))
+            assert (few == all_of[: len(few)]).all()
+
+
+def test_hidden_cards_change_no_feature(deals: np.ndarray) -> None:
+    tokens, lengths = GAME.histories(deals, np.zeros(len(deals), np.int64))
+    middle = np.minimum(lengths, 16)
+    views, logs = observed(tokens, middle)
+    whole = GAME.views(tokens, middle)
+    rows = np.flatnonzero((views["due"] == 0) & (views["ended"] == 0) & (views["public"]["turn"] >= 0))[:60]
+    bits, numbers = inputs(views[rows], logs[rows], np.zeros(len(rows), np.bool_))
+    states, seats = GAME.determinize(whole[rows], np.arange(len(rows), dtype=np.uint64))
+    again, ends = GAME.histories(states, seats)
+    other = inputs(*observed(again, ends), np.zeros(len(rows), np.bool_))
+    assert (bits == other[0]).all() and (numbers == other[1]).all()
+
+
+def test_values_are_the_games_or_the_points() -> None:
+    points = np.array([50 + 48.0, -50 - 2 * 48.0, 0.0])
+    assert soloist_values(points, "classic").tolist() == [48, -96, 0]
+    assert soloist_values(points, "tournament").tolist() == [98, -146, 0]
+
+
+def test_pairs_are_numbered_through() -> None:
+    numbers = [int(pair_of(low, high)) for high in range(32) for low in range(high)]
+    assert numbers == list(range(496)) and POINTS[DISCARD].actions == 496

@@ -1,0 +1,226 @@
+"""The networks of paper 004 learn from shards, stop early, and can be killed."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from cluster.errors import UserError
+from games.hearts.game import HeartsGame
+from games.shards import Sequences, write_shard
+from games.skat.game import SkatGame
+from games.skat.policies.decisions import decisions_of
+from games.skat.policies.points import CHOICE, DECLARE, POINTS
+from learner.config import EngineConfig, LearnerConfig
+from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture, skat_policies_architecture
+from learner.skat_policies.config import SkatPoliciesConfig
+from learner.skat_policies.data import load_policies
+from learner.skat_policies.engine import SkatPoliciesEngine
+from learner.skat_policies.network import SkatPolicies
+from learner.skat_policies.objective import SkatPoliciesObjective
+from learner.training import loop
+from learner.training.data import held_out
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.roster.registry import make_players
+from tests.learner.material import train
+from tests.learner.test_train import KilledError, contents, killing_at
+
+GAME = SkatGame()
+SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
+LEARNER = LearnerConfig(
+    learning_rate=3e-3,
+    schedule="constant",
+    num_epochs=2,
+    batch_size=8,
+    weight_decay=0.0,
+    grad_clip=0.0,
+    device="cpu",
+    checkpoint_every_steps=7,
+    log_every_steps=5,
+    max_steps=40,
+)
+
+
+@pytest.fixture(scope="module")
+def games() -> Sequences:
+    """Many held out among them, so that every network has some decisions of these."""
+    players = make_players(["skat_rules:noise=3:aggression=0.9", "random"], GAME, SearchConfig())
+    drawn = np.arange(30_000, dtype=np.uint64)
+    seeds = np.concatenate([drawn[~held_out(drawn)][:1500], drawn[held_out(drawn)][:250]])
+    seating = np.repeat(np.arange(len(seeds))[:, None] % 2, 3, axis=1)
+    states = play_table(GAME, players, seating, seeds, 256, secret=5).states
+    return Sequences.of_deals(GAME, states, seeds, "rules")
+
+
+@pytest.fixture(scope="module")
+def shards(games: Sequences, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    path = tmp_path_factory.mktemp("policies") / "0.parquet"
+    write_shard(path, games, GAME, {})
+    return [str(path)]
+
+
+def test_weights_are_as_many_as_the_paper_says() -> None:
+    with torch.device("meta"):
+        net = SkatPolicies(skat_policies_architecture(GAME, SkatPoliciesConfig()))
+    numbers = [sum(weights.numel() for weights in part.parameters()) for part in net.nets]
+    before, cards = numbers[:10], numbers[10:16]
+    assert 2.3e6 < max(before) < 2.33e6 and 2.3e6 < max(cards) < 2.4e6  # "just over 2.3", "just under 2.4 million"
+    assert len(numbers) == 18
+
+
+def test_a_network_is_five_hidden_layers_with_dropout_behind_the_middle_three() -> None:
+    torch.manual_seed(1)
+    net = SkatPolicies(SkatPoliciesArchitecture((5, 6, 7, 8, 9), 0.4, "classic", 1)).nets[0]
+    x, layers = torch.rand(3, POINTS[0].bits), list(net.layers)
+    plain = x
+    for layer in layers[:-1]:
+        plain = F.relu(plain @ layer.weight.T + layer.bias)
+    torch.testing.assert_close(net(x), plain @ layers[-1].weight.T + layers[-1].bias)
+    dropped = net(x, generator=torch.Generator().manual_seed(2))
+    plain, generator = x, torch.Generator().manual_seed(2)
+    for index, layer in enumerate(layers[:-1]):
+        plain = F.relu(plain @ layer.weight.T + layer.bias)
+        if index in (1, 2, 3):
+            plain = plain * (torch.rand(plain.shape, generator=generator) >= 0.4) / 0.6
+    torch.testing.assert_close(dropped, plain @ layers[-1].weight.T + layers[-1].bias)
+
+
+def test_data_is_the_decisions_by_network_and_values_are_the_soloists(games: Sequences, shards: list[str]) -> None:
+    data = load_policies(GAME, shards, LEARNER, "classic")
+    found = decisions_of(games.tokens, (games.tokens != GAME.vocabulary.eos).sum(axis=1))
+    for network in range(len(POINTS)):
+        rows = np.flatnonzero(found.point == network)
+        own = slice(*data.first[network : network + 2])
+        assert (data.bits[own] == found.bits[rows]).all() and (data.target[own] == found.label[rows]).all()
+        assert np.isnan(data.value[own]).all()
+    for network, point in ((16, CHOICE), (17, DECLARE)):
+        rows = found.row[found.point == point]
+        points = GAME.outcomes.points[games.outcome[rows], 0]
+        won = points > 0
+        assert (data.value[slice(*data.first[network : network + 2])] == np.where(won, points - 50, points + 50)).all()
+    apart = data.of(3, data.validation)
+    assert len(apart) and not set(apart) & set(data.of(3, data.training))
+
+
+def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str]) -> None:
+    config = replace(LEARNER, batch_size=4)
+    objective = SkatPoliciesObjective(GAME, replace(SMALL, dropout=0.0), config, 3)
+    objective.load(shards)
+    objective.begin(objective.fresh())
+    rows = objective.rows(0)
+    loss, parts = objective.losses(rows, 0)
+    expected = []
+    for network, point in enumerate(NETWORKS):
+        batch = rows[4 * network : 4 * network + 4]
+        data = objective.data
+        bits = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, : point.bits]
+        scaled = data.numbers[batch] / np.array([92, 22, 120, 120])
+        x = np.concatenate([bits, scaled[:, : point.numbers]], axis=1)
+        out = objective.net.nets[network](torch.tensor(x, dtype=torch.float32))
+        target = torch.tensor(data.target[batch].astype(np.int64))
+        if network < len(POINTS):
+            expected.append(-torch.log_softmax(out, 1)[range(4), target].mean())
+        else:
+            expected.append(((out[range(4), target] - torch.tensor(data.value[batch]) / 100) ** 2).mean())
+    torch.testing.assert_close(torch.stack([parts[name] for name in objective.names]), torch.stack(expected))
+    torch.testing.assert_close(loss, torch.stack(expected).sum())
+
+
+def test_a_network_that_gets_no_better_stops_with_its_best_weights(
+    shards: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objective = SkatPoliciesObjective(GAME, SMALL, replace(LEARNER, num_epochs=4, max_steps=0), 3)
+    objective.load(shards)
+    objective.begin(objective.fresh())
+    net, steps = objective.net, objective._epochs
+    courses = {0: [1.0, 0.5, 0.7, 0.1], 1: [3.0, 2.0, 1.0, 0.5]}  # the first gets worse at its third epoch
+
+    def judged(network: int, rows: np.ndarray) -> tuple[float, float]:
+        assert set(rows) <= set(objective.data.validation)
+        return courses.get(network, [9.0, 9.0])[epochs[network]], 0.0
+
+    monkeypatch.setattr(objective, "_mean_error", judged)
+    epochs = dict.fromkeys(range(len(NETWORKS)), 0)
+    for epoch in range(4):
+        for network in set(objective.learning) & {0, 1}:
+            epochs[network] = epoch
+            with torch.no_grad():
+                net.nets[network].layers[0].bias.fill_(epoch)
+            objective._judge(network, stop=epoch == 3)
+    assert net.stopped[:2].tolist() == [1, 1] and net.best[:2].tolist() == [0.5, 0.5]
+    assert net.nets[0].layers[0].bias[0] == 1 and net.nets[1].layers[0].bias[0] == 3
+    rows = objective.rows(steps[2])
+    assert len(rows) == 16 * LEARNER.batch_size and not set(rows) & set(objective.data.of(0, objective.data.training))
+    parts = objective.losses(rows, steps[2])[1]
+    assert parts["bid"] == 0 and parts["choice"] > 0
+
+
+def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str], tmp_path: Path) -> None:
+    objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
+    metrics = loop.train(objective, shards, tmp_path / "net")
+    net = objective.net
+    assert objective.finished and metrics["step"] == LEARNER.max_steps
+    for network, point in enumerate(NETWORKS):
+        loss, _ = objective._mean_error(network, objective.data.of(network, objective.data.validation))
+        assert loss == pytest.approx(net.best[network].item(), rel=1e-4)
+        assert metrics[f"validation_{point.name}"] == pytest.approx(loss, rel=1e-4)
+    assert metrics["bid.decisions"] > 1000 and 0 < metrics["bid.test_accuracy"] <= 1
+
+
+def without_clocks(directory: Path) -> tuple[dict[str, bytes], dict]:
+    files = contents(directory)
+    del files["digests.json"]
+    state = json.loads(files.pop("training/state.json"))
+    for key in ("decisions_per_second", "train_seconds"):
+        del state["metrics"][key]
+    del state["seconds"]
+    return files, state
+
+
+@pytest.mark.parametrize("kills", [(6,), (10, 25, 38)])
+def test_a_killed_training_ends_in_the_same_bytes(shards: list[str], tmp_path: Path, kills: tuple[int, ...]) -> None:
+    train(GAME, SMALL, LEARNER, shards, tmp_path / "alone")
+    for step in kills:
+        with pytest.raises(KilledError):
+            train(GAME, SMALL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(step))
+    train(GAME, SMALL, LEARNER, shards, tmp_path / "killed")
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+
+
+def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) -> None:
+    few = Sequences(games.tokens[:30], games.outcome[:30], games.seat[:30], games.player[:30], games.deal_seed[:30],
+                    games.game[:30])  # fmt: skip
+    write_shard(tmp_path / "few.parquet", few, GAME, {})
+    with pytest.raises((UserError, ValueError), match=r"the network \w+ has \d+ decisions .* add games"):
+        train(GAME, SMALL, LEARNER, [str(tmp_path / "few.parquet")], tmp_path / "net")
+    with pytest.raises(ValueError, match="networks for skat, not hearts"):
+        skat_policies_architecture(HeartsGame(), SMALL)
+    with pytest.raises(ValueError, match=r"scoring=classic"):
+        skat_policies_architecture(SkatGame(scoring="classic"), SMALL)
+    with pytest.raises(ValueError, match=r"model\.hidden"):
+        SkatPoliciesConfig(hidden=[16])
+
+
+def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:
+    train(GAME, SMALL, LEARNER, shards, tmp_path / "net")
+    engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig(device="cpu", max_batch=3))
+    objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
+    objective.load(shards)
+    net, data = objective.read(tmp_path / "net"), objective.data
+    for network, point in ((2, CHOICE), (11, 11), (17, DECLARE)):
+        rows = np.arange(data.first[network], data.first[network] + 7)
+        bits = np.unpackbits(data.bits[rows], axis=1, bitorder="little")[:, :385]
+        wide = bits[:, : NETWORKS[network].bits].astype(np.float32)
+        if NETWORKS[network].numbers:
+            wide = np.concatenate([wide, data.numbers[rows] / np.float32([92, 22, 120, 120])], axis=1)
+        out = net.nets[network](torch.from_numpy(wide))
+        if network < len(POINTS):
+            found, expected = engine.probabilities(point, bits, data.numbers[rows]), torch.softmax(out, 1)
+        else:
+            found, expected = engine.values(point, bits, data.numbers[rows]), 100 * out
+        np.testing.assert_allclose(found, expected.detach().numpy(), atol=1e-4)

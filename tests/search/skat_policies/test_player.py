@@ -1,0 +1,316 @@
+"""The players of paper 004: bids, games, discards and cards from what the networks say."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from games.rng import mix
+from games.skat.cards import FIRST_BID, FIRST_GAME, HOLD, NULL, PASS, PICKUP
+from games.skat.game import SkatGame
+from games.skat.policies.decisions import inputs, observed
+from games.skat.policies.points import BID, CHOICE, DECLARE, DISCARD, NULL_OUVERT
+from games.skat.rules import CHOICE as CHOICE_PHASE
+from games.skat.rules import DECLARATION, MODIFIER, PLAY
+from games.skat.rules import DISCARD as DISCARD_PHASE
+from games.skat.values import BIDS
+from learner.config import EngineConfig
+from learner.model.checkpoint import save_weights
+from learner.skat_policies.architecture import skat_policies_architecture
+from learner.skat_policies.config import SkatPoliciesConfig
+from learner.skat_policies.engine import SkatPoliciesEngine
+from learner.skat_policies.network import SkatPolicies, initialise
+from search.config import SearchConfig
+from search.players.player import Turns
+from search.players.table import play_table
+from search.roster.registry import make_players
+from search.scripted.skat.support import SUPPORT
+from search.skat_policies.config import SkatPoliciesPlayerConfig
+from search.skat_policies.plans import GAME_OF, PAIRS, max_bid
+from search.skat_policies.player import SkatPolicies as SkatPoliciesPlayer
+
+GAME = SkatGame()
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Networks with random weights, of policies that are sure enough to have actions above 0.1."""
+    net = SkatPolicies(skat_policies_architecture(GAME, SkatPoliciesConfig(hidden=[32] * 5)))
+    initialise(net, 5)
+    with torch.no_grad():
+        for part in net.nets:
+            part.layers[-1].weight.mul_(8)
+    path = tmp_path_factory.mktemp("policies") / "net"
+    save_weights(path, net, GAME)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def engine(network: str) -> SkatPoliciesEngine:
+    return SkatPoliciesEngine(network, GAME, EngineConfig(device="cpu"))
+
+
+def player(engine: SkatPoliciesEngine, **settings: object) -> SkatPoliciesPlayer:
+    made = SkatPoliciesPlayer(engine, SkatPoliciesPlayerConfig(**settings), SUPPORT)  # type: ignore[arg-type]
+    made.start(GAME, 1000)
+    return made
+
+
+def turns_of(states: np.ndarray, seeds: np.ndarray | None = None) -> Turns:
+    seats = GAME.to_move(states)
+    tokens, lengths = GAME.histories(states, seats)
+    drawn = np.arange(len(states), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) if seeds is None else seeds
+    return Turns(np.arange(len(states)), seats.astype(np.int64), tokens, lengths, GAME.legal(states), drawn)
+
+
+def at_phase(phase: int, count: int, players: str = "skat_rules:aggression=0.9:noise=2") -> np.ndarray:
+    """States of deals that have come to a phase for the first time."""
+    (rules,) = make_players([players], GAME, SearchConfig())
+    rules.start(GAME, 4 * count)
+    states = GAME.deal(np.arange(4 * count, dtype=np.uint64))
+    there = []
+    for _ in range(60):
+        now = states["public"]["phase"]
+        there.append(states[now == phase])
+        states = states[(now < phase) & (GAME.to_move(states) >= 0)]
+        if not len(states):
+            break
+        GAME.play(states, rules.act(turns_of(states)))
+    found = np.concatenate(there)
+    assert len(found) >= count
+    return found[:count]
+
+
+# ---- bids
+
+
+def test_the_limit_is_the_first_that_reaches_a_by_hand() -> None:
+    limits = np.zeros((2, 64))
+    limits[0, :4] = 0.5, 0.2, 0.2, 0.1
+    limits[1, 0] = 1.0
+    for a, expected in ((0.3, 0), (0.5, 0), (0.6, 1), (0.85, 2), (0.95, 3), (1.0, 3)):
+        assert max_bid(limits, a).tolist() == [expected, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_higher_a_never_bids_lower(seed: int) -> None:
+    limits = np.random.default_rng(seed).dirichlet(np.full(64, 0.1), 50)
+    found = [max_bid(limits, a) for a in (0.1, 0.5, 0.85, 0.89, 0.925, 1.0)]
+    assert all((low <= high).all() for low, high in pairwise(found))
+
+
+def test_bidders_and_answerers_go_along_to_their_limit(engine: SkatPoliciesEngine) -> None:
+    """Middlehand bids; forehand, when asked, holds what it would have bid (equations 2 and 3)."""
+    states = GAME.deal(np.arange(40, dtype=np.uint64))
+    for a in (0.2, 0.5, 0.9):
+        middle, now = player(engine, method="ab", a=a), states.copy()
+        turns = turns_of(now)
+        limits = max_bid(
+            engine.probabilities(BID, *inputs(*observed(turns.tokens, turns.lengths), np.zeros(40, bool))), a
+        )
+        calls = middle.act(turns)
+        assert (calls == np.where(limits >= 1, FIRST_BID, PASS)).all()
+        GAME.play(now, np.full(40, FIRST_BID + 9))  # a jump to the tenth value
+        asked = turns_of(now)
+        policy = engine.probabilities(BID, *inputs(*observed(asked.tokens, asked.lengths), np.zeros(40, bool)))
+        answers = middle.act(asked)
+        assert (answers == np.where(max_bid(policy, a) >= 10, HOLD, PASS)).all()
+        assert BIDS[9] == 36
+
+
+def test_drawn_limits_have_the_networks_distribution(engine: SkatPoliciesEngine) -> None:
+    """Middlehand of ``di_s`` against a forehand that always holds: where it passes is a draw of its limit."""
+    many = 4000
+    states, di_s = np.repeat(GAME.deal(np.array([7], np.uint64)), many), player(engine, method="di_s")
+    turns = turns_of(states[:1])
+    limits = engine.probabilities(BID, *inputs(*observed(turns.tokens, turns.lengths), np.zeros(1, bool)))[0]
+    reached, left = np.zeros(many, int), np.arange(many)
+    rng = np.random.default_rng(1)
+    while len(left):
+        calls = di_s.act(turns_of(states[left], rng.integers(2**64, size=len(left), dtype=np.uint64)))
+        on = calls != PASS
+        left, calls = left[on], calls[on]
+        reached[left] += 1
+        now = states[left]
+        GAME.play(now, calls)
+        if len(now):
+            GAME.play(now, np.full(len(now), HOLD))
+            states[left] = now
+        left = left[reached[left] < 63]
+    counts = np.bincount(reached, minlength=64)
+    assert chi_square_fits(counts, limits.astype(float))
+
+
+def chi_square_fits(counts: np.ndarray, share: np.ndarray) -> bool:
+    """Whether counts are such as come of probabilities, cells of few expected put together; p above 0.001."""
+    from scipy.stats import chisquare
+
+    expected = share / share.sum() * counts.sum()
+    order = np.argsort(expected)[::-1]
+    large = order[expected[order] >= 8]
+    rest = np.setdiff1d(order, large)
+    observed_counts = np.append(counts[large], counts[rest].sum())
+    wanted = np.append(expected[large], expected[rest].sum())
+    some = wanted > 0
+    return bool(chisquare(observed_counts[some], wanted[some]).pvalue > 0.001)
+
+
+# ---- the game
+
+
+def test_pickup_or_hand_is_the_best_by_each_method(engine: SkatPoliciesEngine) -> None:
+    states = at_phase(CHOICE_PHASE, 60)
+    turns = turns_of(states)
+    given = inputs(*observed(turns.tokens, turns.lengths), np.zeros(60, bool))
+    policy, values = engine.probabilities(CHOICE, *given), engine.values(CHOICE, *given)
+    bids = BIDS[states["public"]["bid"]]
+    policy[:, 11][bids > 35] = policy[:, 12][bids > 59] = 0
+    policy /= policy.sum(axis=1, keepdims=True)
+    legal = policy > 0
+    best = {
+        "ab": policy.argmax(axis=1),
+        "di_m": policy.argmax(axis=1),
+        "mv": np.where(legal, values, -np.inf).argmax(axis=1),
+        "mlv": np.where(policy >= 0.1, values, -np.inf).argmax(axis=1),
+    }
+    assert (policy.max(axis=1) >= 0.1).all()
+    for method, plan in best.items():
+        assert ((player(engine, method=method).act(turns) == PICKUP) == (plan == 0)).all()
+    for method, same in (("mlv:0", "mv"), ("mlv:0.999", "ab")):
+        found = player(engine, method="mlv", threshold=float(method.partition(":")[2])).act(turns)
+        assert (found == player(engine, method=same).act(turns)).all()
+
+
+@pytest.mark.parametrize("method", ["di_m", "di_s", "ab", "mv", "mlv"])
+def test_a_game_by_hand_is_declared_as_it_was_chosen(engine: SkatPoliciesEngine, method: str) -> None:
+    """What ``choose`` says at the declaration and the modifier belongs to one of the plans it could have had."""
+    states, own = at_phase(CHOICE_PHASE, 60), player(engine, method=method)
+    turns = turns_of(states)
+    hand = states[own.act(turns) != PICKUP]
+    if not len(hand):
+        pytest.skip("no hand game")
+    if method != "di_s":
+        given = inputs(*observed(*GAME.histories(hand, GAME.to_move(hand))), np.zeros(len(hand), bool))
+        policy, values = engine.probabilities(CHOICE, *given), engine.values(CHOICE, *given)
+        bids = BIDS[hand["public"]["bid"]]
+        legal = np.ones(policy.shape, bool)
+        legal[:, 11], legal[:, 12] = bids <= 35, bids <= 59
+        policy = np.where(legal, policy, 0) / np.where(legal, policy, 0).sum(axis=1, keepdims=True)
+        believed = {"mv": legal, "mlv": legal & (policy >= 0.1)}.get(method)
+        plan = policy.argmax(axis=1) if believed is None else np.where(believed, values, -np.inf).argmax(axis=1)
+    GAME.play(hand, np.full(len(hand), PICKUP + 1))
+    games = own.act(turns_of(hand))
+    GAME.play(hand, games)
+    modifiers = own.act(turns_of(hand))
+    GAME.play(hand, modifiers)
+    assert (hand["public"]["phase"] == PLAY).all()
+    if method != "di_s":
+        opened = hand["public"]["modifier"] == 3
+        game = hand["public"]["game"]
+        named = np.where(game == NULL, 11 + opened, 1 + game + 5 * opened)
+        assert (named == plan).all()
+
+
+def discarded_and_declared(own: SkatPoliciesPlayer, states: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Pairs of discards and declarations of 7, from states at the first discard."""
+    states = states.copy()
+    for step in range(3):
+        GAME.play(states, own.act(turns_of(states, mix(seeds, np.uint64(step)))))
+    rows = np.flatnonzero(states["public"]["phase"] == MODIFIER)
+    if len(rows):
+        now = states[rows]
+        GAME.play(now, own.act(turns_of(now, mix(seeds[rows], np.uint64(3)))))
+        states[rows] = now
+    assert (states["public"]["phase"] == PLAY).all()
+    cards = np.array([[low for low in range(32) if laid >> low & 1] for laid in states["laid"].tolist()])
+    pair = cards[:, 1] * (cards[:, 1] - 1) // 2 + cards[:, 0]
+    declared = states["public"]["game"] + (states["public"]["modifier"] == 3)
+    return pair, declared
+
+
+@pytest.mark.parametrize("method", ["di_m", "ab", "mv", "mlv"])
+def test_discards_are_for_the_game_that_is_declared(engine: SkatPoliciesEngine, method: str) -> None:
+    states = at_phase(DISCARD_PHASE, 40)
+    pair, declared = discarded_and_declared(player(engine, method=method), states, np.arange(1, 41, dtype=np.uint64))
+    turns = turns_of(states)
+    views, logs = observed(turns.tokens, turns.lengths)
+    policy = engine.probabilities(DECLARE, *inputs(views, logs, np.zeros(40, bool)))
+    if method in ("di_m", "ab"):
+        bids = BIDS[states["public"]["bid"]]
+        policy[:, NULL][bids > 23] = policy[:, NULL_OUVERT][bids > 46] = 0
+        assert (policy.argmax(axis=1) == declared).all()
+    for row in range(40):
+        one = slice(row, row + 1)
+        ouvert = np.array([declared[row] == NULL_OUVERT])
+        pairs = engine.probabilities(DISCARD + GAME_OF[declared[row]], *inputs(views[one], logs[one], ouvert))[0]
+        held = np.array([bool(views["hand"][row] >> low & views["hand"][row] >> high & 1) for low, high in PAIRS])
+        assert np.where(held, pairs, -1).argmax() == pair[row]
+
+
+def test_drawn_discards_and_declarations_are_distributed_as_the_papers(engine: SkatPoliciesEngine) -> None:
+    many = 6000
+    (state,) = at_phase(DISCARD_PHASE, 1)
+    states = np.repeat(np.array([state]), many)
+    seeds = np.random.default_rng(3).integers(2**64, size=many, dtype=np.uint64)
+    pair, declared = discarded_and_declared(player(engine, method="di_s"), states, seeds)
+    turns = turns_of(states[:1])
+    views, logs = observed(turns.tokens, turns.lengths)
+    policy = engine.probabilities(DECLARE, *inputs(views, logs, np.zeros(1, bool)))[0].astype(float)
+    bid = BIDS[state["public"]["bid"]]
+    policy[NULL] *= bid <= 23
+    policy[NULL_OUVERT] *= bid <= 46
+    joint = np.zeros((7, 496))
+    held = np.array([bool(views["hand"][0] >> low & views["hand"][0] >> high & 1) for low, high in PAIRS])
+    for game in range(7):
+        given = inputs(views, logs, np.array([game == NULL_OUVERT]))
+        pairs = np.where(held, engine.probabilities(DISCARD + GAME_OF[game], *given)[0], 0).astype(float)
+        joint[game] = policy[game] / policy.sum() * pairs / pairs.sum()
+    counts = np.bincount(declared * 496 + pair, minlength=7 * 496)
+    assert chi_square_fits(counts, joint.ravel())
+    assert len(Counter(declared.tolist())) > 3
+
+
+# ---- whole deals
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["method=di_s", "method=di_m:cards=skat_rules", "method=ab:a=0.5", "method=mv", "method=mlv", "method=skat_rules"],
+)
+def test_whole_deals_are_legal_and_the_same_again(network: str, settings: str) -> None:
+    names = [f"skat_policies:{settings}@{network}", "skat_rules"]
+    players = make_players(names, GAME, SearchConfig())
+    seating = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]] * 8)
+    seeds = np.arange(32, dtype=np.uint64)
+    found = [play_table(GAME, players, seating, seeds, size, secret=4).states for size in (32, 5)]
+    assert (found[0]["tokens"] == found[1]["tokens"]).all() and (found[0]["public"]["turn"] < 0).all()
+
+
+def test_cards_are_the_most_probable_legal_ones(engine: SkatPoliciesEngine) -> None:
+    states, own = at_phase(PLAY, 30), player(engine)
+    turns = turns_of(states)
+    views, logs = observed(turns.tokens, turns.lengths)
+    bits, numbers = inputs(views, logs, np.zeros(30, bool))
+    for row, card in enumerate(own.choose(turns)):
+        game, soloist = views["public"]["game"][row], views["public"]["soloist"][row] == views["seat"][row]
+        point = 10 + 2 * (0 if game < 4 else int(game) - 3) + (0 if soloist else 1)
+        one = slice(row, row + 1)
+        policy = engine.probabilities(point, bits[one], numbers[one])[0]
+        assert card == np.where(turns.legal[row, :32], policy, -1).argmax()
+
+
+def test_settings_that_cannot_be(network: str, tmp_path: Path) -> None:
+    for key, value, named in (("a", 0.0, "a"), ("a", 1.5, "a"), ("method", "best", "method"), ("cards", "x", "cards")):
+        with pytest.raises(ValueError, match=rf"skat_policies\.{named}={value}"):
+            replace(SkatPoliciesPlayerConfig(), **{key: value})
+    with pytest.raises(ValueError, match=r"skat_policies\.cards"):
+        SkatPoliciesPlayerConfig(method="skat_rules", cards="pimc")
+    with pytest.raises(ValueError, match=r"is for players whose network reads histories"):
+        make_players(["skat_policies@kibitz:skat"], GAME, SearchConfig())
+    with pytest.raises(ValueError, match=r"is for players whose network reads decisions: skat_policies"):
+        make_players([f"argmax_val@{network}"], GAME, SearchConfig())
+    assert FIRST_GAME + 5 == FIRST_GAME + NULL and DECLARATION < PLAY
