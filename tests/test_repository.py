@@ -84,6 +84,7 @@ def test_the_operators_of_the_benchmark_fit_its_presets(game: str) -> None:
 def test_every_preset_fits_the_schema(path: Path) -> None:
     group, option = path.parent.name, path.stem
     more = ["cluster.address=10.0.0.1:6379"] if (group, option) == ("cluster", "existing") else []
+    group = {"initial": "initial@selfplay.initial"}.get(group, group)
     build_command("train", f"{group}={option}", *more)
 
 

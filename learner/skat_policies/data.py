@@ -13,12 +13,11 @@ from games.game import Game
 from games.shards import Sequences, ShardError, read_shard
 from games.skat.policies.decisions import Decisions, decisions_of, soloist_values
 from games.skat.policies.points import CONTINUE
+from games.skat.records.marks import is_filled, is_partial
 from learner.config import LearnerConfig
 from learner.skat_policies.architecture import NETWORKS, VALUES
 from learner.training.data import check_training, held_out
 
-FILLED_IN = "xskat"
-"""Player of games whose auctions were filled in from the last bid: nothing is learned from their calls."""
 _BLOCK = 4096
 """Histories whose features are spread out at once."""
 
@@ -88,15 +87,15 @@ def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str
 def _of_shard(game: Game, sequences: Sequences, value_label: str) -> dict[str, np.ndarray]:
     """The columns of a shard's decisions, values' again behind their policies'."""
     lengths = (np.asarray(sequences.tokens) != game.vocabulary.eos).sum(axis=1)
-    calls_count = np.array([not name.startswith(FILLED_IN) for name in sequences.player])
-    values = soloist_values(game.outcomes.points[np.maximum(sequences.outcome, 0), 0], value_label)
-    values[sequences.outcome < 0] = np.nan
+    called = np.array([not is_filled(name) for name in sequences.player])
+    values = soloist_values(game.outcomes.points[sequences.outcome, 0], value_label)
+    values[[is_partial(name) for name in sequences.player]] = np.nan
     apart, parts = held_out(sequences.deal_seed), list[dict[str, np.ndarray]]()
     for start in range(0, len(sequences), _BLOCK):
         block = slice(start, start + _BLOCK)
         found = decisions_of(sequences.tokens[block], lengths[block])
         row = found.row + start
-        kept = (found.point > CONTINUE) | calls_count[row]
+        kept = (found.point > CONTINUE) | called[row]
         parts += _columns(found, kept, values[row], apart[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

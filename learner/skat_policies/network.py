@@ -46,20 +46,12 @@ class PolicyNet(nn.Module):
 
 
 class SkatPolicies(nn.Module):
-    """All 18. ``best`` and ``worse`` are the held-out loss of each one's best epoch, and epochs without a better one;
-    a network whose ``stopped`` is 1 has its best weights."""
-
-    best: torch.Tensor
-    worse: torch.Tensor
-    stopped: torch.Tensor
+    """All 18, in the order of ``NETWORKS``."""
 
     def __init__(self, arch: SkatPoliciesArchitecture) -> None:
         super().__init__()
         self.arch = arch
         self.nets = nn.ModuleList(PolicyNet(point, arch) for point in NETWORKS)
-        self.register_buffer("best", torch.full((len(NETWORKS),), torch.finfo(torch.float32).max))
-        for name in ("worse", "stopped"):
-            self.register_buffer(name, torch.zeros(len(NETWORKS)))
 
     def config_record(self, game: Game) -> dict[str, Any]:
         """What ``config.json`` holds of them."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from games.game import Game
 from games.rng import derive
@@ -37,6 +38,34 @@ _SHOWN_ROWS = 20_000
 """Training rows of each network by which its accuracy on them is told."""
 
 
+class EarlyStopping(nn.Module):
+    """Of each network the best weights, their held-out ``loss``, the epochs without a better one, and whether it has
+    ``stopped``; saved with a training and not with what it ends in."""
+
+    loss: torch.Tensor
+    worse: torch.Tensor
+    stopped: torch.Tensor
+
+    def __init__(self, net: SkatPolicies) -> None:
+        super().__init__()
+        self.nets = deepcopy(net.nets).requires_grad_(False)
+        self.register_buffer("loss", torch.full((len(NETWORKS),), torch.finfo(torch.float32).max))
+        for name in ("worse", "stopped"):
+            self.register_buffer(name, torch.zeros(len(NETWORKS)))
+
+    def judge(self, network: int, net: nn.Module, loss: float, patience: int, last: bool) -> None:
+        """Compare a network's loss with its best, and keep or stop it: then it gets its best weights."""
+        best = self.nets[network]
+        if loss < self.loss[network]:
+            self.loss[network], self.worse[network] = loss, 0
+            best.load_state_dict(net.state_dict())
+        else:
+            self.worse[network] += 1
+        if last or self.worse[network] >= patience:
+            net.load_state_dict(best.state_dict())
+            self.stopped[network] = 1
+
+
 class SkatPoliciesObjective(Objective):
     """Cross-entropy and squared errors of 18 networks. ``loss`` is the mean over those that still learn; values count
     in units of ``VALUE_SCALE`` points."""
@@ -45,7 +74,7 @@ class SkatPoliciesObjective(Objective):
     rows_are, rows_at_once = "decisions", 8192
     has_dropout = True
     net: SkatPolicies
-    target: SkatPolicies
+    target: EarlyStopping
     data: PolicyData
 
     def __init__(
@@ -78,17 +107,17 @@ class SkatPoliciesObjective(Objective):
 
     def begin(self, net: SkatPolicies) -> None:
         super().begin(net)
-        self.target = deepcopy(net).requires_grad_(False)
+        self.target = EarlyStopping(net).to(self.device)
 
     @property
     def finished(self) -> bool:
         """Whether all have stopped."""
-        return bool(self.net.stopped.all())
+        return bool(self.target.stopped.all())
 
     @property
     def learning(self) -> list[int]:
         """The networks that have not stopped."""
-        return np.flatnonzero(self.net.stopped.numpy(force=True) == 0).tolist()
+        return np.flatnonzero(self.target.stopped.numpy(force=True) == 0).tolist()
 
     def rows(self, step: int) -> np.ndarray:
         """A batch of each network that learns, from its own epoch's order."""
@@ -130,21 +159,9 @@ class SkatPoliciesObjective(Objective):
         for network in self.learning:
             epoch, rest = divmod(step, self._epochs[network])
             if rest == 0 or at_end:
-                self._judge(network, stop=at_end or epoch == self.config.num_epochs)
-
-    @torch.no_grad()
-    def _judge(self, network: int, stop: bool) -> None:
-        """Compare a network's held-out loss with its best, and keep or stop it."""
-        net, loss = self.net, self._mean_error(network, self.data.of(network, self.data.validation))[0]
-        best = self.target.nets[network]
-        if loss < net.best[network]:
-            net.best[network], net.worse[network] = loss, 0
-            best.load_state_dict(net.nets[network].state_dict())
-        else:
-            net.worse[network] += 1
-        if stop or net.worse[network] >= self.policies.patience:
-            net.nets[network].load_state_dict(best.state_dict())
-            net.stopped[network] = 1
+                loss, _ = self._mean_error(network, self.data.of(network, self.data.validation))
+                last = at_end or epoch == self.config.num_epochs
+                self.target.judge(network, self.net.nets[network], loss, self.policies.patience, last)
 
     @torch.no_grad()
     def _mean_error(self, network: int, rows: np.ndarray) -> tuple[float, float]:

@@ -25,6 +25,7 @@ from tests.selfplay.material import tiny_config
 from tests.test_repository import CONF, build_command
 
 GAME = HeartsGame()
+KINDS = "transformer, q_network, skat_policies"
 NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
 
 
@@ -122,10 +123,13 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
             ["learner.policy_targets=advantage", "learner.observation_weight=0"],
             "learner.policy_targets=advantage: must be none where observation_weight or policy_weight is 0",
         ),
-        (["model=rnn"], "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, small"),
+        (
+            ["model=rnn"],
+            "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, skat_policies",
+        ),
         (
             ["q_network=fc"],
-            "q_network=fc: the group is model now; its presets are board, demo, fc, paper, pv16, pv24, small",
+            "q_network=fc: the group is model now; its presets are board, demo, fc, paper, pv16, pv24, skat_policies",
         ),
         (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are board, demo"),
         (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
@@ -172,8 +176,14 @@ def test_a_group_of_before_in_a_preset_of_the_users_own_is_named(
 @pytest.mark.parametrize(
     ("preset", "message"),
     [
-        ("n_layer: 1", "the preset says no kind; write 'kind: NAME' into it, a name of transformer, q_network"),
-        ("kind: ???", "the preset says no kind; write 'kind: NAME' into it, a name of transformer, q_network"),
+        (
+            "n_layer: 1",
+            "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS,
+        ),
+        (
+            "kind: ???",
+            "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS,
+        ),
         ("kind: q_network\nwidht: 1", "model.kind=q_network has no model.widht; take it out of the preset"),
     ],
 )
@@ -340,7 +350,8 @@ def test_an_experiment_runs_on_one_machine_too(experiment: str) -> None:
         resolve(match.players, game)
     resolve(list(config.selfplay.initial.players), game, given=())
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
-    assert {p.split(":")[0] for match in config.evaluation.final for p in match.players} >= {"go_mcts", "argmax_val"}
+    players = {p.split(":")[0] for match in config.evaluation.final for p in match.players}
+    assert players >= ({"skat_policies"} if config.model.kind == "skat_policies" else {"go_mcts", "argmax_val"})
 
 
 def test_alphahearts_paper_has_the_numbers_of_paper_002() -> None:

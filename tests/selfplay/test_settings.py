@@ -19,6 +19,7 @@ from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import run, tiny_config
 from tests.test_repository import CONF, build_command
 
+POPULATION = {**{f"skat_rules:aggression=0.{n}:noise=0.05": 0.14 for n in range(2, 9)}, "random": 0.02}
 EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "alphahearts": (
         {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
@@ -40,6 +41,8 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "crew_paper": ({"random": 1.0}, None),
     "crew_strong": ({"crew_rules:explore=0.08": 1.0}, None),
     "skat_strong": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
+    "skat_policies_demo": (POPULATION, None),
+    "skat_policies": (POPULATION, None),
     "hearts_demo": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
     "hearts_paper": ({"random": 1.0}, None),
     "hearts_small": ({"random": 1.0}, GateConfig(50)),

@@ -2,8 +2,8 @@
 
 ``check FILE`` replays every record by the kernels that self-play uses; each that differs is printed with what differs.
 ``convert FILE --out DIR`` writes the games that agree as shards to train on, ``export DIR --out FILE`` shards as
-records. The last line says how many there were. Exits 1 if a record differs or a deal is left out, 2 where nothing
-could be done.
+records. ``cut FILE --out FILE`` ends some games early, to measure what leaving such games out does. The last line says
+how many there were. Exits 1 if a record differs or a deal is left out, 2 where nothing could be done.
 """
 
 import argparse
@@ -13,9 +13,12 @@ from pathlib import Path
 
 from cluster.reader import end_with_reader
 from games.skat.records.agreement import differences
-from games.skat.records.conversion import Filter, convert
+from games.skat.records.conversion import convert
+from games.skat.records.cutting import cut
 from games.skat.records.export import export
-from games.skat.records.iss import FormatError, Record, read, stream
+from games.skat.records.iss import FormatError, Record, read
+from games.skat.records.lines import stream
+from games.skat.records.selection import Filter
 from games.skat.rules import SCORINGS
 
 _PROGRESS = 100_000
@@ -23,17 +26,17 @@ _PROGRESS = 100_000
 
 def read_file(path: Path) -> Iterator[tuple[int, Record]]:
     """The records of a file with their lines, numbered from 1; ``FormatError`` names the line that is none."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in stream(file.readline):
+    with path.open("rb") as file:
+        for line in stream(file):
             try:
-                yield number, read(line)
+                yield line.number, read(line.text)
             except FormatError as error:
-                raise FormatError(f"line {number}: {error}") from None
+                raise FormatError(f"line {line.number}: {error}") from None
 
 
-def check(path: Path) -> tuple[int, int]:
-    """Replay every record of a file, a line at a time, and print the differences; returns the numbers of records and
-    of records that agree. ``FormatError`` names a line that is no record."""
+def check(path: Path) -> int:
+    """Replay every record of a file, a line at a time, and print the differences; returns the exit status.
+    ``FormatError`` names a line that is no record."""
     records = agree = 0
     for number, record in read_file(path):
         faults = differences(record)
@@ -43,49 +46,64 @@ def check(path: Path) -> tuple[int, int]:
             print(f"record {record.id} (line {number}): {'; '.join(faults)}")
         if records % _PROGRESS == 0:
             print(f"{records} records, {agree} agree so far", file=sys.stderr, flush=True)
-    return records, agree
+    if records == 0:
+        raise FormatError("there is no record in this file")
+    print(f"{records} records, {agree} agree")
+    return 0 if agree == records else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m games.skat.records", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="replay records and compare them with our rules")
-    checking.add_argument("file", type=Path, help="records of the International Skat Server, one per line")
     converting = commands.add_parser("convert", help="write the games that agree with our rules as shards")
-    converting.add_argument("file", type=Path, help="records of the International Skat Server, one per line")
-    converting.add_argument("--out", type=Path, required=True, help="a new directory")
+    cutting = commands.add_parser("cut", help="end some games early, and say what is different without them")
+    for reading in (checking, converting, cutting):
+        about = "records of the International Skat Server, one per line"
+        reading.add_argument("path", metavar="file", type=Path, help=about)
+    converting.add_argument("--out", type=Path, required=True, help="a new directory, or one to go on in")
     converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
     converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
+    converting.add_argument("--no-bots", action="store_true", help="leave out games of the server's programs")
+    converting.add_argument("--since", default="", metavar="YYYY-MM-DD", help="leave out games before this day")
+    converting.add_argument("--drop-duplicates", action="store_true", help="keep a deal with the same actions once")
+    converting.add_argument("--partial", action="store_true", help="keep games that end early too, in DIR/partial")
     converting.add_argument("--deals-per-shard", type=int, default=10_000)
     converting.add_argument("--scoring", choices=SCORINGS, default=SCORINGS[0])
     exporting = commands.add_parser("export", help="write shards of complete deals as records")
-    exporting.add_argument("directory", type=Path, help="shards of skat with the sequences of all three seats")
+    exporting.add_argument("path", metavar="directory", type=Path, help="shards with the sequences of all three seats")
     exporting.add_argument("--out", type=Path, required=True, help="the file to write")
+    cutting.add_argument("--out", type=Path, required=True, help="the file to write")
+    cutting.add_argument("--seed", type=int, default=1, help="of the games and cards drawn")
+    cutting.add_argument("--share", type=float, default=0.5, help="of the games that are cut")
+    cutting.add_argument("--decided", action="store_true", help="cut where card points have decided a game already")
     return parser
+
+
+def _do(given: argparse.Namespace) -> int:
+    if given.command == "check":
+        return check(given.path)
+    if given.command == "convert":
+        kept = Filter(given.records, given.min_rating, given.no_bots, given.since, given.drop_duplicates, given.partial)
+        print(convert(given.path, given.out, kept, given.deals_per_shard, given.scoring))
+        return 0
+    if given.command == "cut":
+        print("\n".join(cut(given.path, given.out, given.seed, given.share, given.decided)))
+        return 0
+    deals, left_out = export(given.path, given.out)
+    print(f"{deals} deals written, {left_out} left out that lack a seat's sequence")
+    return 0 if left_out == 0 else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; returns its exit status."""
     given = _parser().parse_args(arguments)
-    path = given.directory if given.command == "export" else given.file
     try:
-        if given.command == "check":
-            records, agree = check(path)
-            if records == 0:
-                raise FormatError("there is no record in this file")
-            print(f"{records} records, {agree} agree")
-            return 0 if agree == records else 1
-        if given.command == "convert":
-            kept = Filter(given.records, given.min_rating)
-            print(convert(path, given.out, kept, given.deals_per_shard, given.scoring))
-            return 0
-        deals, left_out = export(path, given.out)
-        print(f"{deals} deals written, {left_out} left out that lack a seat's sequence")
-        return 0 if left_out == 0 else 1
+        return _do(given)
     except OSError as error:
-        print(f"{error.filename or path}: {error.strerror}", file=sys.stderr)
+        print(f"{error.filename or given.path}: {error.strerror}", file=sys.stderr)
     except FormatError as error:
-        print(f"{path}: {error}", file=sys.stderr)
+        print(f"{given.path}: {error}", file=sys.stderr)
     except ValueError as error:  # names what it is about
         print(error, file=sys.stderr)
     return 2

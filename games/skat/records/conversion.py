@@ -2,11 +2,9 @@
 
 Every game that agrees with our rules gives three sequences, one for each seat, with its outcome label. Left out and
 counted are records that differ, and games that end before our rules end them: a player gave up, left or ran out of
-time. Such a history is incomplete, and its outcome is unknown.
+time. Their outcome is unknown; ``--partial`` keeps them up to there, in shards of their own.
 
-A directory holds shards of one conversion: ``config.json`` says of which, before the first shard is written;
-``left_out.txt`` names every record left out, and ``conversion.json`` what the finished conversion holds. The same
-command again begins anew where it was interrupted, and makes the same bytes.
+The directory and how an interrupted conversion goes on: ``games.skat.records.directory``.
 """
 
 import hashlib
@@ -15,60 +13,43 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from games.compiled import blank
 from games.game import Game
 from games.registry import make_game
-from games.shards import Sequences, write_shard
+from games.shards import Sequences, read_shard, write_shard
 from games.skat.cards import EOS
 from games.skat.records.agreement import differences
-from games.skat.records.iss import FormatError, Record, read, stream
+from games.skat.records.directory import (
+    LEFT_OUT,
+    PROGRESS,
+    RESULT,
+    ConversionError,
+    Notes,
+    Progress,
+    check,
+    locked,
+    prepare,
+    write_json,
+)
+from games.skat.records.iss import FormatError, Record, read
+from games.skat.records.lines import Line, stream
+from games.skat.records.marks import player_of
+from games.skat.records.seen import Seen, key_of
+from games.skat.records.selection import Filter
 from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE
 
-PLAYER = "iss"
-"""What every player of a record is called in the shards: names of people are not kept."""
-_CONFIG, _RESULT, _LEFT_OUT = "config.json", "conversion.json", "left_out.txt"
 _PROGRESS_SECONDS = 5.0
 
 
-class ConversionError(ValueError):
-    """A conversion that cannot be done; one line that names the directory or file."""
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which records are taken."""
-
-    records: int = 0
-    """Stop after so many; 0 for all."""
-    min_rating: float = 0.0
-    """Of all three players; 0 takes players without a rating too."""
-
-    def refuses(self, record: Record) -> bool:
-        """Whether a player is rated too low, or not at all."""
-        return self.min_rating > 0 and (not record.ratings or min(record.ratings) < self.min_rating)
-
-
-@dataclass
-class _Batch:
-    """Finished deals for the next shard."""
-
-    states: np.ndarray
-    lines: list[int] = field(default_factory=list)
-
-    def sequences(self, game: Game) -> Sequences:
-        """The three of every deal, whose seed is the number of its line."""
-        return Sequences.of_deals(game, self.states[: len(self.lines)], np.array(self.lines, np.uint64), PLAYER)
-
-
 def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
-    """Convert a file of records; returns a line that says what came of it.
+    """Convert a file of records, or go on where that was interrupted; returns a line that says what came of it.
 
     Raises:
         ConversionError: ``out`` holds something else, or no game of the file agrees with our rules.
@@ -76,117 +57,172 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
     """
     if deals_per_shard < 1:
         raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be at least 1")
-    if kept.records < 0:
-        raise ConversionError(f"--records {kept.records}: give a number of records, or 0 for all")
-    if not kept.min_rating >= 0:  # nan too
-        raise ConversionError(f"--min-rating {kept.min_rating}: give a rating, or 0 for anybody")
     game = make_game("skat", {"scoring": scoring})
-    config: dict[str, object] = {
+    config = {
         "source": path.name,
         "sha256": _digest(path),
-        "records": kept.records,
-        "min_rating": kept.min_rating,
+        **asdict(kept),
         "deals_per_shard": deals_per_shard,
         "scoring": scoring,
         "rules_version": str(game.rules_version),
     }
-    if (out / _RESULT).exists():
-        _check(out, config)
-        try:
-            return _summary(out, json.loads((out / _RESULT).read_text()))
-        except (ValueError, TypeError, KeyError):
-            raise ConversionError(f"{out / _RESULT}: is damaged; remove it and convert again") from None
-    _prepare(out, config)
-    counts: Counter[str] = Counter()
-    shards = 0
-    with path.open(encoding="utf-8", errors="replace") as file, (out / _LEFT_OUT).open("w") as left_out:
-        for batch in _batches(file, kept, deals_per_shard, SCORINGS.index(scoring), counts, left_out):
-            write_shard(out / f"shard_{shards:05d}.parquet", batch.sequences(game), game, _provenance(config, shards))
-            shards += 1
-    if shards == 0:
-        raise ConversionError(f"{path}: no game of this file agrees with our rules; {_LEFT_OUT} in {out} says why")
-    result: dict[str, Any] = {"records": counts.pop("records"), "deals": counts.pop("deals"), "shards": shards}
-    result["left_out"] = dict(sorted(counts.items()))
-    _write_json(out / _RESULT, result)
-    return _summary(out, result)
-
-
-def _check(out: Path, config: dict[str, object]) -> None:
-    """``ConversionError`` where the directory was made of another file or with other settings."""
-    try:
-        theirs = json.loads((out / _CONFIG).read_text())
-        key = next((key for key in config if theirs.get(key) != config[key]), None)
-    except (OSError, ValueError, AttributeError):
-        raise ConversionError(f"{out}: holds no readable {_CONFIG}; take another --out") from None
-    if key is not None:
-        raise ConversionError(
-            f"{out}: was converted with {key}={theirs.get(key)}, the command says {config[key]}; take another --out"
-        )
-
-
-def _prepare(out: Path, config: dict[str, object]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    if (out / _CONFIG).exists():
-        _check(out, config)
-    elif any(out.iterdir()):
-        raise ConversionError(f"{out}: holds files, and no {_CONFIG} of a conversion; take another --out")
+    defaults = asdict(Filter())
+    if (out / RESULT).exists():
+        check(out, config, defaults)
     else:
-        _write_json(out / _CONFIG, config)
-
-
-def _provenance(config: dict[str, object], shard: int) -> dict[str, str]:
-    made = {key: str(config[key]) for key in ("source", "sha256", "min_rating")}
-    return {"made_by": "games.skat.records convert", "shard": str(shard), **made}
-
-
-def _batches(
-    file: TextIO,
-    kept: Filter,
-    size: int,
-    scoring: int,
-    counts: Counter[str],
-    left_out: TextIO,
-) -> Iterator[_Batch]:
-    """The games that agree, ``size`` at a time; counts all others by reason and names them."""
-    fresh = blank(STATE, template(scoring), EOS, 1)
-    batch, began, reported = _Batch(np.repeat(fresh, size)), time.monotonic(), time.monotonic()
-    for number, line in stream(file.readline):
-        if kept.records and counts["records"] >= kept.records:
-            break
-        counts["records"] += 1
-        place = len(batch.lines)
-        reason, detail = _taken(line, kept, batch.states[place])
-        if reason:
-            counts[reason] += 1
-            left_out.write(f"line {number}: {detail or reason}\n")
-            batch.states[place] = fresh[0]
-        else:
-            counts["deals"] += 1
-            batch.lines.append(number)
-        if len(batch.lines) == size:
-            yield batch
-            batch = _Batch(np.repeat(fresh, size))
-        if time.monotonic() - reported > _PROGRESS_SECONDS:
-            reported = time.monotonic()
-            rate = counts["records"] / (reported - began)
-            print(f"{counts['records']:,} records, {counts['deals']:,} games, {rate:,.0f} records/s", file=sys.stderr)
-    if batch.lines:
-        yield batch
-
-
-def _taken(line: str, kept: Filter, state: np.void) -> tuple[str, str]:
-    """Replay a record in ``state``. Why it is left out and more of it, both empty where it is not."""
+        prepare(out, config, defaults)
+        with locked(out), path.open("rb") as file:
+            conversion = _Conversion(out, config, kept, game)
+            conversion.read(file)
+            lists = conversion.finish()
+            if not conversion.progress.shards:
+                why = f"see {' and '.join(lists)} in {out}" if lists else "it has no records"
+                raise ConversionError(f"{path}: no game of this file agrees with our rules; {why}")
+    (out / PROGRESS).unlink(missing_ok=True)
     try:
-        record = read(line)
-    except FormatError as error:
-        return "no record", str(error)
-    if kept.refuses(record):
-        return "rated too low", f"record {record.id}: rated too low"
-    if faults := differences(record, state):
-        return "differs from our rules", f"record {record.id}: {'; '.join(faults)}"
-    if state["public"]["turn"] >= 0:
-        return "ended early", f"record {record.id}: ended after {state['public']['num_played']} cards"
-    return "", ""
+        return _summary(out, json.loads((out / RESULT).read_text()))
+    except (ValueError, TypeError, KeyError):
+        raise ConversionError(f"{out / RESULT}: is damaged; remove it and convert again") from None
+
+
+@dataclass
+class _Batch:
+    """Games of one kind for the next shard."""
+
+    filled: bool
+    partial: bool
+    states: np.ndarray
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, state: np.ndarray, line: int) -> None:
+        self.states[len(self.lines)] = state
+        self.lines.append(line)
+
+    def shard(self, stretch: int) -> str:
+        """Path of its shard; no two of a conversion have one name, so that they can be put together."""
+        kind = "_".join([*["partial"] * self.partial, *["filled"] * self.filled]) or "shard"
+        return f"{'partial/' if self.partial else ''}{kind}_{stretch:05d}.parquet"
+
+    def sequences(self, game: Game) -> Sequences:
+        """The three of every deal, whose seed is the number of its line. Those that end early have outcome label 0,
+        which means nothing."""
+        states, lines = self.states[: len(self.lines)], np.array(self.lines, np.uint64)
+        player = player_of(self.filled, self.partial)
+        if not self.partial:
+            return Sequences.of_deals(game, states, lines, player)
+        deal, seat = np.repeat(np.arange(len(states)), 3), np.tile(np.arange(3), len(states))
+        tokens, _ = game.histories(states[deal], seat)
+        return Sequences(tokens, np.zeros(len(deal)), seat, np.full(len(deal), player, object), lines[deal], deal)
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What its shard says of it."""
+        return ({"auction": "filled"} if self.filled else {}) | ({"partial": "true"} if self.partial else {})
+
+
+class _Conversion:
+    """A conversion under way."""
+
+    def __init__(self, out: Path, config: dict[str, Any], kept: Filter, game: Game) -> None:
+        self.out, self.config, self.kept, self.game = out, config, kept, game
+        rejected = out / f"{config['source']}.rejected"
+        self.progress = Progress.of(out, rejected)
+        self.counts = Counter(self.progress.counts)
+        self.left_out = Notes(out / LEFT_OUT, self.progress.left_out)
+        self.rejected = Notes(rejected, self.progress.rejected)
+        self.fresh = blank(STATE, template(SCORINGS.index(config["scoring"])), EOS, 1)
+        self.state = self.fresh.copy()
+        self.batches: dict[tuple[bool, bool], _Batch] = {}
+        self.seen = Seen(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
+
+    def read(self, file: BinaryIO) -> None:
+        """Take in what is left of the records; after so many games of a kind all kinds are written, so that one
+        place in the file stands for all that is written."""
+        began = reported = time.monotonic()
+        before = self.counts["records"]
+        file.seek(self.progress.offset)
+        line = Line(self.progress.line, "", self.progress.offset)
+        for following in stream(file, line.number, line.end):
+            if self.kept.records and self.counts["records"] >= self.kept.records:
+                break
+            line = following
+            self._take(line)
+            if any(len(batch.lines) == self.config["deals_per_shard"] for batch in self.batches.values()):
+                self._write(line)
+            if time.monotonic() - reported > _PROGRESS_SECONDS:
+                reported, records = time.monotonic(), self.counts["records"]
+                rate = (records - before) / (reported - began)
+                print(f"{records:,} records, {self.counts['games']:,} games, {rate:,.0f} records/s", file=sys.stderr)
+        if self.batches:
+            self._write(line)
+
+    def _take(self, line: Line) -> None:
+        self.counts["records"] += 1
+        try:
+            record = read(line.text)
+        except FormatError as error:
+            self.counts["no record"] += 1
+            self.rejected.add(f"line {line.number}: {error}")
+            return
+        reason, detail = self._judged(record)
+        if reason:
+            self.counts[reason] += 1
+            self.left_out.add(f"line {line.number}: record {record.id}: {detail or reason}")
+            return
+        kind = record.filled, bool(self.state[0]["public"]["turn"] >= 0)
+        self.counts["partial" if kind[1] else "games"] += 1
+        if kind not in self.batches:
+            self.batches[kind] = _Batch(*kind, np.empty(self.config["deals_per_shard"], STATE))
+        self.batches[kind].add(self.state[0], line.number)
+
+    def _judged(self, record: Record) -> tuple[str, str]:
+        """Replay a record. Why it is left out and more of it, both empty where it is not."""
+        if refused := self.kept.refuses(record):
+            return refused, ""
+        self.state[0] = self.fresh[0]
+        if faults := differences(record, self.state[0]):
+            return "differs from our rules", "; ".join(faults)
+        if self.state[0]["public"]["turn"] >= 0 and not (self.kept.partial and record.tokens):
+            return "ended early", f"ended after {self.state[0]['public']['num_played']} cards"
+        histories = self.state[0]["tokens"][:, : self.game.max_length]
+        if self.kept.drop_duplicates and not self.seen.add(key_of(histories)):
+            return "duplicate", ""
+        return "", ""
+
+    def _write(self, line: Line) -> None:
+        """Write a shard of every kind, and that all up to this line is done."""
+        progress = self.progress
+        made = {key: str(self.config[key]) for key in ("source", "sha256", "min_rating")}
+        made = {"made_by": "games.skat.records convert", "shard": str(progress.stretch), **made}
+        for _, batch in sorted(self.batches.items()):
+            path = batch.shard(progress.stretch)
+            write_shard(self.out / path, batch.sequences(self.game), self.game, {**made, **batch.marks})
+            progress.shards.append(path)
+        progress.line, progress.offset, progress.stretch = line.number, line.end, progress.stretch + 1
+        progress.counts, self.batches = dict(self.counts), {}
+        progress.left_out, progress.rejected = self.left_out.save(), self.rejected.save()
+        progress.save(self.out)
+
+    def finish(self) -> list[str]:
+        """Say what the directory holds, if it is anything; returns the names of the lists of what was not taken."""
+        if self.rejected.close() == 0:
+            self.rejected.path.unlink()
+        lists = [LEFT_OUT] * (self.left_out.close() > 0) + [self.rejected.path.name] * (self.counts["no record"] > 0)
+        counts = self.counts
+        result: dict[str, Any] = {"records": counts.pop("records", 0), "deals": counts.pop("games", 0)}
+        if self.kept.partial:
+            result["partial"] = counts.pop("partial", 0)
+        result["shards"], result["left_out"] = len(self.progress.shards), dict(sorted((+counts).items()))
+        if self.progress.shards:
+            write_json(self.out / RESULT, result)
+        return lists
+
+
+def _keys(out: Path, shards: list[str], game: Game) -> Iterator[int]:
+    """Of all games in the shards."""
+    for shard in shards:
+        deals = read_shard(out / shard, game).tokens.reshape(-1, 3, game.max_length)
+        yield from (key_of(histories) for histories in deals)
 
 
 def _digest(path: Path) -> str:
@@ -194,14 +230,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _write_json(path: Path, value: object) -> None:
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n")
-    unfinished.replace(path)
-
-
 def _summary(out: Path, result: dict[str, Any]) -> str:
     """What a finished conversion holds, in a line."""
-    left_out = result["left_out"]
-    others = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "none"
-    return f"{out}: {result['deals']:,} games of {result['records']:,} records; left out: {others}"
+    others = ", ".join(f"{count:,} {reason}" for reason, count in result["left_out"].items()) or "none"
+    early = f", and {result['partial']:,} that end early in {out / 'partial'}," if "partial" in result else ""
+    return f"{out}: {result['deals']:,} games{early} of {result['records']:,} records; left out: {others}"

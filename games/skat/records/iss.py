@@ -5,7 +5,6 @@ pickup, the declaration with the discards behind it or in a move of their own, a
 """
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +26,8 @@ from games.skat.cards import (
     SUITS,
     card_id,
 )
+from games.skat.records.lines import LONGEST
+from games.skat.records.marks import EVENT
 from games.skat.values import BIDS
 
 _KEYS = re.compile(r"([A-Z][A-Z0-9]*)\[([^\]]*)\]")
@@ -60,6 +61,12 @@ class Record:
     """Whether it ends between the declaration and the discards."""
     ratings: tuple[float, ...] = ()
     """Of the three players; empty where one has none."""
+    names: tuple[str, ...] = ()
+    """Of the three players."""
+    day: str = ""
+    """When it was played, the first ten letters of its date: ``YYYY-MM-DD`` on the server."""
+    filled: bool = False
+    """Whether the auction was filled in from the last bid (``games.skat.records.marks``)."""
     unreadable: str = ""
     """The first move that means nothing where it stands, if there is one; what follows it is left out."""
     result: dict[str, str] = field(default_factory=dict)
@@ -73,6 +80,8 @@ class Record:
 
 def read(line: str) -> Record:
     """The record on a line; ``FormatError`` for anything else."""
+    if len(line) >= LONGEST:
+        raise FormatError(f"not a record: longer than {LONGEST} characters")
     keys = dict(_KEYS.findall(line))
     if not line.startswith("(;") or not line.rstrip().endswith(";)") or keys.get("GM") != "Skat":
         raise FormatError("not a record: a line reads (;GM[Skat]...MV[...]R[...];)")
@@ -88,6 +97,8 @@ def read(line: str) -> Record:
     record = Record(keys.get("ID", "?"), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)]))
     record.result = _result(keys["R"])
     record.ratings = _ratings([keys.get(f"R{seat}", "") for seat in range(3)])
+    record.names = tuple(keys.get(f"P{seat}", "") for seat in range(3))
+    record.day, record.filled = keys.get("DT", "")[:10], keys.get("EV") == EVENT
     _Moves(record, {ids[30], ids[31]}).take(list(zip(words[2::2], words[3::2], strict=True)))
     return record
 
@@ -191,17 +202,3 @@ class _Moves:
 
 
 _LEVELS = (("O", OUVERT), ("Z", SCHWARZ), ("S", SCHNEIDER), ("", PLAIN))
-
-
-def stream(lines: Callable[[int], str]) -> Iterator[tuple[int, str]]:
-    """Lines that hold something, numbered from 1, of a file's ``readline``; one that has no end is ``FormatError``."""
-    number = 0
-    while line := lines(_LONGEST):
-        number += 1
-        if len(line) == _LONGEST:
-            raise FormatError(f"line {number}: not a record: longer than {_LONGEST} characters")
-        if line.strip():
-            yield number, line.strip()
-
-
-_LONGEST = 1 << 16

@@ -1,9 +1,10 @@
 """What XSkat writes of the deals it has played: its log (``xskat -log FILE -unfmt``) and its list (``-list FILE``).
 
 A deal of the log has a row for every trick, a column for every player: the winner's card in capitals, ``_`` behind the
-suit that was led where another player won, no capitals where nothing was played any more. Then come the hands that were
-played, ``Skat is`` (the discards) and ``Skat was`` (the talon), the bid, the game and the result. The log holds the
-last bid of the auction alone. The list has the value of every deal, doubled where it was lost.
+suit that was led where another player won, no capitals where nothing was played any more; a lost null may have no more
+rows. Then come the hands that were played, ``Skat is`` (the discards) and ``Skat was`` (the talon), the bid, the game
+and the result. The log holds the last bid of the auction alone. The list has the value of every deal, doubled where it
+was lost.
 """
 
 import re
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from games.skat.cards import (
+    ALL_CARDS,
     FIRST_BID,
     FIRST_GAME,
     FIRST_MODIFIER,
@@ -66,13 +68,15 @@ def parse(deal: str) -> Played:
     tables = re.split(r"^-{4}.*\n", deal, flags=re.MULTILINE)
     if len(tables) != 4:
         raise FormatError("no deal of an XSkat log: tricks, hands and result are to stand between dashes")
-    passes = re.search(r"^.*_Pass_.*$", tables[1], re.MULTILINE)
+    passes = re.search(r"^.*(?<!\S)_Pass_(?!\S).*$", tables[1], re.MULTILINE)
     rows = [_row(line) for line in tables[2 if passes else 1].splitlines()]
     asides: dict[str, str] = dict(re.findall(r"^Skat (is|was): (.*)$", tables[3], re.MULTILINE))
     discards = _aside(asides.get("is", ""))
     talon = _aside(asides["was"]) if "was" in asides else discards
-    columns = [sum(1 << row.cards[player] for row in rows) for player in range(3)]
-    if len(rows) != 10 or sum(columns) + sum(1 << card for card in discards) != (1 << 32) - 1:
+    held = rows if len(rows) == 10 else [_row(line) for line in tables[2].splitlines()]
+    columns = [sum(1 << row.cards[player] for row in held) for player in range(3)]
+    everything = sum(columns) + sum(1 << card for card in discards)
+    if not rows or len(held) != 10 or len(discards) != 2 or everything != ALL_CARDS:
         raise FormatError("no deal of an XSkat log: the ten rows and the skat are not the 32 cards")
     if passes:
         first = passes[0].split().index("_Pass_")

@@ -73,7 +73,9 @@ def test_what_is_left_out_is_counted_and_named(tmp_path, capsys) -> None:
     assert result["records"] == len(LINES) + 2
     assert result["left_out"]["no record"] == result["left_out"]["differs from our rules"] == 1
     assert result["deals"] + sum(result["left_out"].values()) == result["records"]
-    assert len(left_out) == sum(result["left_out"].values())
+    assert len(left_out) == sum(result["left_out"].values()) - 1
+    rejected = (tmp_path / "out" / "real.sgf.rejected").read_text()
+    assert rejected.startswith(f"line {len(LINES) + 1}: not a record: ") and rejected.count("\n") == 1
     assert f"line {len(LINES)}: record 10330141: the record breaks off" in "\n".join(left_out)
     assert any(re.fullmatch(r"line \d+: record 1390253: ended after \d+ cards", line) for line in left_out)
     assert f"{result['deals']} games of {result['records']} records" in capsys.readouterr().out

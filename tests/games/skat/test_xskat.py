@@ -12,7 +12,8 @@ from games.skat.cards import NUM_CARDS, PASS, VOCABULARY
 from games.skat.records.iss import FormatError
 from games.skat.replay import actions_of
 from games.skat.xskat import program as installed
-from games.skat.xskat.__main__ import differences, main
+from games.skat.xskat.__main__ import main
+from games.skat.xskat.agreement import differences
 from games.skat.xskat.log import parse, split_log
 from games.skat.xskat.program import XSkatError, program
 from games.skat.xskat.table import XSkatTable, deal_file

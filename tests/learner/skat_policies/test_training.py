@@ -107,6 +107,18 @@ def test_data_is_the_decisions_by_network_and_values_are_the_soloists(games: Seq
     assert len(apart) and not set(apart) & set(data.of(3, data.training))
 
 
+def test_made_up_calls_and_missing_ends_teach_nothing(games: Sequences, tmp_path: Path) -> None:
+    paths = []
+    for player in ("iss", "xskat", "iss:partial"):
+        paths.append(str(tmp_path / f"{player.replace(':', '-')}.parquet"))
+        write_shard(paths[-1], replace(games, player=np.full(len(games), player, object)), GAME, {})
+    counts = [np.diff(load_policies(GAME, [paths[0], path], LEARNER, "classic").first) for path in paths]
+    assert (counts[0] == 2 * np.diff(load_policies(GAME, paths[:1], LEARNER, "classic").first)).all()
+    alone = counts[0] // 2
+    assert counts[1].tolist() == [*alone[:2], *2 * alone[2:]]  # XSkat's log has no calls
+    assert counts[2].tolist() == [*2 * alone[:16], *alone[16:]]  # a game that was not finished has no value
+
+
 def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str]) -> None:
     config = replace(LEARNER, batch_size=4)
     objective = SkatPoliciesObjective(GAME, replace(SMALL, dropout=0.0), config, 3)
@@ -131,28 +143,18 @@ def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str
     torch.testing.assert_close(loss, torch.stack(expected).sum())
 
 
-def test_a_network_that_gets_no_better_stops_with_its_best_weights(
-    shards: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[str]) -> None:
     objective = SkatPoliciesObjective(GAME, SMALL, replace(LEARNER, num_epochs=4, max_steps=0), 3)
     objective.load(shards)
     objective.begin(objective.fresh())
-    net, steps = objective.net, objective._epochs
-    courses = {0: [1.0, 0.5, 0.7, 0.1], 1: [3.0, 2.0, 1.0, 0.5]}  # the first gets worse at its third epoch
-
-    def judged(network: int, rows: np.ndarray) -> tuple[float, float]:
-        assert set(rows) <= set(objective.data.validation)
-        return courses.get(network, [9.0, 9.0])[epochs[network]], 0.0
-
-    monkeypatch.setattr(objective, "_mean_error", judged)
-    epochs = dict.fromkeys(range(len(NETWORKS)), 0)
-    for epoch in range(4):
-        for network in set(objective.learning) & {0, 1}:
-            epochs[network] = epoch
+    net, best, steps = objective.net, objective.target, objective._epochs
+    for network, losses in {0: [1.0, 0.5, 0.7], 1: [3.0, 2.0, 1.0, 0.5]}.items():  # the first gets worse at its third
+        part = net.nets[network]
+        for epoch, loss in enumerate(losses):
             with torch.no_grad():
-                net.nets[network].layers[0].bias.fill_(epoch)
-            objective._judge(network, stop=epoch == 3)
-    assert net.stopped[:2].tolist() == [1, 1] and net.best[:2].tolist() == [0.5, 0.5]
+                part.layers[0].bias.fill_(epoch)
+            best.judge(network, part, loss, patience=1, last=epoch == 3)
+    assert best.stopped[:3].tolist() == [1, 1, 0] and best.loss[:2].tolist() == [0.5, 0.5]
     assert net.nets[0].layers[0].bias[0] == 1 and net.nets[1].layers[0].bias[0] == 3
     rows = objective.rows(steps[2])
     assert len(rows) == 16 * LEARNER.batch_size and not set(rows) & set(objective.data.of(0, objective.data.training))
@@ -163,11 +165,10 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(
 def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str], tmp_path: Path) -> None:
     objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
     metrics = loop.train(objective, shards, tmp_path / "net")
-    net = objective.net
     assert objective.finished and metrics["step"] == LEARNER.max_steps
     for network, point in enumerate(NETWORKS):
         loss, _ = objective._mean_error(network, objective.data.of(network, objective.data.validation))
-        assert loss == pytest.approx(net.best[network].item(), rel=1e-4)
+        assert loss == pytest.approx(objective.target.loss[network].item(), rel=1e-4)
         assert metrics[f"validation_{point.name}"] == pytest.approx(loss, rel=1e-4)
     assert metrics["bid.decisions"] > 1000 and 0 < metrics["bid.test_accuracy"] <= 1
 

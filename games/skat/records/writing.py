@@ -1,0 +1,110 @@
+"""Deals as records of the International Skat Server."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from games.skat.cards import (
+    FIRST_BID,
+    HOLD,
+    NULL,
+    NUM_CARDS,
+    NUM_PLAYS,
+    OUVERT,
+    PASS,
+    PICKUP,
+    SCHNEIDER,
+    SCHWARZ,
+    VOCABULARY,
+)
+from games.skat.records.iss import GAME_LETTERS
+from games.skat.records.marks import EVENT
+from games.skat.replay import concede
+from games.skat.state import result_of
+from games.skat.values import BIDS
+
+_ANNOUNCED = {SCHNEIDER: "S", SCHWARZ: "Z"}
+
+
+def record_line(
+    number: int,
+    place: str,
+    names: Sequence[str],
+    state: np.void,
+    actions: Sequence[int] | np.ndarray,
+    seats: Sequence[int] | np.ndarray,
+    given_up: Collection[int] = (),
+    filled: bool = False,
+) -> str:
+    """A deal as a line of a file.
+
+    Args:
+        number: of the record.
+        place: where it was played.
+        names: of the three players.
+        state: what all actions lead to; where the defenders give up they do so in it.
+        given_up: seats that give up behind the last action; needed where the rules would have the deal go on.
+        filled: whether the auction was filled in.
+    """
+    people = "".join(f"P{seat}[{_plain(name)}]" for seat, name in enumerate(names))
+    moves = list(_moves(np.asarray(actions).tolist(), np.asarray(seats).tolist(), state))
+    moves += [f"{seat} RE" for seat in given_up]
+    event = f"EV[{EVENT}]" if filled else ""
+    result = _result(state, given_up)
+    return f"(;GM[Skat]PC[{place}]CO[]{event}ID[{number}]{people}MV[{' '.join(moves)} ]R[{result}] ;)"
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("]", "").replace("[", "").split())
+
+
+def _moves(actions: Sequence[int] | np.ndarray, seats: Sequence[int] | np.ndarray, state: np.void) -> Iterator[str]:
+    """Pairs of actor and move; the discards stand behind the game, as the server writes them."""
+    talon = _names(int(state["talon"]))
+    yield f"w {'.'.join(card for hand in state['dealt'] for card in _names(int(hand)))}.{'.'.join(talon)}"
+    before = len(actions) - int(state["public"]["num_played"])
+    for seat, token in zip(seats[:before], actions[:before], strict=True):
+        if token in (PASS, HOLD):
+            yield f"{seat} {'p' if token == PASS else 'y'}"
+        elif FIRST_BID <= token < PICKUP:
+            yield f"{seat} {BIDS[token - FIRST_BID]}"
+        elif token == PICKUP:
+            yield f"{seat} s w {'.'.join(talon)}"
+    if state["public"]["game"] >= 0:
+        yield f"{state['public']['soloist']} {_declaration(state)}"
+    for seat, card in zip(seats[before:], actions[before:], strict=True):
+        yield f"{seat} {VOCABULARY.name(card)}"
+
+
+def _declaration(state: np.void) -> str:
+    """Game, modifiers in the server's order, and the discards."""
+    public = state["public"]
+    game, modifier, by_hand = int(public["game"]), int(public["modifier"]), public["picked_up"] == 0
+    if game != NULL and modifier == OUVERT:
+        return f"{GAME_LETTERS[game]}O"  # the others are implied
+    said = ("O" if modifier == OUVERT else "") + ("H" if by_hand else "") + _ANNOUNCED.get(modifier, "")
+    return ".".join([GAME_LETTERS[game] + said, *([] if by_hand else _names(int(state["laid"])))])
+
+
+def _result(state: np.void, given_up: Collection[int]) -> str:
+    """The result as the server writes it. A soloist that gives up has lost, with the tricks that it has."""
+    public = state["public"]
+    soloist, game, over = int(public["soloist"]), int(public["game"]), public["turn"] < 0
+    if soloist < 0:
+        return "passed"
+    if not over and soloist not in given_up and game != NULL:
+        concede(state)
+    won, value, overbid, matadors, points = result_of(state)
+    won = won and soloist not in given_up
+    tricks = int(public["tricks"][soloist])
+    judged = game != NULL and (not over or public["num_played"] == NUM_PLAYS)
+    schneider, schwarz = judged and (points <= 30 or points >= 90), judged and tricks in (0, 10)
+    return (
+        f"d:{soloist} {'win' if won else 'loss'} v:{value if won else -2 * value} m:{matadors} "
+        f"{'overbid' if overbid else 'bidok'} p:{points} t:{tricks} s:{int(schneider)} z:{int(schwarz)} "
+        f"p0:0 p1:0 p2:0 l:-1 to:-1 r:{int(bool(given_up))}"
+    )
+
+
+def _names(cards: int) -> list[str]:
+    return [VOCABULARY.name(card) for card in range(NUM_CARDS) if cards >> card & 1]

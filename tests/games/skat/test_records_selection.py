@@ -1,0 +1,192 @@
+"""Which records a conversion takes, and how its shards say what is unknown of them."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from games.registry import make_game
+from games.shards import find_shards, read_shard, read_shards, shard_info, write_shard
+from games.skat.cards import NUM_CARDS, VOCABULARY
+from games.skat.records.__main__ import main
+from games.skat.records.iss import read
+from games.skat.records.marks import EVENT, is_filled, is_partial, player_of
+from games.skat.records.seen import Seen
+from games.skat.records.selection import is_bot
+from tests.games.skat.test_conversion import converted, random_deals
+from tests.games.skat.test_records import BY_ID, LINES, PASSED
+
+GAME = make_game("skat")
+EARLY = ("1039093", "1390253", "18358")
+"""Ended after 18 cards, before the first and after the first card."""
+
+
+def result_of(out: Path) -> dict:
+    return json.loads((out / "conversion.json").read_text())
+
+
+def test_a_line_that_is_no_record_is_rejected_and_the_rest_is_used(tmp_path) -> None:
+    lines = ["hello", LINES[0], "(" * 100_000, "", PASSED, LINES[1].replace("GM[Skat]", "GM[Go]"), "\x00\udcff"]
+    (tmp_path / "bad.sgf").write_bytes("\n".join(lines).encode(errors="surrogateescape"))
+    assert converted(tmp_path / "bad.sgf", tmp_path / "out") == 0
+    rejected = (tmp_path / "out" / "bad.sgf.rejected").read_text().splitlines()
+    assert [re.match(r"line (\d): not a record: ", line)[1] for line in rejected] == ["1", "3", "6", "7"]
+    assert "longer than 65536 characters" in rejected[1]
+    assert result_of(tmp_path / "out")["deals"] == 2 and result_of(tmp_path / "out")["left_out"] == {"no record": 4}
+
+
+def test_where_nothing_can_be_used_the_lists_that_say_why_are_named(tmp_path, capsys) -> None:
+    (tmp_path / "bad.sgf").write_text("\n".join(["hello", BY_ID["10330141"]]))
+    (tmp_path / "empty.sgf").write_text("\n\n")
+    assert converted(tmp_path / "bad.sgf", tmp_path / "out") == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path / 'bad.sgf'}: no game of this file agrees with our rules; "
+        f"see left_out.txt and bad.sgf.rejected in {tmp_path / 'out'}\n"
+    )
+    assert converted(tmp_path / "empty.sgf", tmp_path / "none") == 2
+    assert capsys.readouterr().err.endswith("agrees with our rules; it has no records\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "bot"),
+    [("kermit", True), ("kermit:2", True), ("theCount:12", True), ("Bernie", True), ("kermit2", False), ("", False)],
+)
+def test_bots_are_known_by_their_names(name, bot, tmp_path) -> None:
+    assert is_bot(name) == bot
+    (tmp_path / "one.sgf").write_text("\n".join([LINES[0], LINES[0].replace("P1[east]", f"P1[{name}]")]))
+    assert converted(tmp_path / "one.sgf", tmp_path / "out", "--no-bots") == 0
+    assert result_of(tmp_path / "out")["left_out"] == ({"a bot plays": 1} if bot else {})
+
+
+def test_games_before_a_day_and_without_one_can_be_left_out(tmp_path, capsys) -> None:
+    dates = ("2010-12-05/23:59:59/UTC", "2010-12-06/00:00:00/UTC", "2011-01-01", "06.12.2010", "2010-13-01", "")
+    dated = [re.sub(r"DT\[[^\]]*\]", f"DT[{date}]" if date else "", LINES[0]) for date in dates]
+    assert "DT[" not in dated[-1]
+    (tmp_path / "dated.sgf").write_text("\n".join(dated))
+    assert converted(tmp_path / "dated.sgf", tmp_path / "out", "--since", "2010-12-06") == 0
+    assert result_of(tmp_path / "out")["left_out"] == {"no readable date": 3, "too old": 1}
+    for bad in ("2010-12", "20101206", "2010-13-01", "yesterday"):
+        assert converted(tmp_path / "dated.sgf", tmp_path / "none", "--since", bad) == 2
+        error = capsys.readouterr().err
+        assert error == f"--since {bad}: give a day as YYYY-MM-DD\n" and not (tmp_path / "none").exists()
+
+
+def test_the_same_deal_with_the_same_actions_is_kept_once(tmp_path) -> None:
+    other = BY_ID["541932"].replace("2 CT 0 H7", "2 CT 0 HA").replace("0 HA 1 SQ", "0 H7 1 SQ")
+    again = BY_ID["541932"].replace("ID[541932]", "ID[7]").replace("P0[north]", "P0[south]")
+    lines = [BY_ID["541932"], LINES[1], again, other, BY_ID["541932"]]
+    (tmp_path / "twice.sgf").write_text("\n".join(lines))
+    converted(tmp_path / "twice.sgf", tmp_path / "all")
+    converted(tmp_path / "twice.sgf", tmp_path / "once", "--drop-duplicates")
+    before, after = result_of(tmp_path / "all"), result_of(tmp_path / "once")
+    assert after["left_out"].pop("duplicate") == 2
+    assert before["deals"] - 2 == after["deals"] and before["left_out"] == after["left_out"]
+    left_out = (tmp_path / "once" / "left_out.txt").read_text()
+    assert "line 3: record 7: duplicate\n" in left_out and "line 5: record 541932: duplicate\n" in left_out
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1])))
+def test_keys_are_seen_once(first, then) -> None:
+    seen, plain = Seen(first), set(first)
+    for key in [*then, *first]:
+        assert seen.add(key) == (key not in plain)
+        plain.add(key)
+
+
+def test_many_keys_are_seen_once() -> None:
+    """So many that the last ones join the others more than once."""
+    keys = np.random.default_rng(1).integers(0, 2**64, 150_000, np.uint64).tolist()
+    seen = Seen()
+    assert all(seen.add(key) for key in keys) and not any(seen.add(key) for key in keys)
+
+
+def test_games_that_end_early_are_kept_apart_up_to_there(tmp_path) -> None:
+    (tmp_path / "real.sgf").write_text("\n".join([*LINES, PASSED]))
+    assert converted(tmp_path / "real.sgf", tmp_path / "out", "--partial") == 0
+    assert converted(tmp_path / "real.sgf", tmp_path / "whole") == 0
+    (whole,), (alone,) = find_shards(tmp_path / "out"), find_shards(tmp_path / "whole")
+    assert Path(whole).read_bytes() == Path(alone).read_bytes(), "whole games are as they are without --partial"
+    (early,) = find_shards(tmp_path / "out" / "partial")
+    rows, info = read_shard(early, GAME), shard_info(early)
+    assert info.provenance["partial"] == "true" and "partial" not in shard_info(whole).provenance
+    assert result_of(tmp_path / "out")["partial"] == 3 and len(rows) == 9
+    assert set(rows.player) == {"iss:partial"} and not rows.outcome.any()
+    assert rows.deal_seed[::3].tolist() == [number for number, line in enumerate(LINES, 1) if read(line).id in EARLY]
+    for deal, line in enumerate(line for line in LINES if read(line).id in EARLY):
+        cards = [token for token in read(line).tokens[-30:] if token < NUM_CARDS]
+        for history in rows.tokens[3 * deal : 3 * deal + 3]:
+            seen = history[history != VOCABULARY.eos].tolist()
+            played = re.findall(r" [0-2] ([DHSC][789TJQKA])(?= )", line)
+            assert [VOCABULARY.name(token) for token in seen][len(seen) - len(played) :] == played
+            assert cards[len(cards) - len(played) :] == seen[len(seen) - len(played) :]
+
+
+def test_a_game_that_ends_before_anybody_acts_has_nothing_to_keep(tmp_path) -> None:
+    left = PASSED.replace("1 p 2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
+    (tmp_path / "left.sgf").write_text("\n".join([left, LINES[0]]))
+    assert converted(tmp_path / "left.sgf", tmp_path / "out", "--partial") == 0
+    assert result_of(tmp_path / "out")["left_out"] == {"ended early": 1}
+
+
+def test_games_with_a_filled_auction_have_shards_of_their_own(tmp_path) -> None:
+    """Mixed with others, whole and cut short; exported, they still say so."""
+    filled = [line.replace("ID[", f"EV[{EVENT}]ID[", 1) for line in LINES]
+    (tmp_path / "mixed.sgf").write_text("\n".join(line for pair in zip(LINES, filled, strict=True) for line in pair))
+    assert converted(tmp_path / "mixed.sgf", tmp_path / "out", "--partial") == 0
+    for directory, names in ((tmp_path / "out", {"iss", "xskat"}), (tmp_path / "out/partial", None)):
+        shards = {Path(path).name: path for path in find_shards(directory)}
+        assert len(shards) == 2
+        for name, path in shards.items():
+            (player,) = set(read_shard(path, GAME).player)
+            assert is_filled(player) == ("filled" in name) == (shard_info(path).provenance.get("auction") == "filled")
+            assert is_partial(player) == ("partial" in name) == (directory.name == "partial")
+            assert names is None or player in names
+    assert main(["export", str(tmp_path / "out"), "--out", str(tmp_path / "again.sgf")]) == 0
+    again = [read(line).filled for line in (tmp_path / "again.sgf").read_text().splitlines()]
+    assert again.count(True) == again.count(False) == result_of(tmp_path / "out")["deals"] / 2
+    assert main(["export", str(tmp_path / "out" / "partial"), "--out", str(tmp_path / "none.sgf")]) == 2
+
+
+def test_names_of_players_say_what_is_unknown() -> None:
+    for filled in (False, True):
+        for partial in (False, True):
+            name = player_of(filled, partial)
+            assert (is_filled(name), is_partial(name)) == (filled, partial)
+
+
+@pytest.mark.parametrize("option", [["--no-bots"], ["--since", "2000-01-01"], ["--drop-duplicates"], ["--partial"]])
+def test_a_directory_of_other_settings_is_refused_and_an_older_one_is_not(option, tmp_path, capsys) -> None:
+    (tmp_path / "games.sgf").write_text("\n".join(LINES))
+    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 0
+    assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
+    assert f"was converted with {option[0][2:].replace('-', '_')}=" in capsys.readouterr().err
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    for key in ("no_bots", "since", "drop_duplicates", "partial"):
+        del config[key]
+    (tmp_path / "out" / "config.json").write_text(json.dumps(config))
+    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 0
+    assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
+
+
+def test_cut_games_come_back_up_to_the_cut(tmp_path) -> None:
+    """Against the same games whole: each partial history is the beginning of the whole one."""
+    write_shard(tmp_path / "shards" / "a.parquet", random_deals(11, 300), GAME, {})
+    assert main(["export", str(tmp_path / "shards"), "--out", str(tmp_path / "whole.sgf")]) == 0
+    assert main(["cut", str(tmp_path / "whole.sgf"), "--out", str(tmp_path / "cut.sgf"), "--share", "0.6"]) == 0
+    assert main(["check", str(tmp_path / "cut.sgf")]) == 0
+    converted(tmp_path / "whole.sgf", tmp_path / "whole")
+    converted(tmp_path / "cut.sgf", tmp_path / "cut", "--partial")
+    whole = read_shards(find_shards(tmp_path / "whole"), GAME)
+    rows = {
+        (int(seed), int(seat)): row for row, (seed, seat) in enumerate(zip(whole.deal_seed, whole.seat, strict=True))
+    }
+    early = read_shards(find_shards(tmp_path / "cut" / "partial"), GAME)
+    assert 100 < len(early) // 3 < 250 and result_of(tmp_path / "cut")["deals"] + len(early) // 3 == 300
+    for tokens, seed, seat in zip(early.tokens, early.deal_seed, early.seat, strict=True):
+        length = int((tokens != VOCABULARY.eos).sum())
+        theirs = whole.tokens[rows[int(seed), int(seat)]]
+        assert np.array_equal(tokens[:length], theirs[:length]) and theirs[length] != VOCABULARY.eos
