@@ -2,11 +2,12 @@
 
 Networks of each size learn from the same deals, those of iteration 0 of ``experiment=GAME_strong``, for as many minutes
 of one thread, each with a schedule of its own. Then their ArgmaxVal* plays the scripted player on the same fresh deals.
-``DIR/GAME/sizes.png`` draws strength against time. The same command resumes.
+``DIR/GAME/sizes.png`` draws strength against time. The same command resumes; an interrupted training begins anew.
 """
 
 import argparse
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ def trained(lesson: Lesson, size: str, steps: int, name: str) -> tuple[str, floa
         layers, width = SIZES[size]
         model = replace(lesson.config.model, n_layer=layers, n_embd=width, n_inner=0)
         learner = replace(lesson.config.first_learner, num_epochs=1000, max_steps=steps)
+        shutil.rmtree(f"{out}.partial", ignore_errors=True)  # so that the seconds are all of it
         began = time.process_time()
         task = TrainingTask(lesson.config.game, model, learner, lesson.shards, str(out), None, lesson.seed)
         run_task(task, lambda progress: None)

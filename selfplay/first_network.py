@@ -10,7 +10,7 @@ from learner.config import LearnerConfig
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
-_UNREAD = "selfplay.initial, initial_games, initial_learner, its labels and branches"
+_UNREAD = "selfplay.initial, initial_games, initial_learner, and labels and branches of iteration 0"
 
 
 def check_first_network(config: TrainConfig, game: Game) -> list[str]:

@@ -24,7 +24,7 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
             f"{file}: version is {config.get('version')!r}, and features and labels have {VERSION} by now; train again"
         )
     hidden, dropout, label = (config.get(key) for key in ("hidden", "dropout", "value_label"))
-    if not _are_widths(hidden) or not isinstance(dropout, float) or label not in VALUE_LABELS:
+    if not _are_widths(hidden) or not isinstance(dropout, float) or not 0 <= dropout < 1 or label not in VALUE_LABELS:
         raise ValueError(f"{file}: hidden={hidden!r}, dropout={dropout!r}, value_label={label!r} are no networks of it")
     net = SkatPolicies(SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, label, VERSION))
     fill(net, directory)
@@ -32,4 +32,4 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
 
 
 def _are_widths(hidden: object) -> bool:
-    return isinstance(hidden, list) and len(hidden) == 5 and all(isinstance(each, int) and each > 0 for each in hidden)
+    return isinstance(hidden, list) and len(hidden) == 5 and all(type(each) is int and each > 0 for each in hidden)

@@ -1,4 +1,4 @@
-"""The decisions of all shards by network, in memory as bits: 55 bytes each, 0.6 KB for a seat of a game.
+"""The decisions of all shards by network, in memory as bits: 59 bytes each, and two indices.
 
 Letters: ``N`` decisions of all networks, one network's behind another's.
 """
@@ -74,13 +74,15 @@ def load_policies(game: Game, shards: Sequence[str], learner: LearnerConfig, val
 
 
 def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str]) -> None:
-    """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out."""
+    """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out. XSkat's records
+    have no calls, and games that broke off no values, so they are for training beside others."""
     for network, point in enumerate(NETWORKS):
         rows, apart = (len(data.of(network, some)) for some in (data.training, data.validation))
         if rows < learner.batch_size or not apart:
             raise ValueError(
                 f"shards {shards[0]}..{shards[-1]}: the network {point.name} has {rows} decisions to learn from and "
-                f"{apart} held out; learner.batch_size={learner.batch_size} and one are needed: add games, or lower it"
+                f"{apart} held out; learner.batch_size={learner.batch_size} and one are needed: add games, or make "
+                "batches smaller (docs/skat_policies.md)"
             )
 
 

@@ -8,8 +8,8 @@ from learner.network_kind import NetworkKind, imported_when_called
 from learner.skat_policies.architecture import SKAT_POLICIES_MODEL_TYPE, skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
 
-_DEAL_BYTES = 38 * 64
-"""38 decisions of a game, each as bits, with room for the order of an epoch."""
+_DEAL_BYTES = 6000
+"""38 decisions of a game as bits and indices, as measured: shards are read into parts, joined and put in order."""
 
 
 def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:

@@ -73,6 +73,7 @@ class SkatPoliciesObjective(Objective):
     names = tuple(point.name for point in NETWORKS)
     rows_are, rows_at_once = "decisions", 8192
     has_dropout = True
+    free_at_start = ("dropout",)
     net: SkatPolicies
     target: EarlyStopping
     data: PolicyData

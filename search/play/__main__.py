@@ -140,8 +140,11 @@ def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, se
         shipping = config.checkpoint == SHIPPED
         return f"no network ships for {game.name}; give checkpoint=DIR" if shipping else "no network was given"
     try:
-        if networks.of_checkpoint(checkpoint).input == "states":
-            return f"{checkpoint} reads whole deals, and would reveal hidden cards"
+        match networks.of_checkpoint(checkpoint).input:
+            case "states":
+                return f"{checkpoint} reads whole deals, and would reveal hidden cards"
+            case "decisions":
+                return f"{checkpoint} judges single decisions, and says nothing of the rest"
         model = engines.get(checkpoint, config.search.go_mcts.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:

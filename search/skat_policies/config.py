@@ -17,8 +17,8 @@ class SkatPoliciesPlayerConfig:
     to a percentile of the limits (equation 1); ``mv``: as ``ab``, but the game of the highest value (equation 4);
     ``mlv``: of the highest value among the likely ones (equation 5); ``skat_rules``: that player."""
     a: float = 0.85
-    """A of equation 1: bids go to the limit that so much of its distribution does not exceed. Higher is bolder. The
-    paper's best of three."""
+    """A of equation 1: it bids up to the smallest limit whose cumulative probability reaches this. Higher is bolder.
+    The paper's best of three."""
     threshold: float = 0.1
     """Probability among the legal games from which ``mlv`` believes a value (equation 6)."""
     cards: str = "net"

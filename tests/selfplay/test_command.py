@@ -127,10 +127,7 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
             ["model=rnn"],
             "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, skat_policies",
         ),
-        (
-            ["q_network=fc"],
-            "q_network=fc: the group is model now; its presets are board, demo, fc, paper, pv16, pv24, skat_policies",
-        ),
+        (["q_network=fc"], "q_network=fc: the group is model now; its presets are board, demo, fc, paper, pv16, pv24"),
         (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are board, demo"),
         (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
         (["model=fc", "model.n_layer=2"], "unknown key 'model.n_layer'"),

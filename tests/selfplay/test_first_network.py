@@ -87,7 +87,7 @@ def test_what_only_iteration_0_would_read_stays_unused(network: str, tmp_path: P
     with pytest.raises(UserError, match=r"selfplay.labels=hearts_rules: no network learns .* a learner.label_weight"):
         check(config)
     config = replace(config, initial_learner={"label_weight": 1.0})  # as a preset with an iteration 0 of its own has
-    assert "its labels" in " ".join(check(config))
+    assert "labels and branches of iteration 0" in " ".join(check(config))
     run(config)
     assert read_shard(RunDirectory(config.run.dir).shard(1, "00000.parquet"), HeartsGame()).labels is None
 

@@ -79,6 +79,6 @@ def soloist_values(points: np.ndarray, value_label: str) -> np.ndarray:
 
     Args:
         points: ``float[N]``: the soloist's points by Seeger and Fabian: 50 and the value, or -50 and minus twice it.
-        value_label: ``classic`` (the value alone, the default), or ``tournament``: these points.
+        value_label: ``classic`` (the value alone), or ``tournament``: these points.
     """
     return (points - (50 * np.sign(points) if value_label == "classic" else 0)).astype(np.float32)

@@ -10,7 +10,7 @@ to the one that it is the first to have. From the pickup on the hand has twelve 
 In card play (paper, section V), 318 numbers for all, then those of the role, then those of the game: 389 at most. What
 the paper does not say, and how it is read here: seats are relative (the next one first); a void suit is one that was
 not followed; a bid of 36 is of diamonds and of clubs, since 9 and 12 divide it, and null's values are null's; trumps
-remaining are those not played that the observer does not hold or has not laid aside.
+remaining are those not played that the observer neither holds nor has laid aside.
 """
 
 import numpy as np

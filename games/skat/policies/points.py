@@ -47,7 +47,8 @@ POINTS = (
         for kind, role in _ROLES
     ),
 )
-"""The paper's Tables III and VIII: 16 networks of policies. Two more tell values, at ``CHOICE`` and ``DECLARE``."""
+"""The paper's tables of networks (sections III and V): 16 of policies. Two more tell values, at ``CHOICE`` and
+``DECLARE``."""
 DISCARD, CARD = 4, 10
 """First of the points of discards, by game, and of cards, two for each of suit, grand and null."""
 MOST_DECISIONS = 14

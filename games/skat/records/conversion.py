@@ -46,6 +46,8 @@ from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE
 
 _PROGRESS_SECONDS = 5.0
+_MOST_DEALS = 1_000_000
+"""Of a shard, which is in memory as a whole: 1 KB each."""
 
 
 def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
@@ -55,8 +57,8 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
         ConversionError: ``out`` holds something else, or no game of the file agrees with our rules.
         OSError: the file cannot be read.
     """
-    if deals_per_shard < 1:
-        raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be at least 1")
+    if not 1 <= deals_per_shard <= _MOST_DEALS:
+        raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be 1 to {_MOST_DEALS:,}")
     game = make_game("skat", {"scoring": scoring})
     config = {
         "source": path.name,
@@ -226,6 +228,8 @@ def _keys(out: Path, shards: list[str], game: Game) -> Iterator[int]:
 
 
 def _digest(path: Path) -> str:
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ConversionError(f"{path}: is read twice, so it must be a file, not a pipe")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from games.rng import derive
-from games.skat.cards import GRAND, NULL, points_of
+from games.skat.cards import GRAND, NULL, PLAIN, points_of
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.records.lines import stream
@@ -37,12 +37,15 @@ def cut(path: Path, out: Path, seed: int, share: float, decided: bool) -> list[s
     """Write the records of a file with a share of the games cut short; returns the lines of a table.
 
     Args:
-        decided: cut no earlier than one side has the card points to win; nothing else is cut but null.
+        decided: cut no earlier than one side has the card points to win; nothing else is cut but null. Games with
+            announcements, which need more than 61 points, are left whole.
 
     Raises ``FormatError`` for a line that is no record, and for one that is not of a whole game.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"--share {share}: give a share of 0 to 1")
+    if out.exists() and path.exists() and out.samefile(path):
+        raise ValueError(f"--out {out}: is the file to read; name another")
     drawn = np.random.default_rng(derive(seed, "cut"))
     games = list[_Game]()
     with path.open("rb") as file, unfinished(out) as written:
@@ -60,6 +63,8 @@ def cut(path: Path, out: Path, seed: int, share: float, decided: bool) -> list[s
             except FormatError as error:
                 raise FormatError(f"line {line.number}: {error}") from None
             games.append(game)
+        if not games:
+            raise FormatError("there is no record in this file")
     return _table(games)
 
 
@@ -83,11 +88,14 @@ def _after(record: Record, cards: int, of: int) -> np.void:
 
 
 def _decided(record: Record) -> int:
-    """Cards after which a side has the card points that it needs; all of them where that is never, 1 in null."""
+    """Cards after which a side has the card points that it needs; all of them where that is never or more is announced,
+    1 in null."""
     end, _ = _whole(record)
     cards, soloist = int(end["public"]["num_played"]), int(end["public"]["soloist"])
     if soloist < 0 or end["public"]["game"] == NULL:
         return 1
+    if end["public"]["modifier"] != PLAIN:
+        return cards
     for number in range(3, cards, 3):
         state = _after(record, number, cards)
         taken = state["public"]["taken"]

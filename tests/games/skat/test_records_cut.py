@@ -78,6 +78,13 @@ def test_a_game_is_decided_by_card_points(games, tmp_path) -> None:
         mine = points_of(public["taken"][soloist] | aside_of(state))
         theirs = sum(points_of(public["taken"][seat]) for seat in range(3) if seat != soloist)
         assert public["game"] == NULL or mine >= 61 or theirs >= 60
+        assert public["game"] == NULL or public["modifier"] == 0  # announcements need more
+
+
+def test_a_file_is_not_cut_into_itself(games, capsys) -> None:
+    before = games.read_bytes()
+    assert cut(games, games) == 2
+    assert "is the file to read; name another" in capsys.readouterr().err and games.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,7 @@ def test_a_game_is_decided_by_card_points(games, tmp_path) -> None:
         ([LINES[0].replace("p:59", "p:60")], [], "card points: the record says 60, the replay 59; cut takes records"),
         ([PASSED], ["--share", "1.5"], "--share 1.5: give a share of 0 to 1"),
         ([PASSED], ["--share", "nan"], "--share nan: give a share of 0 to 1"),
+        ([], [], "{path}: there is no record in this file"),
     ],
 )
 def test_what_cannot_be_cut_is_one_clear_line(lines, options, says, tmp_path, capsys) -> None:

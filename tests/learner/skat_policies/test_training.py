@@ -21,7 +21,7 @@ from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
 from learner.skat_policies.network import SkatPolicies
-from learner.skat_policies.objective import SkatPoliciesObjective
+from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective
 from learner.training import loop
 from learner.training.data import held_out
 from search.config import SearchConfig
@@ -160,6 +160,24 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
     assert len(rows) == 16 * LEARNER.batch_size and not set(rows) & set(objective.data.of(0, objective.data.training))
     parts = objective.losses(rows, steps[2])[1]
     assert parts["bid"] == 0 and parts["choice"] > 0
+
+
+def test_networks_are_judged_at_the_end_of_their_own_epochs(
+    shards: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[int] = []
+    config = replace(LEARNER, num_epochs=2, max_steps=60)
+    objective = SkatPoliciesObjective(GAME, replace(SMALL, patience=9), config, 3)
+    keep = EarlyStopping.judge
+
+    def noted(self: EarlyStopping, network: int, *rest: object, **more: object) -> None:
+        judged.append(network)
+        keep(self, network, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(EarlyStopping, "judge", noted)
+    loop.train(objective, shards, tmp_path / "net")
+    for network, epoch in enumerate(objective._epochs):  # at most two epochs, and what the last step leaves unfinished
+        assert judged.count(network) == min(2, 60 // epoch + (60 % epoch > 0)), (network, epoch)
 
 
 def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str], tmp_path: Path) -> None:

@@ -89,27 +89,20 @@ def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> Non
 
 
 def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndarray) -> None:
+    """All whose label the tokens up to there show: a game by hand shows it at its modifier, discards at the game."""
     sequences = Sequences.of_deals(GAME, deals[:50], np.arange(50, dtype=np.uint64), "x")
     lengths = (sequences.tokens != EOS).sum(axis=1)
     whole = decisions_of(sequences.tokens, lengths)
-    for cut in (11, 14, 18, 25, 40):
-        part = decisions_of(sequences.tokens, np.minimum(lengths, cut))
-        for row in range(len(lengths)):
-            few, all_of = (found.label[found.row == row] for found in (part, whole))
-            assert (few == all_of[: len(few)]).all()
-
-
-def test_hidden_cards_change_no_feature(deals: np.ndarray) -> None:
-    tokens, lengths = GAME.histories(deals, np.zeros(len(deals), np.int64))
-    middle = np.minimum(lengths, 16)
-    views, logs = observed(tokens, middle)
-    whole = GAME.views(tokens, middle)
-    rows = np.flatnonzero((views["due"] == 0) & (views["ended"] == 0) & (views["public"]["turn"] >= 0))[:60]
-    bits, numbers = inputs(views[rows], logs[rows], np.zeros(len(rows), np.bool_))
-    states, seats = GAME.determinize(whole[rows], np.arange(len(rows), dtype=np.uint64))
-    again, ends = GAME.histories(states, seats)
-    other = inputs(*observed(again, ends), np.zeros(len(rows), np.bool_))
-    assert (bits == other[0]).all() and (numbers == other[1]).all()
+    for row in range(len(lengths)):
+        own = whole.label[whole.row == row]
+        counts = []
+        for cut in range(lengths[row] + 1):
+            part = decisions_of(sequences.tokens[row : row + 1], np.array([cut]))
+            counts.append(len(part))
+            assert (part.label == own[: len(part)]).all()
+        assert counts[0] == 0 and counts[-1] == len(own) and (np.diff(counts) >= 0).all()
+        cards = (whole.point[whole.row == row] >= 10).sum()
+        assert (np.diff(counts) == 1).sum() >= cards  # each card as soon as it is played
 
 
 def test_values_are_the_games_or_the_points() -> None:
