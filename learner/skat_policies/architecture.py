@@ -6,8 +6,6 @@ from games.game import Game
 from games.skat.policies.points import CHOICE, DECLARE, POINTS, VERSION, Point
 from learner.skat_policies.config import SkatPoliciesConfig
 
-SKAT_POLICIES_MODEL_TYPE = "kibitz_skat_policies"
-"""What ``config.json`` calls networks of this kind."""
 VALUES = {len(POINTS): CHOICE, len(POINTS) + 1: DECLARE}
 """Index of a network of values -> the point whose decisions it judges."""
 NETWORKS: tuple[Point, ...] = (

@@ -5,8 +5,8 @@ from pathlib import Path
 from games.game import Game
 from games.skat.policies.points import VERSION
 from learner.model.checkpoint import CONFIG_FILE, check_record, fill, find, read_config
-from learner.skat_policies.architecture import SKAT_POLICIES_MODEL_TYPE, SkatPoliciesArchitecture
-from learner.skat_policies.config import VALUE_LABELS
+from learner.skat_policies.architecture import SkatPoliciesArchitecture
+from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, VALUE_LABELS
 from learner.skat_policies.network import SkatPolicies
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from cluster.validation import at_least, at_least_below, one_of, require
 from learner.config import NetworkConfig
 
+SKAT_POLICIES_MODEL_TYPE = "kibitz_skat_policies"
+"""What ``config.json`` calls networks of this kind."""
 VALUE_LABELS = ("classic", "tournament")
 """The value of the game alone, as the paper's words say; or with the 50 points of Seeger and Fabian."""
 

@@ -5,8 +5,7 @@ from typing import Any
 from games.game import Game
 from learner.config import EngineConfig
 from learner.network_kind import NetworkKind, imported_when_called
-from learner.skat_policies.architecture import SKAT_POLICIES_MODEL_TYPE, skat_policies_architecture
-from learner.skat_policies.config import SkatPoliciesConfig
+from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, SkatPoliciesConfig
 
 _DEAL_BYTES = 6000
 """38 decisions of a game as bits and indices, as measured: shards are read into parts, joined and put in order."""
@@ -24,7 +23,8 @@ KIND = NetworkKind(
     config=SkatPoliciesConfig,
     input="decisions",
     model_type=SKAT_POLICIES_MODEL_TYPE,
-    architecture=skat_policies_architecture,
+    # Not imported before: it knows the features, which are compiled kernels.
+    architecture=imported_when_called("learner.skat_policies.architecture:skat_policies_architecture"),
     build=imported_when_called("learner.skat_policies.network:SkatPolicies"),
     load=imported_when_called("learner.skat_policies.checkpoint:load_skat_policies"),
     objective=imported_when_called("learner.skat_policies.objective:SkatPoliciesObjective"),

@@ -15,7 +15,8 @@ from torch import nn
 from games.game import Game
 from games.skat.policies.features import NUMBERS
 from games.skat.policies.points import Point
-from learner.skat_policies.architecture import NETWORKS, SKAT_POLICIES_MODEL_TYPE, SkatPoliciesArchitecture
+from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture
+from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE
 
 
 class PolicyNet(nn.Module):

@@ -89,7 +89,10 @@ SMALL_RUN = (
     "evaluation.curve=[{players: [valued, random], deals: 10}]",
     "evaluation.final=[{players: [valued, lowest], deals: 10}]",
 )
-CHOICES = ("board", "dear", "demo", "fc", "first_card", "gone", "paper", "pv16", "pv24", "small", "transformer")
+CHOICES = (
+    *("board", "dear", "demo", "fc", "first_card", "gone", "paper", "pv16", "pv24"),
+    *("skat_policies", "small", "transformer"),
+)
 """Of ``model``: its presets and kinds beside ours."""
 PLAYED = ("toy", "tiny_tricks.game:ToyGame")
 REFUSED = (
@@ -151,7 +154,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, samegame_greedy, nrpa,"
         " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, is_mcts, mcts, sp_mcts, policy, mctransformer,"
-        " openspiel, lowest, highest, valued"
+        " openspiel, skat_policies, lowest, highest, valued"
     )
     assert f"players: {offered}\n" in said
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said

@@ -59,7 +59,7 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
         (
             ["learner=TYPO"],
             "learner=TYPO: no such choice; there are board, default, paper, policy_first, policy_gradient, q_network, "
-            "small",
+            "skat_policies, small",
         ),
         (["tracker=TYPO"], "tracker=TYPO: must be one of none, tensorboard, mlflow, wandb"),
         (["game.options.moon=full"], "moon='full'"),

@@ -37,6 +37,7 @@ TINY = (
     "selfplay.games_per_shard=8",
     "search.go_mcts.num_runs=3",
     "evaluation.curve=[{players:[argmax_val,random],deals:2}]",
+    "evaluation.curve_every=1",
 )
 
 
