@@ -160,7 +160,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "unusable: kibitz.players 'random' has a name of Kibitz's own; write module:attribute" in said
     assert "unusable: plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "unusable: plug-in 'lost' of the package tiny-tricks cannot be imported (ModuleNotFoundError" in said
-    assert "networks: transformer, q_network, fc, first_card, gone" in said
+    assert "networks: transformer, q_network, skat_policies, fc, first_card, gone" in said
     assert "unusable: kibitz.models: 'fc' is a NetworkKind of the name 'first_card'; " in said
     assert "unusable: kibitz.models 'transformer' has a name of Kibitz's own; rename it" in said
     assert "unusable: plug-in 'gone' of the package tiny-tricks cannot be imported (AttributeError" in said
