@@ -275,12 +275,17 @@ def read_shards(
     paths: Sequence[PathOrUri], game: Game, with_labels: bool = True, with_probabilities: bool = True
 ) -> Sequences:
     """All sequences of at least one shard, in the order of ``paths``, with their labels and probabilities if any has
-    some and they are wanted. Raises ``ShardError`` as :func:`read_shard`.
+    some and they are wanted. Raises ``ShardError`` as :func:`read_shard`, and for a shard of games that broke off
+    (``partial=true`` in its metadata), as they have no outcomes.
 
     Each shard is copied to its place as it is read, so memory holds the sequences once and one shard beside them, and
     branches twice while they are joined.
     """
-    ends = np.cumsum([shard_info(path).num_sequences for path in paths])
+    infos = [shard_info(path) for path in paths]
+    for path, info in zip(paths, infos, strict=True):
+        if info.provenance.get("partial") == "true":
+            raise ShardError(f"{path}: holds games that broke off, without outcomes; take the shards beside it")
+    ends = np.cumsum([info.num_sequences for info in infos])
     columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in _COLUMNS.items()}
     columns["tokens"] = np.empty((ends[-1], game.max_length), game.vocabulary.dtype)
     if not game.outcomes.exact:

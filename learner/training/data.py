@@ -112,7 +112,6 @@ def load_data(
     unsuitable shards or rows."""
     gradient, stale = policy_targets == "gradient", list[str]()
     try:
-        check_whole(shards)
         if gradient:
             shards, stale = split_stale([(shard, iteration_of(shard)) for shard in shards], max_staleness)
         sequences = read_shards(shards, game, with_labels=label_weight > 0, with_probabilities=gradient)
@@ -168,13 +167,6 @@ def check_policy(sequences: Sequences, shards: Sequence[str], targets: str) -> N
             "played; make some with selfplay.probabilities=true (probabilities=true of python -m selfplay.generate), "
             "or set it to none"
         )
-
-
-def check_whole(shards: Sequence[str]) -> None:
-    """``ValueError`` for a shard of games that broke off (``partial=true`` in its metadata): they have no outcomes."""
-    for shard in shards:
-        if shard_info(shard).provenance.get("partial") == "true":
-            raise ValueError(f"{shard}: holds games that broke off, without outcomes; train on the shards beside it")
 
 
 def iteration_of(shard: str) -> int:

@@ -31,5 +31,10 @@ class SkatPoliciesPlayerConfig:
         above("skat_policies", self, 0, "a")
         within("skat_policies", self, 0, 1, "a")
         at_least_below("skat_policies", self, 0, 1, "threshold")
+        for key, methods in (("a", ("ab", "mv", "mlv")), ("threshold", ("mlv",))):
+            default = getattr(SkatPoliciesPlayerConfig, key)
+            read = self.method in methods or getattr(self, key) == default
+            what = f"left out (it is {default}) with skat_policies.method={self.method}"
+            require(read, "skat_policies", self, key, what)
         network = "net with skat_policies.method=skat_rules, which leaves only the cards to a network"
         require(self.method != "skat_rules" or self.cards == "net", "skat_policies", self, "cards", network)

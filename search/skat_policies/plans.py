@@ -8,6 +8,7 @@ Letters: ``M`` turns of one phase.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from games.skat.policies.walk import mark_all
 from games.skat.values import BIDS, NULL_VALUES
 from learner.decision_model import DecisionModel
 from search.players.player import Turns
-from search.players.policy import admitted
+from search.players.policy import admitted, legal_policy
 from search.skat_policies.config import SkatPoliciesPlayerConfig
 
 PAIRS = np.array([(low, high) for high in range(NUM_CARDS) for low in range(high)])
@@ -44,9 +45,14 @@ class Deciding:
         """Some of the turns."""
         return Deciding(self.model, self.config, self.turns.take(rows), self.views[rows], self.logs[rows])
 
-    def probabilities(self, point: int, ouvert: bool = False) -> np.ndarray:
+    @cached_property
+    def features(self) -> tuple[np.ndarray, np.ndarray]:
+        """What networks read, ``uint8[M, 385]`` and ``uint8[M, 4]``; discards of no open game."""
+        return inputs(self.views, self.logs, np.zeros(len(self), np.bool_))
+
+    def probabilities(self, point: int) -> np.ndarray:
         """``float32[M, A]``: of all actions at a point of decision."""
-        return self.model.probabilities(point, *inputs(self.views, self.logs, np.full(len(self), ouvert)))
+        return self.model.probabilities(point, *self.features)
 
     def games_by_hand(self) -> np.ndarray:
         """``float64[M, 13]``: weights of pickup and the games by hand."""
@@ -58,30 +64,34 @@ class Deciding:
 
     def discards(self, declaration: int) -> np.ndarray:
         """``float64[M, 496]``: weights of the pairs of discards for a game."""
-        point = DISCARD + int(GAME_OF[declaration])
-        policy = self.probabilities(point, declaration == NULL_OUVERT)
+        bits, numbers = self.features
+        if declaration == NULL_OUVERT:
+            bits = inputs(self.views, self.logs, np.ones(len(self), np.bool_))[0]
+        policy = self.model.probabilities(DISCARD + int(GAME_OF[declaration]), bits, numbers)
         return self._of_policy(policy, _pairs_held(self.views["hand"] | self.views["laid"]))
+
+    def with_discards(self, declarations: np.ndarray) -> np.ndarray:
+        """``float64[M, 7, 496]``: weights of each game of ``declarations`` (``[M, 7]``) with each pair of discards."""
+        both = np.zeros((len(self), NUM_DECLARATIONS, len(PAIRS)))
+        for declaration in range(NUM_DECLARATIONS):
+            rows = np.flatnonzero(declarations[:, declaration] > 0)
+            if len(rows):
+                pairs = self.take(rows).discards(declaration)
+                both[rows, declaration] = declarations[rows, declaration, None] * pairs
+        return both
 
     def _weighed(self, point: int, legal: np.ndarray) -> np.ndarray:
         """Weights by the method: equations 4 and 5 where it believes values."""
         method, policy = self.config.method, self.probabilities(point)
         if method not in ("mv", "mlv"):
             return self._of_policy(policy, legal)
-        values = self.model.values(point, *inputs(self.views, self.logs, np.zeros(len(self), np.bool_)))
-        policy = normalised(policy, legal)
+        values, policy = self.model.values(point, *self.features), legal_policy(policy, legal)
         likely = admitted(policy, legal & (policy >= self.config.threshold)) if method == "mlv" else legal
         return one_hot(np.where(likely, values, -np.inf))
 
     def _of_policy(self, policy: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        policy = normalised(policy, legal)
+        policy = legal_policy(policy, legal)
         return policy if self.config.method == "di_s" else one_hot(policy)
-
-
-def normalised(policy: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """``float64[M, A]``: the policy over the legal actions; equally likely where it gives them nothing."""
-    masked = np.where(legal, policy, 0.0).astype(np.float64)
-    total = masked.sum(axis=1, keepdims=True)
-    return np.where(total > 0, masked / np.where(total > 0, total, 1), legal / legal.sum(axis=1, keepdims=True))
 
 
 def one_hot(scores: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from games.game import Game
 from games.skat import rules
 from games.skat.cards import BIT, FIRST_BID, FIRST_GAME, FIRST_MODIFIER, HAND, HOLD, NUM_CARDS, PASS, PICKUP, SEATS
 from games.skat.policies.decisions import observed
-from games.skat.policies.points import BID, CONTINUE, NUM_DECLARATIONS
+from games.skat.policies.points import BID, CONTINUE
 from games.skat.policies.walk import card_point
 from games.skat.values import BIDS
 from learner.decision_model import DecisionModel
@@ -108,12 +108,8 @@ def _choice(now: Deciding) -> np.ndarray:
 
 def _discard(now: Deciding) -> np.ndarray:
     """The lower card of the pair first. Of the pairs those that go on from the first discard."""
-    plans, laid = now.declarations(), now.views["laid"]
-    pairs = np.zeros((len(now), len(PAIRS)))
-    for declaration in range(NUM_DECLARATIONS):
-        rows = np.flatnonzero(plans[:, declaration] > 0)
-        if len(rows):
-            pairs[rows] += plans[rows, declaration, None] * now.take(rows).discards(declaration)
+    laid = now.views["laid"]
+    pairs = now.with_discards(now.declarations()).sum(axis=1)
     fits = (laid[:, None] == 0) | (laid[:, None] == BIT[PAIRS[:, 0]])
     card = np.where(laid[:, None] == 0, PAIRS[:, 0], PAIRS[:, 1])
     cards = np.zeros((len(now), NUM_CARDS))
@@ -149,12 +145,7 @@ def _given_discards(now: Deciding) -> np.ndarray:
     """``float64[M, 7]``: weights of the games from twelve cards given what was discarded."""
     plans, laid = now.declarations(), now.views["laid"]
     pair = (BIT[PAIRS[:, 0]] | BIT[PAIRS[:, 1]] == laid[:, None]).argmax(axis=1)
-    given = np.zeros_like(plans)
-    for declaration in range(NUM_DECLARATIONS):
-        rows = np.flatnonzero(plans[:, declaration] > 0)
-        if len(rows):
-            likely = now.take(rows).discards(declaration)[np.arange(len(rows)), pair[rows]]
-            given[rows, declaration] = plans[rows, declaration] * likely
+    given = now.with_discards(plans)[np.arange(len(now)), :, pair]
     return either(given, plans)
 
 

@@ -30,12 +30,13 @@ from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
 from tests.learner.material import branched_shard, random_games, train
-from tests.learner.test_train import KilledError, contents, flip, killing_at
+from tests.learner.test_train import KilledError, flip, killing_at, without_clocks
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 GAME = HeartsGame(**NO_PASS)
 CPU = torch.device("cpu")
 Q = QNetworkConfig(width=16, target_every_steps=5)
+SPEEDS = ("states_per_second",)
 LEARNER = LearnerConfig(
     learning_rate=1e-3,
     schedule="constant",
@@ -191,7 +192,7 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
         train(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
     train(GAME, Q, config, shards, tmp_path / "killed")
     assert 0 < metrics["branch_loss"] < metrics["loss"]
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
     with pytest.raises(UserError, match=r"with learner\.branch_weight=1\.0, now learner\.branch_weight=0\.0"):
         with pytest.raises(KilledError):
             train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
@@ -269,16 +270,6 @@ def test_deals_that_are_not_whole_or_not_of_their_seeds_are_refused() -> None:
 # ---- training
 
 
-def without_clocks(directory) -> tuple[dict[str, bytes], dict]:
-    files = contents(directory)
-    del files["digests.json"]
-    state = json.loads(files.pop("training/state.json"))
-    for key in ("states_per_second", "train_seconds"):
-        del state["metrics"][key]
-    del state["seconds"]
-    return files, state
-
-
 @pytest.mark.parametrize("kills", [(2,), (4, 8, 13)])
 def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills) -> None:
     train(GAME, Q, LEARNER, shards, tmp_path / "alone", seed=7)
@@ -290,7 +281,7 @@ def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills
     go_on = {"seed": 7, "on_progress": lambda metrics: steps.append(metrics["step"])}
     train(GAME, Q, LEARNER, shards, tmp_path / "killed", **go_on)
     assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
     assert not storage.exists(partial_path(tmp_path / "killed"))
     again = train(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
     assert again["step"] == 14

@@ -67,12 +67,12 @@ def contents(directory):
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
-def without_clocks(directory):
+def without_clocks(directory, speeds=("tokens_per_second", "matmul_share")):
     """Everything of a checkpoint but the seconds it took, which its digests are of too."""
     files = contents(directory)
     del files["digests.json"]
     state = json.loads(files.pop("training/state.json"))
-    for key in ("tokens_per_second", "matmul_share", "train_seconds"):
+    for key in (*speeds, "train_seconds"):
         del state["metrics"][key]
     del state["seconds"]
     return files, state

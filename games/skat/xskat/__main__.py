@@ -26,14 +26,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m games.skat.xskat", description=__doc__)
     parser.add_argument("log", type=Path, nargs="?", help="a log to write as records; without it XSkat plays")
     parser.add_argument("--out", type=Path, help="with a log: the file of records to write")
-    parser.add_argument("--games", type=int, default=1000, help="without a log: deals to play")
-    parser.add_argument("--seed", type=int, default=1, help="without a log: of XSkat's deals")
+    parser.add_argument("--games", type=int, help="without a log: deals to play; 1000 if left out")
+    parser.add_argument("--seed", type=int, help="without a log: of XSkat's deals; 1 if left out")
     asked = parser.parse_args(arguments)
     if (asked.log is None) != (asked.out is None):
         parser.error("a log and --out FILE belong together; for games that XSkat plays now, give neither")
-    if asked.games < 1:
-        parser.error(f"--games {asked.games}: at least 1 is needed")
-    return _witness(asked.games, asked.seed) if asked.log is None else _records(asked.log, asked.out)
+    if asked.log is not None and (asked.games, asked.seed) != (None, None):
+        parser.error("--games and --seed are for games that XSkat plays now; leave them out with a log")
+    games, seed = 1000 if asked.games is None else asked.games, 1 if asked.seed is None else asked.seed
+    if games < 1:
+        parser.error(f"--games {games}: at least 1 is needed")
+    return _witness(games, seed) if asked.log is None else _records(asked.log, asked.out)
 
 
 def _witness(games: int, seed: int) -> int:

@@ -33,10 +33,10 @@ def convert(path: Path, out: Path) -> tuple[int, int]:
     and how many were rejected: ``<path>.rejected`` (``<out>.rejected`` for a pipe) has the line where each of these
     begins, and the reason.
 
-    Raises ``FormatError`` where no deal is left, ``ValueError`` where both are one file.
+    Raises ``FormatError`` where no deal is left, or where both are one file.
     """
     if out.exists() and path.exists() and out.samefile(path):
-        raise ValueError(f"--out {out}: is the log to read; name another file")
+        raise FormatError(f"--out {out} is this file; name another")
     beside = path if path.is_file() else out
     rejected = beside.with_name(f"{beside.name}.rejected")
     deals = broken = 0

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games.registry import make_game
-from games.shards import find_shards, read_shards, shard_info
+from games.shards import find_shards, read_shard, read_shards, shard_info
 from games.skat.cards import HOLD, PASS, PICKUP
 from games.skat.records.__main__ import main as records
 from games.skat.records.iss import FormatError, read
@@ -103,7 +103,8 @@ def test_a_null_that_was_seen_through_is_won_by_giving_up(tmp_path) -> None:
     assert status == 0 and line.count(" RE") == 2 and "win" in line
     assert records(["check", str(tmp_path / "x.sgf")]) == 0
     assert records(["convert", str(tmp_path / "x.sgf"), "--out", str(tmp_path / "out"), "--partial"]) == 0
-    assert set(read_shards(find_shards(tmp_path / "out" / "partial"), GAME).player) == {"xskat:partial"}
+    (shard,) = find_shards(tmp_path / "out" / "partial")
+    assert set(read_shard(shard, GAME).player) == {"xskat:partial"}
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,20 @@ def test_a_log_and_an_output_belong_together(arguments, capsys) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert "a log and --out FILE belong together" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_is_for_games_played_now_is_refused_with_a_log(capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["x.log", "--out", "x.sgf", "--games", "5"])
+    assert "leave them out with a log" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_log_is_not_written_over(tmp_path, capsys) -> None:
+    (tmp_path / "x.log").write_text("".join(DEALS))
+    assert main([str(tmp_path / "x.log"), "--out", str(tmp_path / "x.log")]) == 2
+    error = capsys.readouterr().err
+    assert "is this file; name another" in error and error.count("\n") == 1
+    assert (tmp_path / "x.log").read_text() == "".join(DEALS)
 
 
 @settings(max_examples=150, deadline=None)

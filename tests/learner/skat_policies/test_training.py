@@ -1,6 +1,5 @@
 """The networks of paper 004 learn from shards, stop early, and can be killed."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +27,11 @@ from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.learner.material import train
-from tests.learner.test_train import KilledError, contents, killing_at
+from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = SkatGame()
 SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
+SPEEDS = ("decisions_per_second",)
 LEARNER = LearnerConfig(
     learning_rate=3e-3,
     schedule="constant",
@@ -191,16 +191,6 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
     assert metrics["bid.decisions"] > 1000 and 0 < metrics["bid.test_accuracy"] <= 1
 
 
-def without_clocks(directory: Path) -> tuple[dict[str, bytes], dict]:
-    files = contents(directory)
-    del files["digests.json"]
-    state = json.loads(files.pop("training/state.json"))
-    for key in ("decisions_per_second", "train_seconds"):
-        del state["metrics"][key]
-    del state["seconds"]
-    return files, state
-
-
 @pytest.mark.parametrize("kills", [(6,), (10, 25, 38)])
 def test_a_killed_training_ends_in_the_same_bytes(shards: list[str], tmp_path: Path, kills: tuple[int, ...]) -> None:
     train(GAME, SMALL, LEARNER, shards, tmp_path / "alone")
@@ -208,7 +198,7 @@ def test_a_killed_training_ends_in_the_same_bytes(shards: list[str], tmp_path: P
         with pytest.raises(KilledError):
             train(GAME, SMALL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(step))
     train(GAME, SMALL, LEARNER, shards, tmp_path / "killed")
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
 
 
 def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) -> None:

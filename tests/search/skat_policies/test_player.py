@@ -152,8 +152,9 @@ def test_each_duel_has_its_network(
     turns = turns_of(states)
     policy = engine.probabilities(point, *inputs(*observed(turns.tokens, turns.lengths), np.zeros(40, bool)))
     limits = policy.argmax(axis=1) if method == "di_m" else max_bid(policy, A)
-    found = [GAME.vocabulary.name(token) for token in player(engine, method=method, a=A).act(turns)]
-    assert found == [onward if own >= limit else "pass" for own in limits]
+    own = player(engine, method=method, **({"a": A} if method == "ab" else {}))
+    found = [GAME.vocabulary.name(token) for token in own.act(turns)]
+    assert found == [onward if most >= limit else "pass" for most in limits]
     assert len(set(found)) == 2 or method == "di_m" or onward == "hold"  # so the comparison above says something
 
 
@@ -360,6 +361,9 @@ def test_settings_that_cannot_be(network: str, tmp_path: Path) -> None:
             replace(SkatPoliciesPlayerConfig(), **{key: value})
     with pytest.raises(ValueError, match=r"skat_policies\.cards"):
         SkatPoliciesPlayerConfig(method="skat_rules", cards="pimc")
+    for unread in ({"method": "di_m", "a": 0.9}, {"method": "ab", "threshold": 0.2}):
+        with pytest.raises(ValueError, match=rf"skat_policies\.{list(unread)[1]}=.*left out"):
+            SkatPoliciesPlayerConfig(**unread)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"is for players whose network reads histories"):
         make_players(["skat_policies@kibitz:skat"], GAME, SearchConfig())
     with pytest.raises(ValueError, match=r"is for players whose network reads decisions: skat_policies"):
