@@ -9,6 +9,7 @@ from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
 from games.skat.features import FEATURES, TOKEN_TYPES, next_type
+from games.skat.indicators import indicators
 from games.skat.rules import SCORINGS, template
 from games.skat.state_features import STATE_FEATURES
 
@@ -73,6 +74,12 @@ class SkatGame(CompiledGame):
         labels = np.empty(len(states), np.int32)
         outcomes.decided_labels(states, seats, won, self._keys, labels)
         return labels
+
+    def indicators(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``Game.indicators``: soloists, their games and what these were worth."""
+        labels = self.outcome(states)[:, 0]
+        lost = self.outcomes.points[labels, self._soloists[labels]] < 0
+        return indicators(states, np.where(lost, -2, 1) * self._values[labels])
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         """As ``Game.view_outcome``; a complete history that is inconsistent, but whose cards give a result that some
