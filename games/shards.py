@@ -244,15 +244,25 @@ def _encode_branches(branches: Branches | None) -> dict[str, pa.Array]:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def shard_info(path: PathOrUri) -> ShardInfo:
-    """Metadata of a shard, without its rows. Raises ``ShardError`` for anything that is not a shard."""
+def shard_info(path: PathOrUri, game: Game | None = None) -> ShardInfo:
+    """Metadata of a shard, without its rows. Raises ``ShardError`` for anything that is not a shard, or not of
+    ``game``."""
     with _opened(path) as file:
         entries = _entries(file)
+        if game:
+            _check_identity(entries, game)
         provenance = {key: text for key, text in sorted(entries.items()) if key not in _OWN}
         options = json.loads(entries["options"])
         return ShardInfo(
             os.fspath(path), file.metadata.num_rows, entries["game"], options, entries["rules_version"], provenance
         )
+
+
+def count_deals(path: PathOrUri) -> int:
+    """Deals of which a shard has sequences. Raises ``ShardError`` for anything that is not a shard."""
+    with _opened(path) as file:
+        _entries(file)
+        return len(np.unique(file.read(["game"])["game"]))
 
 
 def read_shard(path: PathOrUri, game: Game) -> Sequences:
@@ -262,10 +272,7 @@ def read_shard(path: PathOrUri, game: Game) -> Sequences:
     another game, options, rules version or vocabulary, wrong width, no rows, tokens, labels or seats out of range.
     """
     with _opened(path) as file:
-        entries = _entries(file)
-        for key, here in _identity(game).items():
-            if entries[key] != here:
-                raise ValueError(f"written for {key.replace('_', ' ')} {entries[key]}, but this game has {here}")
+        _check_identity(_entries(file), game)
         sequences = _decode(file.read(), game)
         _check(sequences, game)
     return sequences
@@ -312,6 +319,12 @@ def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
     if all(branches is None for branches, _ in parts):
         return None
     return Branches.concat([branches or Branches.none(count) for branches, count in parts])
+
+
+def _check_identity(entries: Mapping[str, str], game: Game) -> None:
+    for key, here in _identity(game).items():
+        if entries[key] != here:
+            raise ValueError(f"written for {key.replace('_', ' ')} {entries[key]}, but this game has {here}")
 
 
 @contextmanager

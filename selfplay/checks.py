@@ -26,6 +26,7 @@ from search.roster.registry import Entrant, check_decisions, check_networks, res
 from search.tournament.deals import Deals
 from search.tournament.seatings import seatings
 from selfplay.config import GamesConfig, MatchConfig, SelfplayConfig, TrainConfig
+from selfplay.existing_shards import check_existing
 from selfplay.first_network import check_first_network
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
@@ -59,6 +60,7 @@ def check(config: TrainConfig) -> list[str]:
         _check_targets(config, kind)
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players + check_first_network(config, game)
+        memory += check_existing(config, game)
         if config.selfplay.gate:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):

@@ -42,6 +42,9 @@ class InitialConfig:
     deals of a kind with fewer (paper 001, section 6.3). 0 plays no more."""
     more_games: int = 0
     """Most deals that a shard adds for that; of each kind it keeps successes and as many failures."""
+    shards: str = ""
+    """Directory of shards, or URI, that are iteration 0's in place of games that ``players`` play, such as converted
+    records; they stay where they are. Empty for none."""
 
     GROUP: ClassVar = "selfplay.initial"
 
@@ -51,7 +54,8 @@ class InitialConfig:
         require(both, self.GROUP, self, "more_games", "above 0 together with successes, else 0")
         weights = self.players.values()
         some = sum(weights) > 0 and min(weights) >= 0
-        require(some, self.GROUP, self, "players", "players with weights of at least 0, one of them above 0")
+        wanted = "players with weights of at least 0, one of them above 0; or give shards=DIR beside it"
+        require(some or bool(self.shards and not self.players), self.GROUP, self, "players", wanted)
         self.players = {name: weight for name, weight in self.players.items() if weight}
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
@@ -63,6 +67,10 @@ class TeacherConfig(InitialConfig):
     """Who plays the ``teacher_games``."""
 
     GROUP: ClassVar = "selfplay.teacher"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(not self.shards, self.GROUP, self, "shards", "empty: shards that exist are iteration 0's alone")
 
 
 @dataclass
@@ -204,7 +212,7 @@ class SelfplayConfig(GamesConfig):
     @property
     def first_games(self) -> int:
         """Deals that iteration 0 plays."""
-        return 0 if self.first_network else self.initial_games
+        return 0 if self.first_network or self.initial.shards else self.initial_games
 
     MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
     """Old keys -> new keys, for the error message."""
@@ -338,6 +346,7 @@ class GenerateConfig(GamesConfig):
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
         at_least("", self, 0, "seed")
         self.check_branches()
+        require(not self.initial.shards, "initial", self.initial, "shards", "empty: these games are played")
         networks = bool(self.checkpoints) or not self.newest_branch_player
         require(networks, "", self, "newest_branch_player", "empty without a network that plays (checkpoints=[DIR])")
         above("", self, 0, "label_share")

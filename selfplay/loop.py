@@ -138,12 +138,12 @@ class Loop:
         accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
         seed, cooperative = config.run.seed, self._game.cooperative
         plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
-        return [(plan, self._run.shard(iteration, plan.name)) for plan in plans]
+        return [(plan, plan.source or self._run.shard(iteration, plan.name)) for plan in plans]
 
     def _learned_from(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard that an iteration's network learns from and its path."""
         plans = replayed(self._config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
-        return [(plan, self._run.shard(plan.iteration, plan.name)) for plan in plans]
+        return [(plan, plan.source or self._run.shard(plan.iteration, plan.name)) for plan in plans]
 
     # ---- training
 

@@ -20,6 +20,7 @@ from cluster.errors import UserError
 from games.rng import derive, derive_many, mix
 from games.shards import ShardError, shard_info
 from selfplay.config import InitialConfig, SelfplayConfig
+from selfplay.existing_shards import existing
 
 
 class Seating(Enum):
@@ -61,6 +62,8 @@ class ShardPlan:
     """The run's seed."""
     past_share: float = 0.0
     """Of MIXED: share of the seats that networks before the newest take."""
+    source: str = ""
+    """Path of a shard that exists already (``selfplay.initial.shards``); empty for one that the run plays."""
 
     @property
     def name(self) -> str:
@@ -107,7 +110,8 @@ def plan_shards(
     checkpoint_of: Callable[[int], str],
     accepted: Sequence[int] | None = None,
 ) -> list[ShardPlan]:
-    """Every shard of an iteration; the last one may be smaller. Iteration 0 has none with ``selfplay.first_network``.
+    """Every shard of an iteration; the last one may be smaller. Iteration 0 has none with ``selfplay.first_network``,
+    and those of ``selfplay.initial.shards`` where they are given.
 
     Args:
         checkpoint_of: iteration -> its checkpoint.
@@ -121,6 +125,9 @@ def plan_shards(
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1}.get(seating, config.pool_size or len(pool))
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
     pattern = ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed, config.past_share)
+    if iteration == 0 and config.initial.shards and not config.first_network:
+        found = enumerate(existing(config.initial.shards))
+        return [replace(pattern, shard=i, num_games=deals, source=path) for i, (path, deals) in found]
     plans = split(total, size, pattern)
     if iteration == 0:
         return plans
@@ -142,6 +149,8 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
     newest_first = list(reversed(plans_of(iteration)))
     num_games = sum(plan.num_games for plan in newest_first)
     for earlier in range(iteration - 1, config.replay_from - 1, -1):
+        if num_games >= config.replay_games:
+            break
         for plan in reversed(plans_of(earlier)):
             if num_games >= config.replay_games:
                 return newest_first[::-1]
@@ -152,6 +161,8 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
 
 def num_kept(plan: ShardPlan, num_players: int) -> int:
     """Sequences of a shard, without those added for rare successes."""
+    if plan.source:
+        return shard_info(plan.source).num_sequences
     if plan.seating is Seating.POPULATION:
         return plan.num_games
     if plan.seating is Seating.EVERYBODY or (plan.seating is Seating.INITIAL and not plan.initial.keep):
@@ -161,16 +172,16 @@ def num_kept(plan: ShardPlan, num_players: int) -> int:
 
 def check_shard(plan: ShardPlan, path: str) -> None:
     """``UserError`` naming a file that is damaged or holds another shard."""
+    anew = "remove the file, and the same command makes it anew"
     try:
         found = shard_info(path).provenance
     except ShardError as error:
-        raise UserError(f"{error}; remove the file, and the same command makes it anew") from error
+        raise UserError(f"{error}; {'selfplay.initial.shards names it' if plan.source else anew}") from error
+    if plan.source:
+        return
     for key, wanted in (("run_seed", plan.run_seed), ("iteration", plan.iteration), ("shard", plan.shard)):
         if found.get(key) != str(wanted):
-            raise UserError(
-                f"{path}: its {key} is {found.get(key)}, and {wanted} belongs there; remove the file, and the same "
-                "command makes it anew"
-            )
+            raise UserError(f"{path}: its {key} is {found.get(key)}, and {wanted} belongs there; {anew}")
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

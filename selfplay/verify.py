@@ -150,7 +150,8 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     if game.variants and ((finished and own) or storage.exists(successes)):
         yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
-    plans = plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
+    elsewhere = iteration == 0 and bool(config.selfplay.initial.shards)
+    plans = [] if elsewhere else plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
     for plan in plans:
         if finished or plan.name in there:
             path = run.shard(iteration, plan.name)

@@ -109,6 +109,21 @@ def test_temperature_sharpens_or_flattens_the_imitation_policy(temperature: floa
     assert abs(np.mean(chosen == 0) - share) < 0.017
 
 
+def test_a_greedy_imitation_plays_the_most_probable_legal_action_for_sure() -> None:
+    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
+    player = Imitation(model, ImitationConfig(greedy=True))
+    player.start(ToyGame(), 200)
+    assert set(player.act(turns([HOLDS_1_4] * 200, [[0, 3]] * 199 + [[0]]))[:199]) == {3}
+    assert player.probabilities.tolist() == [1.0] * 199 + [0.0]
+
+
+@pytest.mark.parametrize("policy", [{0: 0.3, 3: 0.3}, {1: 1.0}])
+def test_a_greedy_imitation_plays_the_lowest_of_the_most_probable_tokens(policy: dict[int, float]) -> None:
+    player = Imitation(FunctionModel(table_model(EOS + 1, {HOLDS_1_4: (policy, 0.0)})), ImitationConfig(greedy=True))
+    player.start(ToyGame(), 1)
+    assert player.act(turns([HOLDS_1_4], [[0, 3]])) == [0]
+
+
 def test_sampling_never_gives_a_token_of_probability_zero() -> None:
     policy = np.tile([0.0, 0.1, 0.0, 0.2, 0.7, 0.0], (4, 1))
     ends = np.array([0, 2**64 - 1, 2**11 - 1, 2**63], np.uint64)

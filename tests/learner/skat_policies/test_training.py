@@ -20,7 +20,7 @@ from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
 from learner.skat_policies.network import SkatPolicies
-from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective
+from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective, bid_errors
 from learner.training import loop
 from learner.training.data import held_out
 from search.config import SearchConfig
@@ -31,6 +31,7 @@ from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = SkatGame()
 SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
+CENSORED = replace(SMALL, bid_loss="censored")
 SPEEDS = ("decisions_per_second",)
 LEARNER = LearnerConfig(
     learning_rate=3e-3,
@@ -107,6 +108,25 @@ def test_data_is_the_decisions_by_network_and_values_are_the_soloists(games: Seq
     assert len(apart) and not set(apart) & set(data.of(3, data.training))
 
 
+def test_limits_of_survivors_come_to_the_networks_of_bids_alone(games: Sequences, shards: list[str]) -> None:
+    last = load_policies(GAME, shards, LEARNER, "classic")
+    data = load_policies(GAME, shards, LEARNER, "classic", survivors=True)
+    lengths = (games.tokens != GAME.vocabulary.eos).sum(axis=1)
+    found = decisions_of(games.tokens, lengths, survivors=True)
+    assert not last.censored.any() and not data.censored[data.first[2] :].any()
+    for network in range(len(NETWORKS)):
+        own, before = slice(*data.first[network : network + 2]), slice(*last.first[network : network + 2])
+        known = ~data.censored[own]
+        for name in ("bits", "numbers", "target", "value"):
+            np.testing.assert_array_equal(getattr(data, name)[own][known], getattr(last, name)[before])
+        bounds = found.censored & (found.point == network)
+        assert (data.target[own][~known] == found.label[bounds]).all()
+        assert (~known).sum() == bounds.sum() and bounds.any() == (network < 2)
+        for some in ("training", "validation"):
+            rows = data.known(network, getattr(data, some))
+            assert len(rows) == len(last.of(network, getattr(last, some))) and not data.censored[rows].any()
+
+
 def test_made_up_calls_and_missing_ends_teach_nothing(games: Sequences, tmp_path: Path) -> None:
     paths = []
     for player in ("iss", "xskat", "iss:partial"):
@@ -141,6 +161,91 @@ def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str
             expected.append(((out[range(4), target] - torch.tensor(data.value[batch]) / 100) ** 2).mean())
     torch.testing.assert_close(torch.stack([parts[name] for name in objective.names]), torch.stack(expected))
     torch.testing.assert_close(loss, torch.stack(expected).sum())
+
+
+def test_the_loss_of_a_bound_is_that_of_all_limits_from_it_on() -> None:
+    """By hand: P = 0.1, 0.2, 0.3, 0.4 in every row."""
+    out = torch.log(torch.tensor([[1.0, 2.0, 3.0, 4.0]] * 6)).requires_grad_()
+    limit, censored = torch.tensor([2, 2, 1, 3, 0, 0]), torch.tensor([False, True, True, True, True, False])
+    errors = bid_errors(out, limit, censored)
+    expected = -np.log([0.3, 0.3 + 0.4, 0.2 + 0.3 + 0.4, 0.4, 1.0, 0.1])
+    np.testing.assert_allclose(errors.detach().numpy(), expected, atol=1e-6)
+    errors.sum().backward()
+    assert out.grad is not None
+    wanted = [
+        [0.1, 0.2, 0.3 - 1, 0.4],
+        [0.1, 0.2, 0.3 - 3 / 7, 0.4 - 4 / 7],
+        [0.1, 0.2 - 2 / 9, 0.3 - 3 / 9, 0.4 - 4 / 9],
+        [0.1, 0.2, 0.3, 0.4 - 1],
+        [0, 0, 0, 0],
+        [0.1 - 1, 0.2, 0.3, 0.4],
+    ]
+    np.testing.assert_allclose(out.grad.numpy(), wanted, atol=1e-6)
+
+
+def test_the_loss_of_a_bound_is_finite_for_limits_that_seem_impossible() -> None:
+    out = torch.tensor([[500.0, 0.0, -500.0], [500.0, 0.0, -500.0], [-500.0, 0.0, 500.0]], requires_grad=True)
+    errors = bid_errors(out, torch.tensor([1, 2, 1]), torch.tensor([True, True, True]))
+    assert errors.tolist() == [500, 1000, 0]
+    errors.sum().backward()
+    assert out.grad is not None and out.grad.tolist() == [[1, -1, 0], [1, 0, -1], [0, 0, 0]]
+
+
+def test_steps_follow_known_limits_and_bounds_by_plain_numpy(shards: list[str]) -> None:
+    objective = SkatPoliciesObjective(GAME, replace(CENSORED, dropout=0.0), LEARNER, 3)
+    objective.load(shards)
+    objective.begin(objective.fresh())
+    rows, data, size = objective.rows(0), objective.data, LEARNER.batch_size
+    _, parts = objective.losses(rows, 0)
+    for network in (0, 1):
+        batch, bits = rows[size * network : size * (network + 1)], POINTS[network].bits
+        assert 0 < data.censored[batch].sum() < size
+        x = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, :bits].astype(np.float32)
+        weights = np.exp(objective.net.nets[network](torch.from_numpy(x)).detach().double().numpy())
+        policy = weights / weights.sum(axis=1, keepdims=True)
+        likely = [
+            row[limit:].sum() if bound else row[limit]
+            for row, limit, bound in zip(policy, data.target[batch], data.censored[batch], strict=True)
+        ]
+        assert parts[objective.names[network]].item() == pytest.approx(-np.log(likely).mean(), rel=1e-5)
+    same = SkatPoliciesObjective(GAME, replace(SMALL, dropout=0.0), LEARNER, 3)
+    same.load(shards)
+    same.begin(same.fresh())
+    expected = same.losses(same.rows(0), 0)[1]
+    assert all(parts[name] == expected[name] for name in objective.names[2:])
+
+
+def test_bounds_make_limits_higher_and_the_figures_stay_those_of_passes(shards: list[str], tmp_path: Path) -> None:
+    metrics, above, learner = {}, {}, replace(LEARNER, max_steps=100, learning_rate=1e-2)
+    for config in (SMALL, CENSORED):
+        objective = SkatPoliciesObjective(GAME, replace(config, patience=9), learner, 3)
+        metrics[config.bid_loss] = loop.train(objective, shards, tmp_path / config.bid_loss)
+        data = load_policies(GAME, shards, LEARNER, "classic", survivors=True)
+        apart = data.of(0, data.validation)
+        bits = np.unpackbits(data.bits[apart], axis=1, bitorder="little")[:, : POINTS[0].bits].astype(np.float32)
+        policy = torch.softmax(objective.net.nets[0](torch.from_numpy(bits)), 1).detach().numpy()
+        bounds = np.flatnonzero(data.censored[apart])
+        above[config.bid_loss] = np.mean([policy[row, data.target[apart[row]] :].sum() for row in bounds])
+        known, best = ~data.censored[apart], policy.argmax(axis=1)
+        accuracy = (best == data.target[apart])[known].mean()
+        assert metrics[config.bid_loss]["bid.test_accuracy"] == pytest.approx(accuracy)
+    assert above["censored"] > above["last"] + 0.1
+    for name in ("bid", "continue"):
+        for figure in ("decisions", "most_frequent"):
+            assert metrics["last"][f"{name}.{figure}"] == metrics["censored"][f"{name}.{figure}"]
+        assert metrics["censored"][f"{name}.censored"] > 500 and f"{name}.censored" not in metrics["last"]
+
+
+@pytest.mark.parametrize(("before", "now"), [(SMALL, CENSORED), (CENSORED, SMALL)])
+def test_a_training_does_not_go_on_with_another_loss_of_bids(
+    shards: list[str], tmp_path: Path, before: SkatPoliciesConfig, now: SkatPoliciesConfig
+) -> None:
+    with pytest.raises(KilledError):
+        train(GAME, before, LEARNER, shards, tmp_path / "net", on_progress=killing_at(10))
+    for _ in range(2):  # what is begun, and what is finished
+        with pytest.raises(UserError, match=r"was trained with .*model\.bid_loss.*, now .*model\.bid_loss"):
+            train(GAME, now, LEARNER, shards, tmp_path / "net")
+        train(GAME, before, LEARNER, shards, tmp_path / "net")
 
 
 def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[str]) -> None:
@@ -191,13 +296,15 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
     assert metrics["bid.decisions"] > 1000 and 0 < metrics["bid.test_accuracy"] <= 1
 
 
-@pytest.mark.parametrize("kills", [(6,), (10, 25, 38)])
-def test_a_killed_training_ends_in_the_same_bytes(shards: list[str], tmp_path: Path, kills: tuple[int, ...]) -> None:
-    train(GAME, SMALL, LEARNER, shards, tmp_path / "alone")
+@pytest.mark.parametrize(("config", "kills"), [(SMALL, (6,)), (SMALL, (10, 25, 38)), (CENSORED, (10, 25))])
+def test_a_killed_training_ends_in_the_same_bytes(
+    shards: list[str], tmp_path: Path, config: SkatPoliciesConfig, kills: tuple[int, ...]
+) -> None:
+    train(GAME, config, LEARNER, shards, tmp_path / "alone")
     for step in kills:
         with pytest.raises(KilledError):
-            train(GAME, SMALL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(step))
-    train(GAME, SMALL, LEARNER, shards, tmp_path / "killed")
+            train(GAME, config, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(step))
+    train(GAME, config, LEARNER, shards, tmp_path / "killed")
     assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
 
 
@@ -213,6 +320,8 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
         skat_policies_architecture(SkatGame(scoring="classic"), SMALL)
     with pytest.raises(ValueError, match=r"model\.hidden"):
         SkatPoliciesConfig(hidden=[16])
+    with pytest.raises(ValueError, match=r"^model\.bid_loss=first: must be one of last, censored$"):
+        SkatPoliciesConfig(bid_loss="first")
 
 
 def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:

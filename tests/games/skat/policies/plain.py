@@ -100,6 +100,24 @@ class Deal:
                 yield seat, f"card_{kind}_{role}", self.card_play(seat), self.numbers(seat), CARDS.index(name)
                 self.play(seat, name)
 
+    def survivors(self) -> Iterator[tuple[int, str, list[int], int]]:
+        """(seat, point, features, least limit) of who won a duel in which it made a call. Middlehand bids to forehand;
+        rearhand bids to who is left of these; a duel is over when one of the two passes."""
+        two, last_call, first_limit = {0, 1}, dict[int, int](), None
+        value = ""
+        for seat, name in self.actions:
+            if name == "pass" and len(two) == 2:
+                (other,) = two - {seat}
+                if other in last_call:
+                    point = "bid" if first_limit is None else "continue"
+                    position, limit = one_hot([0, 1, 2], other), one_hot(list(range(64)), first_limit)
+                    yield other, point, marked(self.dealt[other]) + position + limit, last_call[other]
+                two = {other, 2} if first_limit is None else set()
+                first_limit, last_call = last_call.get(seat, 0), {}
+            elif name.isdigit() or name == "hold":
+                value = name if name != "hold" else value
+                last_call[seat] = BIDS.index(int(value)) + 1
+
     def choice(self, rest: list[str]) -> int:
         if rest[0] == "pickup":
             return 0

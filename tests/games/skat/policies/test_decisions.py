@@ -9,9 +9,9 @@ from games.skat.cards import BIT, NUM_CARDS, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import decisions_of, inputs, observed, soloist_values
 from games.skat.policies.features import card_bits
-from games.skat.policies.points import DISCARD, POINTS
+from games.skat.policies.points import DISCARD, MOST_DECISIONS, POINTS
 from games.skat.policies.walk import pair_of
-from games.skat.replay import actions_of
+from games.skat.replay import actions_of, new_state, replay
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -88,16 +88,17 @@ def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> Non
         assert (numbers == found.numbers[cards]).all()
 
 
-def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndarray) -> None:
+@pytest.mark.parametrize("survivors", [False, True])
+def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndarray, survivors: bool) -> None:
     """All whose label the tokens up to there show: a game by hand shows it at its modifier, discards at the game."""
     sequences = Sequences.of_deals(GAME, deals[:50], np.arange(50, dtype=np.uint64), "x")
     lengths = (sequences.tokens != EOS).sum(axis=1)
-    whole = decisions_of(sequences.tokens, lengths)
+    whole = decisions_of(sequences.tokens, lengths, survivors)
     for row in range(len(lengths)):
         own = whole.label[whole.row == row]
         counts = []
         for cut in range(lengths[row] + 1):
-            part = decisions_of(sequences.tokens[row : row + 1], np.array([cut]))
+            part = decisions_of(sequences.tokens[row : row + 1], np.array([cut]), survivors)
             counts.append(len(part))
             assert (part.label == own[: len(part)]).all()
         assert counts[0] == 0 and counts[-1] == len(own) and (np.diff(counts) >= 0).all()
@@ -114,3 +115,103 @@ def test_values_are_the_games_or_the_points() -> None:
 def test_pairs_are_numbered_through() -> None:
     numbers = [int(pair_of(low, high)) for high in range(32) for low in range(high)]
     assert numbers == list(range(496)) and POINTS[DISCARD].actions == 496
+
+
+BID, CONTINUE = 0, 1
+TOKENS = {name: token for token, name in enumerate(VOCABULARY.names)}
+TEN = [0b11_1111_1111 << 10 * seat for seat in range(3)]
+"""Hands of the auctions below: each seat has the ten cards from ten times its number on."""
+AUCTIONS = {
+    # bids 18, 20, 22, 23, 24, 27 are limits 1, 2, 3, 4, 5, 6; (seat, duel) -> limit, and of the winner the least
+    "1 18 0 hold 1 20 0 hold 1 pass 2 22 0 hold 2 23 0 pass": (
+        2,
+        {(1, BID): 2, (0, CONTINUE): 3},
+        {(0, BID): 2, (2, CONTINUE): 4},
+    ),
+    "1 18 0 hold 1 20 0 pass 2 22 1 hold 2 23 1 hold 2 pass": (
+        1,
+        {(0, BID): 1, (2, CONTINUE): 4},
+        {(1, BID): 2, (1, CONTINUE): 4},
+    ),
+    "1 24 0 pass 2 27 1 pass": (0, {(0, BID): 0, (1, CONTINUE): 5}, {(1, BID): 5, (2, CONTINUE): 6}),
+    "1 pass 2 18 0 hold 2 20 0 pass": (0, {(1, BID): 0, (0, CONTINUE): 1}, {(2, CONTINUE): 2}),
+    "1 pass 2 18 0 hold 2 pass": (0, {(1, BID): 0, (2, CONTINUE): 1}, {(0, CONTINUE): 1}),
+    # Nothing is called in the second duel: its winner shows nothing more than in the first.
+    "1 18 0 hold 1 pass 2 pass": (1, {(1, BID): 1, (2, CONTINUE): 0}, {(0, BID): 1}),
+    "1 18 0 pass 2 pass": (0, {(0, BID): 0, (2, CONTINUE): 0}, {(1, BID): 1}),
+    # Forehand alone: no duel.
+    "1 pass 2 pass 0 18": (0, {(1, BID): 0, (2, CONTINUE): 0}, {}),
+    "1 pass 2 pass 0 pass": (0, {(1, BID): 0, (2, CONTINUE): 0}, {}),
+    # Auctions that broke off.
+    "1 18 0 hold": (0, {}, {}),
+    "1 18 0 hold 1 pass 2 20": (1, {(1, BID): 1}, {(0, BID): 1}),
+}
+
+
+@pytest.mark.parametrize("calls", AUCTIONS)
+def test_auctions_show_the_limits_of_losers_and_the_least_of_winners(calls: str) -> None:
+    first_limit, losers, winners = AUCTIONS[calls]
+    words = calls.split()
+    state, seats = new_state(), np.array([int(word) for word in words[::2]])
+    assert replay(state, np.array(TEN), seats, np.array([TOKENS[word] for word in words[1::2]])) == -1
+    for survivors in (False, True):
+        found = decisions_of(state["tokens"], state["lengths"], survivors)
+        bits, limits = np.unpackbits(found.bits, axis=1, bitorder="little"), {}
+        for place, (seat, point) in enumerate(zip(found.row.tolist(), found.point.tolist(), strict=True)):
+            limits[seat, point] = found.label[place]
+            assert found.censored[place] == ((seat, point) in winners)
+            cards, position = set(range(10 * seat, 10 * seat + 10)), {32 + seat}
+            assert set(np.flatnonzero(bits[place])) == cards | position | ({35 + first_limit} if point else set())
+        assert limits == losers | (winners if survivors else {}) and len(limits) == len(found)
+
+
+def test_winners_of_duels_are_those_of_plain_python(deals: np.ndarray) -> None:
+    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
+    found = decisions_of(sequences.tokens, (sequences.tokens != EOS).sum(axis=1), survivors=True)
+    bits = np.unpackbits(found.bits, axis=1, bitorder="little")
+    expected = {
+        (3 * deal + seat, POINTS[BID if point == "bid" else CONTINUE].name): (features, limit)
+        for deal, state in enumerate(deals)
+        for seat, point, features, limit in plain(state).survivors()
+    }
+    places = np.flatnonzero(found.censored)
+    assert len(places) == len(expected) > 300
+    for place in places:
+        features, limit = expected[found.row[place], POINTS[found.point[place]].name]
+        assert found.label[place] == limit > 0 and not found.numbers[place].any()
+        assert bits[place, : len(features)].tolist() == features and not bits[place, len(features) :].any()
+    assert {POINTS[point].name for point in found.point[places]} == {"bid", "continue"}
+    assert np.bincount(found.row).max() == MOST_DECISIONS  # of a soloist that has won two duels
+
+
+def test_winners_come_beside_the_decisions_that_there_are_without_them(deals: np.ndarray) -> None:
+    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
+    lengths = (sequences.tokens != EOS).sum(axis=1)
+    without, found = decisions_of(sequences.tokens, lengths), decisions_of(sequences.tokens, lengths, survivors=True)
+    assert not without.censored.any()
+    for name, column in vars(without).items():
+        assert (getattr(found, name)[~found.censored] == column).all() and getattr(found, name).dtype == column.dtype
+    inside = np.diff(found.row) == 0
+    assert (np.diff(found.row) >= 0).all() and (np.diff(np.minimum(found.point, 10))[inside] >= 0).all()
+
+
+def test_a_winner_is_learned_with_the_features_of_its_own_calls(deals: np.ndarray) -> None:
+    """What the player asks its network with at each of its turns in the duel."""
+    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
+    lengths, turns = (sequences.tokens != EOS).sum(axis=1), 0
+    found = decisions_of(sequences.tokens, lengths, survivors=True)
+    for place in np.flatnonzero(found.censored)[::5]:
+        row = found.row[place]
+        ends = np.arange(11, lengths[row], dtype=np.int64)
+        views, logs = observed(np.repeat(sequences.tokens[row : row + 1], len(ends), axis=0), ends)
+        public = views["public"]
+        own = (public["phase"] == 0) & (public["turn"] == views["seat"]) & (public["duel"] == found.point[place])
+        bits, _ = inputs(views[own], logs[own], np.zeros(own.sum(), np.bool_))
+        assert (np.packbits(bits, axis=1, bitorder="little") == found.bits[place]).all() and own.any()
+        last_call = sequences.tokens[row, ends[own][-1]]
+        bid = np.flatnonzero(own)[-1]
+        hold = last_call == TOKENS["hold"]
+        called = public["bid"][bid] if hold else last_call - TOKENS["18"]
+        assert found.label[place] == called + 1
+        turns += own.sum()
+    assert turns > 100
