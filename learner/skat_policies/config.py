@@ -10,6 +10,9 @@ SKAT_POLICIES_MODEL_TYPE = "kibitz_skat_policies"
 VALUE_LABELS = ("classic", "tournament")
 """The value of the game alone, as the paper's words say; or with the 50 points of Seeger and Fabian."""
 
+BID_LOSSES = ("last", "censored")
+"""The limits that passes show alone, as in the paper; or also how far survivors of duels went at least."""
+
 
 @dataclass
 class SkatPoliciesConfig(NetworkConfig):
@@ -26,9 +29,13 @@ class SkatPoliciesConfig(NetworkConfig):
     """A network stops after so many epochs without a lower loss on held-out games; its best weights stay."""
     value_label: str = "classic"
     """What a game brings its soloist: ``classic`` or ``tournament``."""
+    bid_loss: str = "last"
+    """What the two networks of bids learn from: ``last``, the limits of those who pass (the paper's); ``censored``,
+    also survivors of duels, whose limit is their last bid or hold at least, by -log P(limit >= that)."""
 
     def __post_init__(self) -> None:
         require(len(self.hidden) == 5 and min(self.hidden) > 0, "model", self, "hidden", "five widths above 0")
         at_least_below("model", self, 0, 1, "dropout")
         at_least("model", self, 1, "patience")
         one_of("model", self, VALUE_LABELS, "value_label")
+        one_of("model", self, BID_LOSSES, "bid_loss")

@@ -1,4 +1,4 @@
-"""The decisions of all shards by network, in memory as bits: 59 bytes each, and two indices.
+"""The decisions of all shards by network, in memory as bits: 60 bytes each, and two indices.
 
 Letters: ``N`` decisions of all networks, one network's behind another's.
 """
@@ -36,6 +36,8 @@ class PolicyData:
     """``int16[N]``: the action taken."""
     value: np.ndarray
     """``float32[N]``: what the game brought the soloist; NaN where the network learns no values."""
+    censored: np.ndarray
+    """``bool[N]``: whether the action is a bound alone, the least that the limit can be."""
     training: np.ndarray
     """``int64[...]``: rows to train on."""
     validation: np.ndarray
@@ -46,10 +48,17 @@ class PolicyData:
         low, high = np.searchsorted(rows, self.first[network : network + 2])
         return rows[low:high]
 
+    def known(self, network: int, rows: np.ndarray) -> np.ndarray:
+        """Those of them whose action is known."""
+        own = self.of(network, rows)
+        return own[~self.censored[own]]
 
-def load_policies(game: Game, shards: Sequence[str], learner: LearnerConfig, value_label: str) -> PolicyData:
-    """Read the decisions of shards and hold out deals. ``ValueError`` naming unsuitable shards, or a network with too
-    few decisions."""
+
+def load_policies(
+    game: Game, shards: Sequence[str], learner: LearnerConfig, value_label: str, survivors: bool = False
+) -> PolicyData:
+    """Read the decisions of shards, limits of ``survivors`` of duels too where asked for, and hold out deals.
+    ``ValueError`` naming unsuitable shards, or a network with too few decisions."""
     parts: list[dict[str, np.ndarray]] = []
     validation, sequences = list[np.ndarray](), 0
     for shard in shards:
@@ -57,7 +66,7 @@ def load_policies(game: Game, shards: Sequence[str], learner: LearnerConfig, val
             found = read_shard(shard, game)
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-        parts.append(_of_shard(game, found, value_label))
+        parts.append(_of_shard(game, found, value_label, survivors))
         sequences, validation = sequences + len(found), [*validation, held_out(found.deal_seed)]
     if sequences < learner.min_rows:
         asked = f"learner.min_rows={learner.min_rows}"
@@ -74,10 +83,10 @@ def load_policies(game: Game, shards: Sequence[str], learner: LearnerConfig, val
 
 
 def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str]) -> None:
-    """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out. XSkat's records
-    have no calls, and games that broke off no values, so they are for training beside others."""
+    """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out; bounds count
+    for none. XSkat's records have no calls, and games that broke off no values: they are for training beside others."""
     for network, point in enumerate(NETWORKS):
-        rows, apart = (len(data.of(network, some)) for some in (data.training, data.validation))
+        rows, apart = (len(data.known(network, some)) for some in (data.training, data.validation))
         if rows < learner.batch_size or not apart:
             raise ValueError(
                 f"shards {shards[0]}..{shards[-1]}: the network {point.name} has {rows} decisions to learn from and "
@@ -86,7 +95,7 @@ def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str
             )
 
 
-def _of_shard(game: Game, sequences: Sequences, value_label: str) -> dict[str, np.ndarray]:
+def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: bool) -> dict[str, np.ndarray]:
     """The columns of a shard's decisions, values' again behind their policies'."""
     lengths = (np.asarray(sequences.tokens) != game.vocabulary.eos).sum(axis=1)
     called = np.array([not is_filled(name) for name in sequences.player])
@@ -95,7 +104,7 @@ def _of_shard(game: Game, sequences: Sequences, value_label: str) -> dict[str, n
     apart, parts = held_out(sequences.deal_seed), list[dict[str, np.ndarray]]()
     for start in range(0, len(sequences), _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = decisions_of(sequences.tokens[block], lengths[block])
+        found = decisions_of(sequences.tokens[block], lengths[block], survivors)
         row = found.row + start
         kept = (found.point > CONTINUE) | called[row]
         parts += _columns(found, kept, values[row], apart[row])
@@ -112,6 +121,7 @@ def _columns(found: Decisions, kept: np.ndarray, values: np.ndarray, apart: np.n
             "numbers": found.numbers[which],
             "target": found.label[which],
             "value": value[which],
+            "censored": found.censored[which],
             "held_out": apart[which],
         }
 

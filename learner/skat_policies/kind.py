@@ -9,6 +9,8 @@ from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, SkatPoliciesC
 
 _DEAL_BYTES = 6000
 """38 decisions of a game as bits and indices, as measured: shards are read into parts, joined and put in order."""
+_SURVIVORS_BYTES = 320
+"""The same of limits of survivors, two a game at most."""
 
 
 def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
@@ -29,7 +31,7 @@ KIND = NetworkKind(
     load=imported_when_called("learner.skat_policies.checkpoint:load_skat_policies"),
     objective=imported_when_called("learner.skat_policies.objective:SkatPoliciesObjective"),
     engine=_engine,
-    deal_bytes=lambda game, config: _DEAL_BYTES,
+    deal_bytes=lambda game, config: _DEAL_BYTES + (_SURVIVORS_BYTES if config.bid_loss == "censored" else 0),
     size_keys="model.hidden",
     learner="skat_policies",
     unused=(

@@ -1,7 +1,8 @@
 """Objective of the networks of paper 004 (section III).
 
 A step is a batch for each network that still learns; all learn at once and stop one by one. Policies learn by
-cross-entropy; networks of values by the squared error at the action that was taken. At the end of each of its epochs a
+cross-entropy; networks of values by the squared error at the action that was taken. With ``model.bid_loss=censored``
+those of bids also learn from limits of which only a bound is known (``bid_errors``). At the end of each of its epochs a
 network is judged by its loss on held-out games, and after ``model.patience`` epochs without a lower one it stops and
 takes its best weights (early stopping; the paper does not say by which rule).
 """
@@ -19,6 +20,7 @@ from torch import nn
 
 from games.game import Game
 from games.rng import derive
+from games.skat.policies.points import BID, CONTINUE
 from learner.config import LearnerConfig
 from learner.q_network.bits import unpacked
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
@@ -34,8 +36,24 @@ _LEARNER_KEYS = (
     *("weight_decay", "betas", "grad_clip", "precision"),
 )
 """Learner settings that change the training; the others are the transformer's, or free to change."""
+_OF_BIDS = (BID, CONTINUE)
 _SHOWN_ROWS = 20_000
 """Training rows of each network by which its accuracy on them is told."""
+
+
+def bid_errors(out_BA: torch.Tensor, limit_B: torch.Tensor, censored_B: torch.Tensor) -> torch.Tensor:
+    """``float32[B]``: -log P(limit), and of those ``censored`` -log P(limit or more).
+
+    Not in the paper, which learns from limits of losers of duels alone; survivors are right-censored observations.
+
+    Args:
+        out_BA: ``float32[B, A]``: logits of the limits.
+        limit_B: ``int64[B]``
+        censored_B: ``bool[B]``
+    """
+    limits, least = torch.arange(out_BA.shape[1], device=out_BA.device), limit_B[:, None]
+    possible = torch.where(censored_B[:, None], limits >= least, limits == least)
+    return out_BA.logsumexp(dim=1) - out_BA.masked_fill(~possible, -torch.inf).logsumexp(dim=1)
 
 
 class EarlyStopping(nn.Module):
@@ -83,17 +101,19 @@ class SkatPoliciesObjective(Objective):
     ) -> None:
         super().__init__(game, learner, seed, group)
         self.arch, self.policies = skat_policies_architecture(game, config), config
+        self._censored = config.bid_loss == "censored"
         self._orders: dict[int, tuple[int, np.ndarray]] = {}
 
     def settings(self) -> dict[str, Any]:
         return {
             **{f"model.{key}": value for key, value in asdict(self.arch).items()},
             "model.patience": self.policies.patience,
+            **({"model.bid_loss": "censored"} if self._censored else {}),  # trainings without it were by the last bid
             **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
         }
 
     def load(self, shards: Sequence[str]) -> None:
-        self.data = load_policies(self.game, shards, self.config, self.policies.value_label)
+        self.data = load_policies(self.game, shards, self.config, self.policies.value_label, self._censored)
         self._training = [self.data.of(network, self.data.training) for network in range(len(NETWORKS))]
         self._epochs = [len(rows) // self.config.batch_size for rows in self._training]
         self.steps_per_epoch = max(self._epochs)
@@ -143,7 +163,8 @@ class SkatPoliciesObjective(Objective):
     def _error(
         self, network: int, rows: np.ndarray, generator: torch.Generator | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean loss of rows, and how many of them a policy gets right (0 for values); dropout by ``generator``."""
+        """Mean loss of rows, and how many of them a policy gets right: none of values, nor of those where
+        a bound alone is known; dropout by ``generator``."""
         point, data = NETWORKS[network], self.data
         bits = unpacked(torch.from_numpy(data.bits[rows]).to(self.device), 8 * data.bits.shape[1])
         numbers = torch.from_numpy(data.numbers[rows]).to(self.device)
@@ -152,7 +173,10 @@ class SkatPoliciesObjective(Objective):
         if network in VALUES:
             values = torch.from_numpy(data.value[rows]).to(self.device) / VALUE_SCALE
             return F.mse_loss(out.gather(1, target[:, None])[:, 0], values), torch.zeros((), device=self.device)
-        return F.cross_entropy(out, target), (out.argmax(dim=1) == target).sum()
+        censored = torch.from_numpy(data.censored[rows]).to(self.device)
+        right = ((out.argmax(dim=1) == target) & ~censored).sum()
+        mixed = self._censored and network in _OF_BIDS
+        return bid_errors(out, target, censored).mean() if mixed else F.cross_entropy(out, target), right
 
     def after_step(self, step: int) -> None:
         """Judge the networks whose epoch has ended, and at the end of the training those that still learn."""
@@ -189,12 +213,15 @@ class SkatPoliciesObjective(Objective):
     @property
     def figures(self) -> Mapping[str, float]:  # type: ignore[override]
         """Of each network: decisions, the share of the most frequent action, and on training and held-out games the
-        share of actions it finds the most probable; of values the mean squared error in points."""
+        share of actions it finds the most probable; of values the mean squared error in points. All of known actions
+        alone; the limits of which a bound is known are counted apart."""
         found: dict[str, float] = {}
         for network, name in enumerate(self.names):
-            rows, apart = self._training[network], self.data.of(network, self.data.validation)
+            rows, apart = (self.data.known(network, part) for part in (self.data.training, self.data.validation))
             some = rows[:: max(len(rows) // _SHOWN_ROWS, 1)]
             found[f"{name}.decisions"] = len(rows)
+            if self._censored and network in _OF_BIDS:
+                found[f"{name}.censored"] = len(self._training[network]) - len(rows)
             index, unit = (0, VALUE_SCALE**2) if network in VALUES else (1, 1.0)
             what = "error" if network in VALUES else "accuracy"
             found[f"{name}.train_{what}"] = self._mean_error(network, some)[index] * unit

@@ -4,6 +4,9 @@
 
 - *Limits.* Who passes shows its limit: the last value that it bid or held, or none. A game has one decision of each
   duel, the loser's (the paper's first three sets are equally large); what forehand does that is left alone is none.
+- *Limits of survivors*, where they are asked for. Whose opponent in a duel passes has a limit that is at least its last
+  bid or hold: a decision at the duel's point, ``censored``. Who made no call in the duel shows nothing by surviving it,
+  and forehand asked alone is in no duel.
 - *Hand or pickup.* Pickup, or the game played by hand; announced schneider and schwarz count as none.
 - *Declaration and discards* are two decisions from the same twelve cards.
 - *Cards*, forced ones included.
@@ -40,20 +43,24 @@ class Decisions:
     """``int16[D]``: the action."""
     row: np.ndarray
     """``int64[D]``: the history."""
+    censored: np.ndarray
+    """``bool[D]``: whether the label is only the least that the limit can be."""
 
     def __len__(self) -> int:
         return len(self.point)
 
 
-def decisions_of(tokens: np.ndarray, lengths: np.ndarray) -> Decisions:
-    """All decisions of histories ``[N, L]`` of ``lengths`` tokens, in their order."""
+def decisions_of(tokens: np.ndarray, lengths: np.ndarray, survivors: bool = False) -> Decisions:
+    """All decisions of histories ``[N, L]`` of ``lengths`` tokens, in their order; limits of ``survivors`` of duels
+    too, at their opponents' passes."""
     size = MOST_DECISIONS * len(tokens)
     bits, numbers = np.zeros((size, MOST_BITS), np.uint8), np.zeros((size, 4), np.uint8)
     point, label, row = np.empty(size, np.int8), np.empty(size, np.int16), np.empty(size, np.int64)
-    fresh = blank(VIEW, template(), EOS, 1)
-    number = collect(np.asarray(tokens), np.asarray(lengths, np.int64), fresh, point, bits, numbers, label, row)
+    fresh, censored = blank(VIEW, template(), EOS, 1), np.zeros(size, np.bool_)
+    tokens, lengths = np.asarray(tokens), np.asarray(lengths, np.int64)
+    number = collect(tokens, lengths, fresh, survivors, point, bits, numbers, label, row, censored)
     packed = np.packbits(bits[:number], axis=1, bitorder="little")
-    return Decisions(point[:number], packed, numbers[:number], label[:number], row[:number])
+    return Decisions(point[:number], packed, numbers[:number], label[:number], row[:number], censored[:number])
 
 
 def observed(tokens: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

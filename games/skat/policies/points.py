@@ -51,5 +51,5 @@ POINTS = (
 ``DECLARE``."""
 DISCARD, CARD = 4, 10
 """First of the points of discards, by game, and of cards, two for each of suit, grand and null."""
-MOST_DECISIONS = 14
-"""Of one history: a limit, a choice, a declaration, discards, ten cards."""
+MOST_DECISIONS = 15
+"""Of one history: limits in two duels, a choice, a declaration, discards, ten cards."""

@@ -43,8 +43,8 @@ def write_all(views, logs, ouvert, bits, numbers):
 
 
 @kernel
-def collect(tokens, lengths, fresh, point, bits, numbers, label, row):
-    """Write the decisions of all histories; returns how many."""
+def collect(tokens, lengths, fresh, survivors, point, bits, numbers, label, row, censored):
+    """Write the decisions of all histories, and with ``survivors`` what survivors of duels show; returns how many."""
     number, view, log = 0, fresh.copy(), np.zeros(1, LOG)
     empty = np.zeros(1, LOG)
     for i in range(len(tokens)):
@@ -52,7 +52,11 @@ def collect(tokens, lengths, fresh, point, bits, numbers, label, row):
         for place in range(lengths[i]):
             left = tokens[i, place : lengths[i]]
             before = number
-            number = _decide(view[0], log[0], left, number, point, bits, numbers, label)
+            if survivors and _survives(view[0], log[0], left[0]):
+                number = _write_limit(view[0], log[0], number, point, bits, label)
+                censored[before] = True
+            else:
+                number = _decide(view[0], log[0], left, number, point, bits, numbers, label)
             row[before:number] = i
             follow(view[0], log[0], tokens[i, place])
     return number
@@ -65,9 +69,7 @@ def _decide(view, log, left, number, point, bits, numbers, label):
     if public["turn"] != view["seat"] or stage < LAID:
         return number
     if stage == CALLED and token == PASS and public["duel"] < 2:
-        point[number], label[number] = public["duel"], log["reached"][view["seat"]]
-        write_before_play(view, log, 0, bits[number])
-        return number + 1
+        return _write_limit(view, log, number, point, bits, label)
     if stage == CHOSEN and (token == PICKUP or (token == HAND and len(left) > 2)):
         point[number], label[number] = CHOICE, _choice(left)
         write_before_play(view, log, 0, bits[number])
@@ -80,6 +82,26 @@ def _decide(view, log, left, number, point, bits, numbers, label):
         write_card_play(view, log, bits[number], numbers[number])
         return number + 1
     return number
+
+
+@kernel
+def _survives(view, log, token):
+    """Whether ``token`` is the pass of the observer's opponent in a duel in which the observer has bid or held. It has
+    where the duel's bidder has bid: the listener held the last bid, or else it is the one that passes now."""
+    public, seat = view["public"], view["seat"]
+    if stage_of(view) != CALLED or token != PASS or public["duel"] > 1 or public["turn"] == seat:
+        return False
+    bidder = public["duel"] + 1
+    return (seat == bidder or seat == public["listener"]) and log["reached"][bidder] > 0
+
+
+@kernel
+def _write_limit(view, log, number, point, bits, label):
+    """Write what the observer has reached in the auction, as a decision of the duel under way; returns how many
+    decisions there are then."""
+    point[number], label[number] = view["public"]["duel"], log["reached"][view["seat"]]
+    write_before_play(view, log, 0, bits[number])
+    return number + 1
 
 
 @kernel
