@@ -30,6 +30,8 @@ COMMANDS = {
     "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),
 }
 """Top-level configuration -> the module and name of its schema, and what must be given."""
+LEFT_OPEN = {"experiment=skat_policies_records": "selfplay.initial.shards=DIR"}
+"""Preset -> what must be given beside it."""
 PACKAGES = ("benchmarks", "cluster", "conf", "games", "learner", "search", "selfplay", "tests")
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -58,7 +60,8 @@ def build_command(name: str, *overrides: str) -> Any:
     schema = getattr(importlib.import_module(module), schema_name)
     if any(override.startswith("experiment=") for override in overrides):
         required = [override for override in required if not override.startswith("experiment=")]
-    return cli.configured(name, schema, [*required, *overrides])
+    more = [LEFT_OPEN[override] for override in overrides if override in LEFT_OPEN]
+    return cli.configured(name, schema, [*required, *more, *overrides])
 
 
 def test_every_configuration_belongs_to_a_command() -> None:

@@ -24,6 +24,7 @@ class SkatPoliciesArchitecture:
     hidden: tuple[int, ...]
     dropout: float
     value_label: str
+    shared: bool
     version: int
     """Of features and labels (``games.skat.policies.points.VERSION``)."""
 
@@ -37,4 +38,4 @@ def skat_policies_architecture(game: Game, config: SkatPoliciesConfig) -> SkatPo
             f"model.kind=skat_policies: game.options.scoring={game.options['scoring']}: outcomes are read by Seeger "
             "and Fabian; leave it out (model.value_label says what is learned)"
         )
-    return SkatPoliciesArchitecture(tuple(config.hidden), config.dropout, config.value_label, VERSION)
+    return SkatPoliciesArchitecture(tuple(config.hidden), config.dropout, config.value_label, config.shared, VERSION)

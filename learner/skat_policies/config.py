@@ -27,6 +27,9 @@ class SkatPoliciesConfig(NetworkConfig):
     """Share that is dropped after each of the three layers in the middle."""
     patience: int = 2
     """A network stops after so many epochs without a lower loss on held-out games; its best weights stay."""
+    shared: bool = False
+    """Whether they are one network with 18 heads: the layers between the five hidden ones are the same for all, the
+    first and the last each one's own. They then stop together, by their mean loss on held-out games."""
     value_label: str = "classic"
     """What a game brings its soloist: ``classic`` or ``tournament``."""
     bid_loss: str = "last"

@@ -45,5 +45,5 @@ class SkatPoliciesEngine:
         for first in range(0, len(bits), self._max_batch):
             part = slice(first, first + self._max_batch)
             rows = (torch.from_numpy(each[part]).to(self._device) for each in (bits, numbers))
-            parts.append(self._net.nets[network](inputs_of(NETWORKS[network], *rows), self._dtype).cpu())
+            parts.append(self._net(network, inputs_of(NETWORKS[network], *rows), self._dtype).cpu())
         return torch.cat(parts)

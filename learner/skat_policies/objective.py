@@ -66,22 +66,29 @@ class EarlyStopping(nn.Module):
 
     def __init__(self, net: SkatPolicies) -> None:
         super().__init__()
-        self.nets = deepcopy(net.nets).requires_grad_(False)
+        self.nets, self.trunk = (deepcopy(part).requires_grad_(False) for part in (net.nets, net.trunk))
         self.register_buffer("loss", torch.full((len(NETWORKS),), torch.finfo(torch.float32).max))
         for name in ("worse", "stopped"):
             self.register_buffer(name, torch.zeros(len(NETWORKS)))
 
-    def judge(self, network: int, net: nn.Module, loss: float, patience: int, last: bool) -> None:
-        """Compare a network's loss with its best, and keep or stop it: then it gets its best weights."""
-        best = self.nets[network]
-        if loss < self.loss[network]:
-            self.loss[network], self.worse[network] = loss, 0
-            best.load_state_dict(net.state_dict())
+    def judge(self, networks: Sequence[int], net: SkatPolicies, loss: float, patience: int, last: bool) -> None:
+        """Compare the loss of a network, or of all that share their layers, with its best, and keep or stop it: then it
+        gets its best weights."""
+        first, these = networks[0], list(networks)
+        if loss < self.loss[first]:
+            self.loss[these], self.worse[these] = loss, 0.0
+            _copy(net, self, these)
         else:
-            self.worse[network] += 1
-        if last or self.worse[network] >= patience:
-            net.load_state_dict(best.state_dict())
-            self.stopped[network] = 1
+            self.worse[these] += 1
+        if last or self.worse[first] >= patience:
+            _copy(self, net, these)
+            self.stopped[these] = 1.0
+
+
+def _copy(source: "SkatPolicies | EarlyStopping", to: "SkatPolicies | EarlyStopping", networks: Sequence[int]) -> None:
+    for network in networks:
+        to.nets[network].load_state_dict(source.nets[network].state_dict())
+    to.trunk.load_state_dict(source.trunk.state_dict())  # empty unless these are all
 
 
 class SkatPoliciesObjective(Objective):
@@ -105,10 +112,11 @@ class SkatPoliciesObjective(Objective):
         self._orders: dict[int, tuple[int, np.ndarray]] = {}
 
     def settings(self) -> dict[str, Any]:
-        return {
-            **{f"model.{key}": value for key, value in asdict(self.arch).items()},
+        shape = {key: value for key, value in asdict(self.arch).items() if key != "shared" or value}
+        return {  # without shared and bid_loss where they are as in the paper, as in trainings from before they were
+            **{f"model.{key}": value for key, value in shape.items()},
             "model.patience": self.policies.patience,
-            **({"model.bid_loss": "censored"} if self._censored else {}),  # trainings without it were by the last bid
+            **({"model.bid_loss": "censored"} if self._censored else {}),
             **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
         }
 
@@ -168,7 +176,7 @@ class SkatPoliciesObjective(Objective):
         point, data = NETWORKS[network], self.data
         bits = unpacked(torch.from_numpy(data.bits[rows]).to(self.device), 8 * data.bits.shape[1])
         numbers = torch.from_numpy(data.numbers[rows]).to(self.device)
-        out = self.net.nets[network](inputs_of(point, bits, numbers), self.dtype, generator)
+        out = self.net(network, inputs_of(point, bits, numbers), self.dtype, generator)
         target = torch.from_numpy(data.target[rows].astype(np.int64)).to(self.device)
         if network in VALUES:
             values = torch.from_numpy(data.value[rows]).to(self.device) / VALUE_SCALE
@@ -180,13 +188,13 @@ class SkatPoliciesObjective(Objective):
 
     def after_step(self, step: int) -> None:
         """Judge the networks whose epoch has ended, and at the end of the training those that still learn."""
-        at_end = step == self.num_steps
-        for network in self.learning:
-            epoch, rest = divmod(step, self._epochs[network])
+        at_end, learning = step == self.num_steps, self.learning
+        for networks in [learning] if self.arch.shared and learning else [[network] for network in learning]:
+            epoch, rest = divmod(step, max(self._epochs[network] for network in networks))
             if rest == 0 or at_end:
-                loss, _ = self._mean_error(network, self.data.of(network, self.data.validation))
+                losses = [self._mean_error(each, self.data.of(each, self.data.validation))[0] for each in networks]
                 last = at_end or epoch == self.config.num_epochs
-                self.target.judge(network, self.net.nets[network], loss, self.policies.patience, last)
+                self.target.judge(networks, self.net, float(np.mean(losses)), self.policies.patience, last)
 
     @torch.no_grad()
     def _mean_error(self, network: int, rows: np.ndarray) -> tuple[float, float]:

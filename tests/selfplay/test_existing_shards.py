@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.cli import configured
 from cluster.errors import UserError
 from games.registry import make_game
 from games.rng import derive_many
@@ -16,7 +17,6 @@ from selfplay.config import GenerateConfig, InitialConfig, TeacherConfig, TrainC
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main as verify
 from tests.selfplay.material import run, tiny_config
-from tests.test_repository import build_command
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +98,9 @@ def test_a_teacher_and_shards_alone_play_their_games() -> None:
         GenerateConfig(initial=InitialConfig(shards="x"))
 
 
-def test_the_preset_for_records_wants_a_directory(tmp_path: Path) -> None:
-    named = build_command("train", "experiment=skat_policies_records", "run.dir=x", "selfplay.initial.shards=DIR")
+def test_the_preset_for_records_wants_a_directory() -> None:
+    preset = "experiment=skat_policies_records", "run.dir=x"
+    named = configured("train", TrainConfig, [*preset, "selfplay.initial.shards=DIR"])
     assert named.selfplay.initial.shards == "DIR" and named.model.kind == "skat_policies"
     with pytest.raises(UserError, match=r"selfplay\.initial\.players=\{\}: .*shards=DIR"):
-        build_command("train", "experiment=skat_policies_records", "run.dir=x")
+        configured("train", TrainConfig, preset)

@@ -43,6 +43,7 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "skat_strong": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
     "skat_policies_demo": (POPULATION, None),
     "skat_policies": (POPULATION, None),
+    "skat_policies_records": ({}, None),
     "hearts_demo": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
     "hearts_paper": ({"random": 1.0}, None),
     "hearts_small": ({"random": 1.0}, GateConfig(50)),

@@ -32,6 +32,7 @@ from tests.learner.test_train import KilledError, killing_at, without_clocks
 GAME = SkatGame()
 SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
 CENSORED = replace(SMALL, bid_loss="censored")
+SHARED = replace(SMALL, shared=True)
 SPEEDS = ("decisions_per_second",)
 LEARNER = LearnerConfig(
     learning_rate=3e-3,
@@ -76,7 +77,7 @@ def test_weights_are_as_many_as_the_paper_says() -> None:
 
 def test_a_network_is_five_hidden_layers_with_dropout_behind_the_middle_three() -> None:
     torch.manual_seed(1)
-    net = SkatPolicies(SkatPoliciesArchitecture((5, 6, 7, 8, 9), 0.4, "classic", 1)).nets[0]
+    net = SkatPolicies(SkatPoliciesArchitecture((5, 6, 7, 8, 9), 0.4, "classic", False, 1)).nets[0]
     x, layers = torch.rand(3, POINTS[0].bits), list(net.layers)
     plain = x
     for layer in layers[:-1]:
@@ -258,7 +259,7 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
         for epoch, loss in enumerate(losses):
             with torch.no_grad():
                 part.layers[0].bias.fill_(epoch)
-            best.judge(network, part, loss, patience=1, last=epoch == 3)
+            best.judge([network], net, loss, patience=1, last=epoch == 3)
     assert best.stopped[:3].tolist() == [1, 1, 0] and best.loss[:2].tolist() == [0.5, 0.5]
     assert net.nets[0].layers[0].bias[0] == 1 and net.nets[1].layers[0].bias[0] == 3
     rows = objective.rows(steps[2])
@@ -275,9 +276,9 @@ def test_networks_are_judged_at_the_end_of_their_own_epochs(
     objective = SkatPoliciesObjective(GAME, replace(SMALL, patience=9), config, 3)
     keep = EarlyStopping.judge
 
-    def noted(self: EarlyStopping, network: int, *rest: object, **more: object) -> None:
-        judged.append(network)
-        keep(self, network, *rest, **more)  # type: ignore[arg-type]
+    def noted(self: EarlyStopping, networks: list[int], *rest: object, **more: object) -> None:
+        judged.extend(networks)
+        keep(self, networks, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(EarlyStopping, "judge", noted)
     loop.train(objective, shards, tmp_path / "net")
@@ -296,7 +297,42 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
     assert metrics["bid.decisions"] > 1000 and 0 < metrics["bid.test_accuracy"] <= 1
 
 
-@pytest.mark.parametrize(("config", "kills"), [(SMALL, (6,)), (SMALL, (10, 25, 38)), (CENSORED, (10, 25))])
+def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], tmp_path: Path) -> None:
+    objective = SkatPoliciesObjective(GAME, SHARED, LEARNER, 3)
+    loop.train(objective, shards, tmp_path / "net")
+    net, x = objective.net, torch.rand(3, POINTS[4].bits)
+    assert [part.weight.shape for part in net.trunk] == [(16, 16), (16, 16), (16, 16), (8, 16)]
+    plain = x
+    for layer in (net.nets[4].layers[0], *net.trunk):
+        plain = F.relu(plain @ layer.weight.T + layer.bias)
+    last = net.nets[4].layers[1]
+    torch.testing.assert_close(net(4, x), plain @ last.weight.T + last.bias)
+    engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig("cpu"))
+    bits = np.zeros((2, 385), np.uint8)
+    expected = torch.softmax(net(4, torch.zeros(2, POINTS[4].bits)), dim=1).detach().numpy()
+    np.testing.assert_allclose(engine.probabilities(4, bits, np.zeros((2, 4), np.uint8)), expected, rtol=1e-5)
+    with pytest.raises(UserError, match=r"was trained with model\.shared"):
+        loop.train(SkatPoliciesObjective(GAME, SMALL, LEARNER, 3), shards, tmp_path / "net")
+
+
+def test_one_network_with_18_heads_stops_as_one_with_its_best_weights(shards: list[str]) -> None:
+    objective = SkatPoliciesObjective(GAME, SHARED, replace(LEARNER, num_epochs=4, max_steps=0), 3)
+    objective.load(shards)
+    objective.begin(objective.fresh())
+    net, best, everything = objective.net, objective.target, list(range(len(NETWORKS)))
+    assert objective.num_steps == 4 * max(objective._epochs)
+    for epoch, loss in enumerate([1.0, 0.5, 0.7]):
+        with torch.no_grad():
+            net.trunk[0].bias.fill_(epoch)
+            net.nets[3].layers[0].bias.fill_(epoch)
+        best.judge(everything, net, loss, patience=1, last=False)
+    assert objective.finished and best.loss.tolist() == [0.5] * 18
+    assert net.trunk[0].bias[0] == 1 and net.nets[3].layers[0].bias[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "kills"), [(SMALL, (6,)), (SMALL, (10, 25, 38)), (CENSORED, (10, 25)), (SHARED, (10, 25))]
+)
 def test_a_killed_training_ends_in_the_same_bytes(
     shards: list[str], tmp_path: Path, config: SkatPoliciesConfig, kills: tuple[int, ...]
 ) -> None:
