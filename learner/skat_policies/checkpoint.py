@@ -25,13 +25,15 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
         )
     hidden, dropout, label = (config.get(key) for key in ("hidden", "dropout", "value_label"))
     shared = config.get("shared", False)  # networks made before there was a choice are apart
-    sound = isinstance(dropout, float) and 0 <= dropout < 1 and label in VALUE_LABELS and isinstance(shared, bool)
-    if not _are_widths(hidden) or not sound:
+    fit = _are_widths(hidden) and isinstance(shared, bool)
+    if not fit or not isinstance(dropout, float) or not 0 <= dropout < 1 or label not in VALUE_LABELS:
         raise ValueError(
             f"{file}: hidden={hidden!r}, dropout={dropout!r}, value_label={label!r}, shared={shared!r} are no networks "
             "of it"
         )
-    net = SkatPolicies(SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, label, shared, VERSION))
+    net = SkatPolicies(
+        SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, config["value_label"], shared, VERSION)
+    )
     fill(net, directory)
     return net
 

@@ -6,6 +6,7 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel, by_token
+from search.players.bidding import check_bidding, with_bidding
 from search.players.config import ArgmaxValConfig
 from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
@@ -59,5 +60,7 @@ KIND = PlayerKind(
     summary="ArgmaxVal*: the action of the highest value among the likely ones (paper 001, equations 2 and 3).",
     settings=ArgmaxValConfig,
     needs_model=True,
-    factory=lambda game, model, settings: ArgmaxVal(model, settings),
+    asks_support=True,
+    check=lambda game, settings, support: check_bidding("argmax_val", game, settings, support),
+    factory=lambda game, model, settings, support: with_bidding(ArgmaxVal(model, settings), settings, support),
 )

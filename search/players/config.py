@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import require, within
+from cluster.validation import above, one_of, require, within
+
+BIDDING = ("own", "percentile")
 
 
 @dataclass
@@ -16,10 +18,17 @@ class ArgmaxValConfig:
     follows the policy where values hardly differ."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
+    bidding: str = "own"
+    """The auction, in games that have one (Skat). ``own``: as all else; ``percentile``: goes along, by the smallest
+    call, up to a percentile of the network's distribution over its own limit (paper 004, equation 1)."""
+    a: float = 0.85
+    """A of equation 1 with ``bidding=percentile``: it bids up to the smallest limit whose cumulative probability
+    reaches this. Higher is bolder."""
 
     def __post_init__(self) -> None:
         within("argmax_val", self, 0, 1, "threshold")
         within("argmax_val", self, 0, 100, "policy_weight")
+        _check_bidding("argmax_val", self)
 
 
 @dataclass
@@ -28,7 +37,27 @@ class ImitationConfig:
 
     temperature: float = 1.0
     """The policy is raised to ``1 / temperature`` before it is sampled; 1 is the policy itself."""
+    greedy: bool = False
+    """Whether it plays the most probable legal action in place of a draw (DI.M of paper 004)."""
+    bidding: str = "own"
+    """The auction, in games that have one (Skat). ``own``: as all else; ``percentile``: goes along, by the smallest
+    call, up to a percentile of the network's distribution over its own limit (paper 004, equation 1)."""
+    a: float = 0.85
+    """A of equation 1 with ``bidding=percentile``: it bids up to the smallest limit whose cumulative probability
+    reaches this. Higher is bolder."""
 
     def __post_init__(self) -> None:
         holds = 0 < self.temperature <= 100
         require(holds, "imitation", self, "temperature", "above 0 and at most 100")
+        unread = "1.0 with imitation.greedy=true, which draws nothing"
+        require(not self.greedy or self.temperature == 1.0, "imitation", self, "temperature", unread)
+        _check_bidding("imitation", self)
+
+
+def _check_bidding(group: str, config: ArgmaxValConfig | ImitationConfig) -> None:
+    one_of(group, config, BIDDING, "bidding")
+    above(group, config, 0, "a")
+    within(group, config, 0, 1, "a")
+    default = type(config).a
+    read = config.bidding == "percentile" or config.a == default
+    require(read, group, config, "a", f"left out (it is {default}) with {group}.bidding={config.bidding}")

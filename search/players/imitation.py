@@ -1,4 +1,5 @@
-"""The imitation player: samples the model's policy over the legal actions (paper 001, section 6.1).
+"""The imitation player: samples the model's policy over the legal actions (paper 001, section 6.1), or plays the most
+probable one (DI.M of paper 004).
 
 Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 """
@@ -6,6 +7,7 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel
+from search.players.bidding import check_bidding, with_bidding
 from search.players.config import ImitationConfig
 from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
@@ -20,7 +22,7 @@ class Imitation(ModelPlayer):
 
     def __init__(self, model: ObservationModel, config: ImitationConfig) -> None:
         super().__init__(model)
-        self._temperature = config.temperature
+        self._temperature, self._greedy = config.temperature, config.greedy
         self.probabilities = np.empty(0, np.float32)
 
     def act(self, turns: Turns) -> np.ndarray:
@@ -32,14 +34,18 @@ class Imitation(ModelPlayer):
         return actions
 
     def choose(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: drawn from the policy with each turn's seed."""
-        policy = self._heated(legal_policy(self.histories.query(turns).next_token, turns.legal))
+        """``int64[M]``: drawn from the policy with each turn's seed; the most probable action if ``greedy``."""
+        policy = self._played(legal_policy(self.histories.query(turns).next_token, turns.legal))
         actions = sample(policy, turns.seeds)
         self._drawn = policy[np.arange(len(actions)), actions]
         return actions
 
-    def _heated(self, policy: np.ndarray) -> np.ndarray:
-        """The policy raised to ``1 / temperature`` and normalised; scaled first, so that small powers do not vanish."""
+    def _played(self, policy: np.ndarray) -> np.ndarray:
+        """The policy raised to ``1 / temperature`` and normalised; scaled first, so that small powers do not vanish. If
+        ``greedy``, 1 at the most probable action, ties to the lowest token."""
+        if self._greedy:
+            most = policy.argmax(axis=1)
+            return np.asarray(np.arange(policy.shape[1]) == most[:, None], policy.dtype)
         if self._temperature == 1.0:
             return policy
         scaled = (policy / policy.max(axis=1, keepdims=True)) ** (1.0 / self._temperature)
@@ -61,5 +67,7 @@ KIND = PlayerKind(
     settings=ImitationConfig,
     needs_model=True,
     samples=True,
-    factory=lambda game, model, settings: Imitation(model, settings),
+    asks_support=True,
+    check=lambda game, settings, support: check_bidding("imitation", game, settings, support),
+    factory=lambda game, model, settings, support: with_bidding(Imitation(model, settings), settings, support),
 )

@@ -41,6 +41,9 @@ class Support:
     sparing: str = ""
     """Called with states ``[B]`` at which rollouts begin: a function (rows ``int[M]`` of these, their states now, legal
     actions ``bool[M, V]``) -> those that a rollout may play, ``bool[M, V]``; empty where there is none."""
+    auction: str = ""
+    """What it tells of its auction to players that bid up to a percentile (``search.players.bidding.Auction``); empty
+    without an auction."""
 
     @property
     def baseline(self) -> PlayerKind | None:

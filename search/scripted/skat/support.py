@@ -25,4 +25,5 @@ SUPPORT = Support(
     layout="search.scripted.skat.layout:SkatLayout",
     evaluators={"solver": "search.scripted.skat.solved:solver"},
     judges={"solver": "search.scripted.skat.solved:judge"},
+    auction="search.scripted.skat.auction:calls",
 )
