@@ -53,6 +53,11 @@ class ImitationConfig:
         require(not self.greedy or self.temperature == 1.0, "imitation", self, "temperature", unread)
         _check_bidding("imitation", self)
 
+    @property
+    def draws(self) -> bool:
+        """Whether every action is drawn from the policy."""
+        return not self.greedy and self.bidding == "own"
+
 
 def _check_bidding(group: str, config: ArgmaxValConfig | ImitationConfig) -> None:
     one_of(group, config, BIDDING, "bidding")

@@ -51,5 +51,8 @@ class ValuesConfig:
         at_least("", self, 0, "seed")
         probabilities = all(0 <= threshold <= 1 for threshold in self.thresholds)
         require(probabilities, "", self, "thresholds", "numbers between 0 and 1")
+        own = self.search.argmax_val.bidding == "own"
+        named = "own: it is of play alone; players=[argmax_val:bidding=percentile] judges one that bids so"
+        require(own, "search.argmax_val", self.search.argmax_val, "bidding", named)
         weights = all(0 <= weight <= 100 for weight in self.policy_weights)
         require(weights, "", self, "policy_weights", "numbers between 0 and 100")

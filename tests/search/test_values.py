@@ -14,6 +14,7 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from learner.model.checkpoint import save_weights
+from search.config import SearchConfig
 from search.kept import Kept
 from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
@@ -427,6 +428,10 @@ def test_bad_input_ends_in_one_line_before_any_work(
     [
         ({"thresholds": [0.1, 2.0]}, r"thresholds=\[0.1, 2.0\]: must be numbers between 0 and 1"),
         ({"policy_weights": [-1.0]}, r"policy_weights=\[-1.0\]: must be numbers between 0 and 100"),
+        (
+            {"search": SearchConfig(argmax_val=ArgmaxValConfig(bidding="percentile"))},
+            r"search\.argmax_val\.bidding=percentile: must be own",
+        ),
         ({"decisions": 2}, "decisions=2: must be at least 3"),
         ({"worlds": 0}, "worlds=0: must be at least 2"),
     ],

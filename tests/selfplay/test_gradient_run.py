@@ -142,6 +142,10 @@ def test_a_critic_wants_a_game_with_numbers_of_a_state(tmp_path: Path, monkeypat
         ({"probabilities": False}, "learner.policy_targets=gradient: selfplay.probabilities=False makes none; give it"),
         ({"newest_player": "argmax_val"}, "selfplay.newest_player=argmax_val: it does not draw from the policy"),
         (
+            {"newest_player": "imitation:greedy=true"},
+            "selfplay.newest_player=imitation:greedy=true: it does not draw from the policy",
+        ),
+        (
             {"newest_player": "imitation:explore=0.1"},
             "selfplay.newest_player=imitation:explore=0.1: it does not draw from the policy",
         ),
