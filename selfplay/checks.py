@@ -191,6 +191,8 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
             "initial_learner.policy_targets=gradient: the players of iteration 0 draw from no network's policy; set "
             "initial_learner.policy_targets=none"
         )
+    elif config.selfplay.initial.shards:
+        learners.pop("initial_learner")  # which checks what its shards hold itself
     for key, settings in _READERS.items():
         made = getattr(config.selfplay, key)
         for name, learner in learners.items():

@@ -15,6 +15,7 @@ from cluster import cli
 from cluster.actors.connection import connect, nodes
 from cluster.doctor import Finding, examine
 from cluster.errors import UserError
+from cluster.files import storage
 from cluster.preflight import Node, Request, preflight
 from games.registry import make_game
 from learner import kinds
@@ -23,6 +24,7 @@ from learner.inference.engine import MIB
 from search.tournament.workers import evaluators
 from selfplay.checks import check, generator_settings
 from selfplay.config import DoctorConfig
+from selfplay.existing_shards import existing
 from selfplay.workers import generators, learner
 
 _PROCESS_MB = 700
@@ -103,7 +105,9 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
         parts.append(f"{count} x {each:,} MB for {role}s")
         total += count * each
     games = config.selfplay
-    deals = max(games.first_games, games.games_per_iteration + games.teacher_games, games.replay_games)
+    given = games.initial.shards
+    first = sum(deals for _, deals in existing(given)) if given and storage.is_directory(given) else games.first_games
+    deals = max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
     training = 2 * _PROCESS_MB + deals * kind.deal_bytes(game, config.model) // MIB
     parts.append(f"{training:,} MB for the learner")
     total += training

@@ -10,7 +10,7 @@ from cluster.cli import configured
 from cluster.errors import UserError
 from games.registry import make_game
 from games.rng import derive_many
-from games.shards import Sequences, write_shard
+from games.shards import Sequences, read_shard, write_shard
 from learner.model.checkpoint import checkpoint_id
 from selfplay.checks import check
 from selfplay.config import GenerateConfig, InitialConfig, TeacherConfig, TrainConfig
@@ -104,3 +104,18 @@ def test_the_preset_for_records_wants_a_directory() -> None:
     assert named.selfplay.initial.shards == "DIR" and named.model.kind == "skat_policies"
     with pytest.raises(UserError, match=r"selfplay\.initial\.players=\{\}: .*shards=DIR"):
         configured("train", TrainConfig, preset)
+
+
+def test_labels_may_come_with_the_shards(played: RunDirectory, tmp_path: Path) -> None:
+    shards, labelled = Path(played.iteration(0)) / "shards", tmp_path / "labelled"
+    game = make_game("hearts")
+    for path in shards.glob("*.parquet"):
+        found = read_shard(path, game)
+        write_shard(labelled / path.name, replace(found, labels=found.tokens), game, {"labels": "hearts_rules"})
+    config = replace(learning_from(labelled, tmp_path, iterations=0), initial_learner={"label_weight": 1.0})
+    check(config)
+    (task,) = run(config).trained
+    assert task.learner.label_weight == 1.0
+    with pytest.raises(UserError, match=r"learner\.label_weight=1\.0: shards .* hold no labels"):
+        run(replace(config, run=replace(config.run, dir=f"{tmp_path}/other"), selfplay=replace(
+            config.selfplay, initial=InitialConfig(shards=str(shards)))))  # fmt: skip
