@@ -28,13 +28,19 @@ def decided(number: str, seat: int) -> list[tuple[str, int | str, np.ndarray, li
     found: Decisions = decisions_of(sequences.tokens[seat : seat + 1], np.array([state["lengths"][seat]]))
     bits = np.unpackbits(found.bits, axis=1, bitorder="little")
     names = [POINTS[point].name for point in found.point]
-    actions = [CARDS[label] if name.startswith("card") else int(label) for name, label in zip(names, found.label)]
+    actions = [
+        CARDS[label] if name.startswith("card") else int(label) for name, label in zip(names, found.label, strict=True)
+    ]
     return list(zip(names, actions, bits, found.numbers.tolist(), strict=True))
 
 
 def cards(row: np.ndarray, first: int) -> set[str]:
     """Names of the 32 places from ``first`` on that are set."""
     return {CARDS[card] for card in np.flatnonzero(row[first : first + 32])}
+
+
+def named(text: str) -> set[str]:
+    return set(text.split())
 
 
 def pair(low: str, high: str) -> int:
@@ -48,7 +54,7 @@ def test_a_diamond_game_that_rearhand_picked_up_for() -> None:
     East passes, west bids 18, north passes; west picks H8 and CK up and lays ST and H8."""
     (bid, limit, row, _), *plays = decided("541932", 1)
     assert (bid, limit) == ("bid", 0) and np.flatnonzero(row[32:35]).tolist() == [1]  # middlehand
-    assert cards(row, 0) == set("CJ S9 DJ S7 D9 SQ C8 HQ DK CA".split()) and not row[35:].any()
+    assert cards(row, 0) == named("CJ S9 DJ S7 D9 SQ C8 HQ DK CA") and not row[35:].any()
     name, played, row, numbers = plays[0]  # SA is led
     assert (name, played, numbers) == ("card_suit_defender", "S7", [2 + 2 + 3 + 3 + 4 + 11, 11, 0, 0])
     assert cards(row, 96) == {"SA"} and cards(row, 160) == {"SA"} and cards(row, 266) == {"SA"}  # north's: two on
@@ -61,13 +67,13 @@ def test_a_diamond_game_that_rearhand_picked_up_for() -> None:
         *(("choice", 0), ("declare", 0), ("discard_diamonds", pair("ST", "H8"))),
     ]
     assert all(np.flatnonzero(row[99:163]).tolist() == [1] for _, _, row, _ in before)  # 18 won the auction
-    assert cards(before[1][2], 0) == set("D8 D7 DT CT ST C7 HK DA HT HJ H8 CK".split())
+    assert cards(before[1][2], 0) == named("D8 D7 DT CT ST C7 HK DA HT HJ H8 CK")
     name, played, row, numbers = decided("541932", 2)[3]
     assert (name, played) == ("card_suit_soloist", "DA") and cards(row, 314) == {"ST", "H8"}
     name, played, row, numbers = decided("541932", 2)[4]  # SA, S7 and DA were its trick
     assert played == "HJ" and numbers[1:] == [0, 22, 0] and cards(row, 32) == {"DA"} and cards(row, 64) == {"SA"}
     left = cards(row, 347)
-    assert left == set("CJ SJ DJ DK DQ D9".split()) and np.flatnonzero(row[379:383]).tolist() == [0]
+    assert left == named("CJ SJ DJ DK DQ D9") and np.flatnonzero(row[379:383]).tolist() == [0]
 
 
 def test_a_grand_in_which_suits_ran_out() -> None:
@@ -80,7 +86,7 @@ def test_a_grand_in_which_suits_ran_out() -> None:
     ]
     name, played, row, numbers = found[5]
     assert (name, played, numbers) == ("card_grand_soloist", "DJ", [2 + 11 + 10 + 2 + 11 + 2, 3, 0, 11 + 14])
-    assert cards(row, 0) == set("HJ HA S9 ST H8 DJ SA CJ".split()) and cards(row, 314) == {"CT", "DT"}
+    assert cards(row, 0) == named("HJ HA S9 ST H8 DJ SA CJ") and cards(row, 314) == {"CT", "DT"}
     assert cards(row, 32) == {"C9", "D7"} and cards(row, 64) == {"C8", "HT"} and cards(row, 96) == {"CA", "CK", "CQ"}
     assert not cards(row, 128) and cards(row, 160) == {"CA", "CK", "CQ"}  # led by west, by north
     assert cards(row, 192) == {"HT"} and not cards(row, 224)  # sloughed
@@ -94,12 +100,12 @@ def test_null_ouvert_by_hand_with_the_cards_on_the_table() -> None:
     name, played, row, numbers = decided("25", 0)[1]
     assert (name, played, numbers) == ("card_null_defender", "C8", [2 + 11 + 11 + 3 + 4 + 4, 0, 0, 0])
     assert row[310:314].tolist() == [1, 1, 0, 0] and row[315:317].tolist() == [1, 0]
-    assert cards(row, 317) == set("D9 HK HA SQ CT S8 HJ SJ DT ST".split())
+    assert cards(row, 317) == named("D9 HK HA SQ CT S8 HJ SJ DT ST")
     assert np.flatnonzero(row[298:310]).tolist() == [0]
     name, played, row, numbers = decided("25", 2)[1]
     assert (name, played, numbers[1]) == ("card_null_defender", "C9", 10)
     assert row[314] == 0 and row[315:317].tolist() == [0, 1] and cards(row, 266) == {"C8", "CT"}
-    assert cards(row, 317) == set("D9 HK HA SQ S8 HJ SJ DT ST".split())
+    assert cards(row, 317) == named("D9 HK HA SQ S8 HJ SJ DT ST")
 
 
 @pytest.mark.parametrize("line", range(len(LINES) - 1))
