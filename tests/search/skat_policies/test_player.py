@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from games.conformance import Decide, check_no_leak
 from games.rng import mix
 from games.skat.cards import FIRST_BID, HOLD, NULL, PASS, PICKUP
 from games.skat.game import SkatGame
@@ -330,6 +331,15 @@ def test_whole_deals_are_legal_and_the_same_again(network: str, settings: str) -
     seeds = np.arange(32, dtype=np.uint64)
     found = [play_table(GAME, players, seating, seeds, size, secret=4).states for size in (32, 5)]
     assert (found[0]["tokens"] == found[1]["tokens"]).all() and (found[0]["public"]["turn"] < 0).all()
+
+
+def test_what_it_cannot_see_changes_no_decision(engine: SkatPoliciesEngine) -> None:
+    made = [player(engine, method=method) for method in ("di_s", "ab", "mlv")]
+
+    def decides(one: SkatPoliciesPlayer) -> Decide:
+        return lambda states, seeds: one.act(turns_of(states, seeds))
+
+    check_no_leak(GAME, num_deals=8, seed=5, players=[decides(one) for one in made])
 
 
 def test_cards_are_the_most_probable_legal_ones(engine: SkatPoliciesEngine) -> None:
