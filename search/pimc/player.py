@@ -12,7 +12,7 @@ import numpy as np
 from games.game import Game
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.pimc.config import PimcConfig
-from search.players.beliefs import by_network, by_player
+from search.players.beliefs import Beliefs, by_network, by_player
 from search.players.config import ImitationConfig
 from search.players.histories import tokens_since
 from search.players.imitation import Imitation
@@ -117,13 +117,18 @@ class Pimc(WorldsPlayer):
 
     name = "pimc"
 
-    def __init__(self, model: Model, config: PimcConfig, support: Support) -> None:
-        """``model``: None where the settings use none."""
-        assert model is not None or not config.needs_model
+    def __init__(self, model: Model, config: PimcConfig, support: Support, beliefs: Beliefs | None = None) -> None:
+        """
+        Args:
+            model: None where the settings use none.
+            beliefs: what weighs candidates, in place of what the settings say.
+        """
+        assert model is not None or beliefs is not None or not config.needs_model
         self.config, self.model, self._support = config, model, support
-        beliefs = None if model is None else by_network(model)
-        if config.beliefs == "scripted":
+        if beliefs is None and config.beliefs == "scripted":
             beliefs = by_player(support.scripted)
+        elif beliefs is None and model is not None:
+            beliefs = by_network(model)
         super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
         name = config.evaluator
         self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluator(name)

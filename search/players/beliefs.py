@@ -18,7 +18,7 @@ Beliefs = Callable[[Game, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """(game, tokens ``[B, L]`` of one seat each, lengths ``int[B]``, places ``bool[B, L]``) -> ``float64[B]``: ln p of the
 seat's own actions at these places. Forced moves count nothing."""
 
-_ODD = 0.1
+ODD = 0.1
 """Assumed share of random actions: one unlikely action does not rule out a deal."""
 _ROWS, _DECISIONS = 256, 16_384
 """Most histories that a network, and most decisions that a player gets side by side; more would only leave the
@@ -81,4 +81,4 @@ def _player_logs(
 def _with_odd(taken: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """``float64[D]``: ln p of actions of probability ``taken``, with the share of random ``legal`` ones
     (``bool[D, V]``)."""
-    return np.asarray(np.log((1 - _ODD) * taken + _ODD / legal.sum(axis=1)))
+    return np.asarray(np.log((1 - ODD) * taken + ODD / legal.sum(axis=1)))

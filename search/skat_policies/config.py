@@ -6,6 +6,8 @@ from cluster.validation import above, at_least_below, one_of, require, within
 
 METHODS = ("di_m", "di_s", "ab", "mv", "mlv", "skat_rules")
 CARDS = ("net", "skat_rules", "pimc")
+PIMC_WORLDS = 160
+"""Kermit's (paper 004, section VI)."""
 
 
 @dataclass
@@ -24,6 +26,9 @@ class SkatPoliciesPlayerConfig:
     cards: str = "net"
     """Card play: ``net``, the most probable legal card (C of the paper); ``skat_rules``; ``pimc``: 160 worlds that the
     solver judges."""
+    candidates: int = 0
+    """With ``cards=pimc``: deals to draw its worlds from, by how likely the networks find what the others did; 0 for
+    equally likely worlds."""
 
     def __post_init__(self) -> None:
         one_of("skat_policies", self, METHODS, "method")
@@ -36,5 +41,8 @@ class SkatPoliciesPlayerConfig:
             read = self.method in methods or getattr(self, key) == default
             what = f"left out (it is {default}) with skat_policies.method={self.method}"
             require(read, "skat_policies", self, key, what)
+        fits = self.candidates == 0 or (self.candidates >= PIMC_WORLDS and self.cards == "pimc")
+        wanted = f"0, or at least {PIMC_WORLDS} with skat_policies.cards=pimc"
+        require(fits, "skat_policies", self, "candidates", wanted)
         network = "net with skat_policies.method=skat_rules, which leaves only the cards to a network"
         require(self.method != "skat_rules" or self.cards == "net", "skat_policies", self, "cards", network)

@@ -23,11 +23,13 @@ from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc
 from search.players.imitation import sample
 from search.players.kinds import PlayerKind
+from search.players.memory import worlds_bytes
 from search.players.player import ChoosingPlayer, Player, Turns
 from search.players.support import Support
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.player import SkatRules
-from search.skat_policies.config import SkatPoliciesPlayerConfig
+from search.skat_policies.beliefs import by_policies
+from search.skat_policies.config import PIMC_WORLDS, SkatPoliciesPlayerConfig
 from search.skat_policies.plans import PAIRS, Deciding, either, games_of, max_bid, modifiers_of, pickup_or_hand
 
 
@@ -42,7 +44,8 @@ class SkatPolicies(ChoosingPlayer):
         self._before = scripted if config.method == "skat_rules" else None
         self._cards = scripted if config.cards == "skat_rules" else None
         if config.cards == "pimc":
-            self._cards = Pimc(None, PimcConfig(worlds=160, evaluator="solver"), support)
+            settings = PimcConfig(PIMC_WORLDS, config.candidates, evaluator="solver")
+            self._cards = Pimc(None, settings, support, by_policies(model))
         self._decide: dict[int, Callable[[Deciding], np.ndarray]] = {
             rules.AUCTION: _call,
             rules.CHOICE: _choice,
@@ -161,6 +164,10 @@ def _card(now: Deciding) -> np.ndarray:
     return chosen
 
 
+def _decision_bytes(game: Game, config: SkatPoliciesPlayerConfig) -> int:
+    return worlds_bytes(game, PIMC_WORLDS, 1, candidates=config.candidates) if config.cards == "pimc" else 0
+
+
 KIND = PlayerKind(
     name="skat_policies",
     summary="Skat by networks that imitate records, with values of games (paper 004).",
@@ -171,5 +178,6 @@ KIND = PlayerKind(
     model_input="decisions",
     asks_support=True,
     check=lambda game, settings, support: None,
+    decision_bytes=_decision_bytes,
     factory=lambda game, model, settings, support: SkatPolicies(model, settings, support),
 )
