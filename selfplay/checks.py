@@ -316,7 +316,7 @@ def _of_the_run(key: str, settings: GeneratorSettings, game: Game, given: ModelI
             f"{group}{key}={name}: its network reads {entrant.kind.model_input}, and the networks of this run read "
             f"{given}; give {group}{key}=PLAYER, one of {kinds.readers(given, game)}"
         )
-    draws = entrant.kind.samples and not entrant.explore and getattr(entrant.settings, "draws", True)
+    draws = entrant.samples and not entrant.explore
     if key == "newest_player" and settings.games.probabilities and not draws:
         raise ValueError(
             f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "

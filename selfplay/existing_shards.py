@@ -9,11 +9,14 @@ from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
 
-def existing(directory: str) -> list[tuple[str, int]]:
+def existing(directory: str, game: Game | None = None) -> list[tuple[str, int]]:
     """The shards in a directory by name, each with its number of deals. ``UserError`` where there are none, or one is
-    no shard."""
+    no shard, or not of ``game``."""
     try:
-        return [(path, _count_deals(path)) for path in find_shards(directory)]
+        paths = find_shards(directory)
+        for path in paths if game else ():
+            shard_info(path, game)
+        return [(path, _count_deals(path)) for path in paths]
     except ShardError as error:
         raise UserError(f"selfplay.initial.shards={directory}: {error}") from error
 
@@ -30,11 +33,7 @@ def check_existing(config: TrainConfig, game: Game) -> list[str]:
     if not directory or config.selfplay.first_network:
         return []
     if not RunDirectory(config.run.dir).trained(0):
-        for path, _ in existing(directory):
-            try:
-                shard_info(path, game)
-            except ShardError as error:
-                raise UserError(f"selfplay.initial.shards={directory}: {error}") from error
-    unread = "selfplay.initial.players, initial_games, labels and branches of iteration 0"
+        existing(directory, game)
+    unread = "the rest of selfplay.initial, initial_games, labels and branches of iteration 0"
     return [f"iteration 0 learns from the shards in {directory}: what says how its games are played has no effect "
             f"({unread})"]  # fmt: skip

@@ -116,7 +116,7 @@ class Loop:
                 show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
-        if self._game.variants:
+        if self._game.variants and not any(plan.source for plan, _ in plans):  # those do not say how deals ended
             for plan, path in plans:
                 check_shard(plan, path)
             own = [path for plan, path in plans if not plan.of_teacher]
@@ -138,12 +138,15 @@ class Loop:
         accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
         seed, cooperative = config.run.seed, self._game.cooperative
         plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
-        return [(plan, plan.source or self._run.shard(iteration, plan.name)) for plan in plans]
+        return [(plan, self._path_of(plan)) for plan in plans]
 
     def _learned_from(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard that an iteration's network learns from and its path."""
         plans = replayed(self._config.selfplay, iteration, lambda i: [plan for plan, _ in self._plans(i)])
-        return [(plan, plan.source or self._run.shard(plan.iteration, plan.name)) for plan in plans]
+        return [(plan, self._path_of(plan)) for plan in plans]
+
+    def _path_of(self, plan: ShardPlan) -> str:
+        return plan.source or self._run.shard(plan.iteration, plan.name)
 
     # ---- training
 

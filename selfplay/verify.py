@@ -147,10 +147,10 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
         yield from _if_there(path, stored)
     successes = run.successes(iteration)
     own = iteration > 0 or not config.selfplay.first_network
-    if game.variants and ((finished and own) or storage.exists(successes)):
+    elsewhere = iteration == 0 and bool(config.selfplay.initial.shards)
+    if game.variants and ((finished and own and not elsewhere) or storage.exists(successes)):
         yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
-    elsewhere = iteration == 0 and bool(config.selfplay.initial.shards)
     plans = [] if elsewhere else plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
     for plan in plans:
         if finished or plan.name in there:

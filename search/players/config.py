@@ -54,7 +54,7 @@ class ImitationConfig:
         _check_bidding("imitation", self)
 
     @property
-    def draws(self) -> bool:
+    def samples(self) -> bool:
         """Whether every action is drawn from the policy."""
         return not self.greedy and self.bidding == "own"
 

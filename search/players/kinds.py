@@ -43,8 +43,9 @@ class PlayerKind:
     """(game, settings): most bytes that one decision takes; 0 for next to nothing."""
     baseline: bool = False
     """Whether it is the scripted player of its games, the default player of playouts."""
-    samples: bool = False
-    """Whether it says the probabilities of its actions (``search.players.player.Sampling``)."""
+    samples: bool | None = False
+    """Whether it draws its actions and says their probabilities (``search.players.player.Sampling``); None where its
+    settings decide, by a property ``samples``."""
     values_actions: bool = False
     """Whether it says what actions are worth (``search.players.player.Valuing``)."""
     asks_support: bool = False

@@ -40,6 +40,11 @@ class Entrant:
         return self.settings.needs_model if self.kind.needs_model is None else self.kind.needs_model
 
     @property
+    def samples(self) -> bool:
+        """Whether it draws its actions and says their probabilities."""
+        return self.settings.samples if self.kind.samples is None else self.kind.samples
+
+    @property
     def lacks_model(self) -> bool:
         """Whether it uses a network and has none."""
         return self.needs_model and not self.checkpoint

@@ -8,12 +8,13 @@ import pytest
 
 from cluster.cli import configured
 from cluster.errors import UserError
+from games.config import GameConfig
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, read_shard, write_shard
 from learner.model.checkpoint import checkpoint_id
 from selfplay.checks import check
-from selfplay.config import GenerateConfig, InitialConfig, TeacherConfig, TrainConfig
+from selfplay.config import EvaluationConfig, GenerateConfig, InitialConfig, TeacherConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main as verify
 from tests.selfplay.material import run, tiny_config
@@ -119,3 +120,15 @@ def test_labels_may_come_with_the_shards(played: RunDirectory, tmp_path: Path) -
     with pytest.raises(UserError, match=r"learner\.label_weight=1\.0: shards .* hold no labels"):
         run(replace(config, run=replace(config.run, dir=f"{tmp_path}/other"), selfplay=replace(
             config.selfplay, initial=InitialConfig(shards=str(shards)))))  # fmt: skip
+
+
+def test_shards_of_the_crew_need_not_say_how_often_it_succeeded(tmp_path: Path) -> None:
+    game, seeds = make_game("crew"), derive_many(1, 40)
+    states = game.deal(seeds)
+    game.playout(states, seeds)
+    write_shard(tmp_path / "shards/a.parquet", Sequences.of_deals(game, states, seeds, "random"), game, {})
+    config = learning_from(tmp_path / "shards", tmp_path, iterations=0)
+    config = replace(config, game=GameConfig("crew"), evaluation=EvaluationConfig())
+    check(config)
+    run(config)
+    assert verify([config.run.dir]) == 0 and not Path(RunDirectory(config.run.dir).successes(0)).exists()

@@ -425,11 +425,23 @@ def test_worlds_are_drawn_by_what_the_networks_find_of_the_others() -> None:
 
 
 def test_pimc_with_candidates_weighs_them(network: str) -> None:
-    states = at_phase(PLAY, 4)
-    (weighing,) = make_players([f"skat_policies:cards=pimc:candidates=320@{network}"], GAME, SearchConfig())
-    weighing.start(GAME, 4)
-    turns = turns_of(states)
-    assert turns.legal[np.arange(4), weighing.act(turns)].all()
+    asked: list[int] = []
+
+    class Noted(OnlyWithTheJack):
+        def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+            asked.append(point)
+            return super().probabilities(point, bits, numbers)
+
+    turns = turns_of(at_phase(PLAY, 4))
+    for candidates in (0, 320):  # without candidates cards ask no network
+        settings = SkatPoliciesPlayerConfig(cards="pimc", candidates=candidates)
+        weighing = SkatPoliciesPlayer(Noted(), settings, SUPPORT)
+        weighing.start(GAME, 4)
+        assert turns.legal[np.arange(4), weighing.act(turns)].all() and bool(asked) == (candidates > 0)
+    assert {BID, CONTINUE} & set(asked)
+    (made,) = make_players([f"skat_policies:cards=pimc:candidates=320@{network}"], GAME, SearchConfig())
+    made.start(GAME, 4)
+    assert turns.legal[np.arange(4), made.act(turns)].all()
     for settings in ({"cards": "pimc", "candidates": 100}, {"candidates": 320}):
         with pytest.raises(ValueError, match=r"skat_policies\.candidates=\d+: must be 0, or at least 160 with"):
             SkatPoliciesPlayerConfig(**settings)  # type: ignore[arg-type]
