@@ -7,96 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from games.conformance import Decide, check_no_leak
 from games.rng import mix
-from games.skat.cards import BIT, FIRST_BID, HOLD, NULL, PASS, PICKUP
-from games.skat.game import SkatGame
-from games.skat.policies.decisions import decisions_of, inputs, observed
-from games.skat.policies.points import BID, CHOICE, CONTINUE, DECLARE, DISCARD, NULL_OUVERT, POINTS
+from games.skat.cards import FIRST_BID, HOLD, NULL, PASS, PICKUP
+from games.skat.policies.decisions import inputs, observed
+from games.skat.policies.points import BID, CHOICE, CONTINUE, DECLARE, DISCARD, NULL_OUVERT
 from games.skat.rules import CHOICE as CHOICE_PHASE
 from games.skat.rules import DISCARD as DISCARD_PHASE
 from games.skat.rules import MODIFIER, PLAY
 from games.skat.values import BIDS
-from learner.config import EngineConfig
-from learner.model.checkpoint import save_weights
-from learner.skat_policies.architecture import skat_policies_architecture
-from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.engine import SkatPoliciesEngine
-from learner.skat_policies.network import SkatPolicies, initialise
 from search.config import SearchConfig
-from search.players.player import Turns
 from search.players.table import play_table
-from search.players.worlds import weighted_worlds
 from search.roster.registry import make_players
-from search.scripted.skat.support import SUPPORT
-from search.skat_policies.beliefs import by_policies
 from search.skat_policies.config import SkatPoliciesPlayerConfig
 from search.skat_policies.plans import GAME_OF, PAIRS, max_bid
 from search.skat_policies.player import SkatPolicies as SkatPoliciesPlayer
+from tests.search.skat_policies.material import GAME, at_phase, player, turns_of
 
-GAME = SkatGame()
 A = 0.004
 """So low that bidders with random networks differ."""
-
-
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Networks with random weights, of policies that are sure enough to have actions above 0.1."""
-    net = SkatPolicies(skat_policies_architecture(GAME, SkatPoliciesConfig(hidden=[32] * 5)))
-    initialise(net, 5)
-    with torch.no_grad():
-        for part in net.nets:
-            part.layers[-1].weight.mul_(8)
-    path = tmp_path_factory.mktemp("policies") / "net"
-    save_weights(path, net, GAME)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def engine(network: str) -> SkatPoliciesEngine:
-    return SkatPoliciesEngine(network, GAME, EngineConfig(device="cpu"))
-
-
-def player(engine: SkatPoliciesEngine, **settings: object) -> SkatPoliciesPlayer:
-    made = SkatPoliciesPlayer(engine, SkatPoliciesPlayerConfig(**settings), SUPPORT)  # type: ignore[arg-type]
-    made.start(GAME, 1000)
-    return made
-
-
-def turns_of(states: np.ndarray, seeds: np.ndarray | None = None) -> Turns:
-    seats = GAME.to_move(states)
-    tokens, lengths = GAME.histories(states, seats)
-    drawn = np.arange(len(states), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) if seeds is None else seeds
-    return Turns(np.arange(len(states)), seats.astype(np.int64), tokens, lengths, GAME.legal(states), drawn)
-
-
-def at_phase(phase: int, count: int, players: str = "skat_rules:aggression=0.9:noise=2") -> np.ndarray:
-    """States of deals that have come to a phase for the first time."""
-    (rules,) = make_players([players], GAME, SearchConfig())
-    rules.start(GAME, 4 * count)
-    states = GAME.deal(np.arange(4 * count, dtype=np.uint64))
-    there = []
-    for _ in range(60):
-        now = states["public"]["phase"]
-        there.append(states[now == phase])
-        states = states[(now < phase) & (GAME.to_move(states) >= 0)]
-        if not len(states):
-            break
-        GAME.play(states, rules.act(turns_of(states)))
-    found = np.concatenate(there)
-    assert len(found) >= count
-    return found[:count]
-
-
-def finished(count: int) -> np.ndarray:
-    """Deals that are over."""
-    players = make_players(["skat_rules:aggression=0.9:noise=2"], GAME, SearchConfig())
-    return play_table(GAME, players, np.zeros((count, 3), np.int64), np.arange(count, dtype=np.uint64), secret=4).states
-
-
-JACK_OF_CLUBS = GAME.vocabulary.names.index("CJ")
 
 
 # ---- bids
@@ -374,77 +305,6 @@ def test_pimc_plays_the_cards_as_it_would_alone(network: str) -> None:
     for one in (ours, pimc):
         one.start(GAME, 6)
     assert (ours.act(turns_of(states)) == pimc.act(turns_of(states))).all()
-
-
-def test_beliefs_are_what_the_networks_find_probable_of_all_but_discards(engine: SkatPoliciesEngine) -> None:
-    states = finished(20)
-    seats = np.arange(20) % 3
-    tokens, lengths = GAME.histories(states, seats)
-    found = by_policies(engine)(GAME, tokens, lengths, np.ones(tokens.shape, bool))
-    decided = decisions_of(tokens, lengths, survivors=True)
-    expected = np.zeros(20)
-    for number, point in enumerate(decided.point):
-        if 4 <= point < 10:  # discards
-            continue
-        bits = np.unpackbits(decided.bits[number : number + 1], axis=1, bitorder="little")
-        policy = engine.probabilities(int(point), bits, decided.numbers[number : number + 1])[0]
-        label = int(decided.label[number])
-        taken = policy[label:].sum() if decided.censored[number] else policy[label]
-        expected[decided.row[number]] += np.log(0.9 * taken + 0.1 / len(policy))
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert decided.censored.any() and (found < 0).all()
-    parts = [by_policies(engine)(GAME, tokens[i : i + 1], lengths[i : i + 1], tokens[i : i + 1] > 0) for i in range(20)]
-    np.testing.assert_allclose(np.concatenate(parts), found, rtol=1e-4)
-
-
-class OnlyWithTheJack:
-    """A ``DecisionModel`` of bidders that call at all only with the jack of clubs; whatever else they do is drawn."""
-
-    def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        policy = np.full((len(bits), POINTS[point].actions), 1 / POINTS[point].actions)
-        if point < 2:
-            policy[:] = 0.0
-            policy[np.arange(len(bits)), np.where(bits[:, JACK_OF_CLUBS] == 1, 63, 0)] = 1.0
-        return policy
-
-    def values(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        raise AssertionError
-
-
-def test_worlds_are_drawn_by_what_the_networks_find_of_the_others() -> None:
-    states = at_phase(PLAY, 200)
-    seats, public = GAME.to_move(states), states["public"]
-    defends = (public["soloist"] != seats) & (states["hands"][np.arange(200), seats] & BIT[JACK_OF_CLUBS] == 0)
-    states, soloists = states[defends], public["soloist"][defends]
-    views, seeds = GAME.views(*GAME.histories(states, seats[defends])), mix(1, np.arange(defends.sum()))
-    weighed = weighted_worlds(GAME, by_policies(OnlyWithTheJack()), views, seeds, 40, 400).states["dealt"]
-    plain = GAME.determinize(views, seeds)[0]["dealt"]
-    of_soloist = [weighed[np.arange(len(states)), :, soloists], plain[np.arange(len(states)), soloists]]
-    with_it, at_random = ((dealt & BIT[JACK_OF_CLUBS] != 0).mean() for dealt in of_soloist)
-    assert len(states) > 30 and with_it > 0.9 > 0.6 > at_random
-
-
-def test_pimc_with_candidates_weighs_them(network: str) -> None:
-    asked: list[int] = []
-
-    class Noted(OnlyWithTheJack):
-        def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-            asked.append(point)
-            return super().probabilities(point, bits, numbers)
-
-    turns = turns_of(at_phase(PLAY, 4))
-    for candidates in (0, 320):  # without candidates cards ask no network
-        settings = SkatPoliciesPlayerConfig(cards="pimc", candidates=candidates)
-        weighing = SkatPoliciesPlayer(Noted(), settings, SUPPORT)
-        weighing.start(GAME, 4)
-        assert turns.legal[np.arange(4), weighing.act(turns)].all() and bool(asked) == (candidates > 0)
-    assert {BID, CONTINUE} & set(asked)
-    (made,) = make_players([f"skat_policies:cards=pimc:candidates=320@{network}"], GAME, SearchConfig())
-    made.start(GAME, 4)
-    assert turns.legal[np.arange(4), made.act(turns)].all()
-    for settings in ({"cards": "pimc", "candidates": 100}, {"candidates": 320}):
-        with pytest.raises(ValueError, match=r"skat_policies\.candidates=\d+: must be 0, or at least 160 with"):
-            SkatPoliciesPlayerConfig(**settings)  # type: ignore[arg-type]
 
 
 def test_settings_that_cannot_be(network: str, tmp_path: Path) -> None:
