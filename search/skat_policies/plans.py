@@ -7,7 +7,7 @@ memory of the turns before.
 Letters: ``M`` turns of one phase.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,7 +43,7 @@ class Deciding:
 
     def take(self, rows: np.ndarray) -> "Deciding":
         """Some of the turns."""
-        return Deciding(self.model, self.config, self.turns.take(rows), self.views[rows], self.logs[rows])
+        return replace(self, turns=self.turns.take(rows), views=self.views[rows], logs=self.logs[rows])
 
     @cached_property
     def features(self) -> tuple[np.ndarray, np.ndarray]:
@@ -53,6 +53,10 @@ class Deciding:
     def probabilities(self, point: int) -> np.ndarray:
         """``float32[M, A]``: of all actions at a point of decision."""
         return self.model.probabilities(point, *self.features)
+
+    def values(self, point: int) -> np.ndarray:
+        """``float32[M, A]``: what each game at ``CHOICE`` or ``DECLARE`` brings its soloist."""
+        return self.model.values(point, *self.features)
 
     def games_by_hand(self) -> np.ndarray:
         """``float64[M, 13]``: weights of pickup and the games by hand."""
@@ -85,7 +89,7 @@ class Deciding:
         method, policy = self.config.method, self.probabilities(point)
         if method not in ("mv", "mlv"):
             return self._of_policy(policy, legal)
-        values, policy = self.model.values(point, *self.features), legal_policy(policy, legal)
+        values, policy = self.values(point), legal_policy(policy, legal)
         likely = admitted(policy, legal & (policy >= self.config.threshold)) if method == "mlv" else legal
         return one_hot(np.where(likely, values, -np.inf))
 

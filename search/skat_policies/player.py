@@ -73,9 +73,12 @@ class SkatPolicies(ChoosingPlayer):
         for phase in np.unique(phases):
             rows = np.flatnonzero(phases == phase)
             part, other = turns.take(rows), self._cards if phase == rules.PLAY else self._before
-            deciding = Deciding(self._model, self._config, part, views[rows], logs[rows])
-            chosen[rows] = other.act(part) if other else self._decide[phase](deciding)
+            chosen[rows] = other.act(part) if other else self._decide[phase](self.known(part, views[rows], logs[rows]))
         return chosen
+
+    def known(self, turns: Turns, views: np.ndarray, logs: np.ndarray) -> Deciding:
+        """What turns of one phase (``[M]``) are decided by."""
+        return Deciding(self._model, self._config, turns, views, logs)
 
 
 def _call(now: Deciding) -> np.ndarray:
