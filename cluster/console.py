@@ -86,6 +86,9 @@ COMMANDS = {
         "search.play.config:PlayConfig",
         "hearts players=[hearts_rules]",
     ),
+    "review": Command(
+        "search.review", "what a player would have done in deals that were played, and what each decision cost"
+    ),
     "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
     "curves": Command("selfplay.curves", "the learning curves of several runs in one picture"),
     "doctor": Command(

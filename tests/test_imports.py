@@ -57,6 +57,7 @@ ONLY_IN = {
         "search.recorded",
         "search.rating.*",
         "search.tournament.*",
+        "search.review.*",
         "search.values.*",
         "search.roster.engines",
         "search.players.memory",
@@ -101,7 +102,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "jinja2": ("selfplay.report.page",),
+    "jinja2": ("search.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",
         "search.tournament.pictures",
@@ -201,6 +202,7 @@ SEARCH = (
     ("search.recorded",),
     ("search.tournament",),
     ("search.openings", "search.openspiel_bot", "search.play", "search.rating", "search.values"),
+    ("search.review",),
     ("search.docs",),
 )
 """The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, and those

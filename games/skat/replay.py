@@ -5,8 +5,9 @@ import numpy as np
 from games.bits import is_legal
 from games.compiled import blank
 from games.compiling import kernel
+from games.game import Game
 from games.skat.cards import ALL_CARDS, EOS, ROW
-from games.skat.rules import template
+from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE, act, aside_of, deal_hands, legal
 
 
@@ -44,6 +45,33 @@ def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
     histories: an action is the next token of the acting seat's own history."""
     actions, seats, _ = retraced(state)
     return actions, seats
+
+
+def states_at(game: Game, tokens: np.ndarray, deal: np.ndarray, seat: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """See ``search.players.support.Rebuild``."""
+    states, wanted = blank(STATE, _template(game), EOS, len(deal)), dict[int, dict[tuple[int, int], int]]()
+    for row, (number, who, where) in enumerate(zip(deal.tolist(), seat.tolist(), place.tolist(), strict=True)):
+        wanted.setdefault(number, {})[who, where] = row
+    for number, rows in wanted.items():
+        state = blank(STATE, _template(game), EOS, 1)[0]
+        dealt = tokens[number, :, 1:11].astype(np.int64)
+        state["dealt"] = (1 << dealt).sum(axis=1)
+        state["tokens"][:, : tokens.shape[2]] = tokens[number]
+        state["lengths"] = (tokens[number] != EOS).sum(axis=1)
+        again = blank(STATE, _template(game), EOS, 1)[0]
+        deal_hands(again, state["dealt"])
+        for token, who in zip(*(column.tolist() for column in actions_of(state)), strict=True):
+            if (row := rows.pop((who, int(again["lengths"][who])), -1)) >= 0:
+                states[row] = again
+            act(again, token)
+        if rows:
+            raise ValueError(f"deal {number}: its histories are not those of one deal")
+    return states
+
+
+def _template(game: Game) -> np.ndarray:
+    """What all know of a deal of this game before it begins."""
+    return template(SCORINGS.index(str(game.options["scoring"])))
 
 
 def retraced(state: np.void) -> tuple[np.ndarray, np.ndarray, np.void]:

@@ -20,6 +20,10 @@ Judge = Callable[[Game, np.ndarray], np.ndarray]
 """(game, states ``[D]``) -> ``int32[D, V]``: the outcome label that the seat to act gets after each legal action, -1
 elsewhere, and in whole rows that it does not judge."""
 
+Rebuild = Callable[[Game, np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(game, histories of all seats ``[D, P, L]``, ``int64[M]`` deals, seats, and tokens that the seats have) -> the true
+states ``[M]`` at these turns. ``ValueError`` for histories that are not of one deal."""
+
 
 @dataclass(frozen=True)
 class Support:
@@ -36,6 +40,12 @@ class Support:
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
     judges: Mapping[str, str] = field(default_factory=dict)
     """Judges of branches (``Judge``), by name."""
+    hindsight: str = ""
+    """The judge that reviews ask what a decision cost with all cards open; empty for none."""
+    rebuild: str = ""
+    """True states of recorded deals, for ``hindsight`` (``Rebuild``)."""
+    records: Mapping[str, str] = field(default_factory=dict)
+    """End of a file's name -> what reads such records of deals (``games.recorded_deals.Reader``)."""
     rollouts: Mapping[str, str] = field(default_factory=dict)
     """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
     sparing: str = ""

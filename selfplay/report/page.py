@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from cluster.errors import UserError
@@ -13,6 +12,7 @@ from cluster.fields import flat
 from cluster.files import storage
 from cluster.provenance import installed_version
 from learner import kinds
+from search.pictures.pages import templates
 from search.tournament.report import footer, indicator_rows, sections, signed, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
@@ -20,9 +20,7 @@ from selfplay.report.contents import Run, ahead_text, labels, matched, read_run,
 from selfplay.report.deals import RECORDED, Deal, Own, sample_deals
 from selfplay.run_directory import RunDirectory
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("selfplay.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-)
+_TEMPLATES = templates("selfplay.report")
 
 
 @dataclass(frozen=True)

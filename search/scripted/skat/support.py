@@ -25,5 +25,8 @@ SUPPORT = Support(
     layout="search.scripted.skat.layout:SkatLayout",
     evaluators={"solver": "search.scripted.skat.solved:solver"},
     judges={"solver": "search.scripted.skat.solved:judge"},
+    hindsight="solver",
+    rebuild="games.skat.replay:states_at",
+    records={".sgf": "games.skat.records.sequences:read_records"},
     auction="search.scripted.skat.auction:calls",
 )

@@ -1,0 +1,70 @@
+"""Deals that were played, whatever file they are in."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from games.game import Game
+from games.registry import recorded_game
+from games.shards import Sequences, find_shards, read_shard, shard_info
+
+
+@dataclass(frozen=True)
+class RecordedDeals:
+    """Deals of one game, of each the histories of some seats or all."""
+
+    game: Game
+    sequences: Sequences
+    """``N`` rows, deal by deal; the column ``game`` counts the deals from 0."""
+    titles: tuple[str, ...]
+    """Of each deal."""
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """``int64[N]``: tokens of each history, without ``eos``."""
+        return np.asarray((self.sequences.tokens != self.game.vocabulary.eos).sum(axis=1))
+
+    @cached_property
+    def complete(self) -> np.ndarray:
+        """``bool[N]``: whether the deal was played to its end."""
+        views = self.game.views(self.sequences.tokens, self.lengths)
+        return np.asarray(self.game.view_outcome(views) >= 0)
+
+
+class Reader(Protocol):
+    """Reads a file of records: ``path``, and how many deals of it, 0 for all. ``ValueError``, one line, for a file
+    without any."""
+
+    def __call__(self, path: Path, most: int = 0) -> RecordedDeals:
+        """See above."""
+
+
+def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
+    """The deals of a shard, or of all shards in a directory, which are of one game.
+
+    Args:
+        most: deals to read; 0 for all.
+        own: a game of the user's own that the shards are of, as ``module:attribute``.
+
+    Raises:
+        ValueError: no shard, a damaged one, or two of different games.
+    """
+    paths = [path] if path.endswith(".parquet") else find_shards(path)
+    first = shard_info(paths[0])
+    game, parts, titles = recorded_game(paths[0], first.game, first.options, own), list[Sequences](), list[str]()
+    for shard in paths:
+        part = read_shard(shard, game)
+        deal = np.cumsum(np.diff(part.game, prepend=part.game[:1]) != 0)
+        kept = deal < (most - len(titles) if most else len(part))
+        columns = part.tokens[kept], part.outcome[kept], part.seat[kept], part.player[kept], part.deal_seed[kept]
+        parts.append(Sequences(*columns, len(titles) + deal[kept]))
+        rows = np.flatnonzero(np.diff(deal[kept], prepend=-1))
+        titles += [f"{shard.rpartition('/')[2]}, row {row}" for row in rows]
+        if len(titles) == most:
+            break
+    return RecordedDeals(game, Sequences.concat(parts), tuple(titles))

@@ -1,0 +1,87 @@
+"""A file of records of the International Skat Server as sequences, with the names of those who played."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from games.compiled import blank
+from games.game import Game
+from games.recorded_deals import RecordedDeals
+from games.registry import make_game
+from games.shards import Sequences
+from games.skat.cards import EOS
+from games.skat.records.agreement import differences
+from games.skat.records.iss import FormatError, Record, read
+from games.skat.records.lines import stream
+from games.skat.rules import SCORINGS, template
+from games.skat.state import STATE
+
+_PASSED_OVER = "no record of a deal", "not by our rules", "nobody has acted"
+
+
+def read_records(path: Path, most: int = 0) -> RecordedDeals:
+    """The deals of a file, three sequences each; those that break off are kept up to there.
+
+    Args:
+        most: deals to read; 0 for all.
+
+    Raises:
+        ValueError: it has no deal that agrees with our rules.
+        OSError: it cannot be read.
+    """
+    game, states, titles, names = make_game("skat"), [], [], []
+    fresh, skipped = blank(STATE, template(SCORINGS.index(game.options["scoring"])), EOS, 1), Counter[str]()
+    numbers = []
+    with path.open("rb") as file:
+        for line in stream(file):
+            state = fresh.copy()
+            found = _replayed(line.text, state[0])
+            if isinstance(found, str):
+                skipped[found] += 1
+                continue
+            states.append(state)
+            titles.append(f"record {found.id}, line {line.number}")
+            names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
+            numbers.append(line.number)
+            if len(states) == most:
+                break
+    counted = [
+        f"{number} line{'s' * (number > 1)} left out: {reason}"
+        for reason in _PASSED_OVER
+        if (number := skipped[reason])
+    ]
+    if not states:
+        raise ValueError(f"{path}: has no deal to review{': ' if counted else ''}{'; '.join(counted)}")
+    return _recorded(game, np.concatenate(states), np.array(numbers, np.uint64), titles, names, counted)
+
+
+def _replayed(text: str, state: np.void) -> Record | str:
+    """The record of a line, replayed in ``state``; or why it is left out."""
+    try:
+        record = read(text)
+    except FormatError:
+        return _PASSED_OVER[0]
+    if differences(record, state):
+        return _PASSED_OVER[1]
+    return record if record.tokens else _PASSED_OVER[2]
+
+
+def _recorded(
+    game: Game, states: np.ndarray, numbers: np.ndarray, titles: list[str], names: list[list[str]], notes: list[str]
+) -> RecordedDeals:
+    deal, seat = np.repeat(np.arange(len(states)), game.num_players), np.tile(np.arange(game.num_players), len(states))
+    over = states["public"]["turn"] < 0
+    labels = np.zeros((len(states), game.num_players), np.int32)
+    labels[over] = game.outcome(states[over])
+    sequences = Sequences(
+        game.histories(states[deal], seat)[0],
+        labels.reshape(-1),
+        seat,
+        np.array(names, object).reshape(-1),
+        numbers[deal],
+        deal,
+    )
+    if not over.all():
+        notes = [*notes, f"{np.count_nonzero(~over)} of {len(over)} deals break off, and are kept as far as they go"]
+    return RecordedDeals(game, sequences, tuple(titles), tuple(notes))

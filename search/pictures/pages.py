@@ -1,0 +1,10 @@
+"""HTML pages that open offline: what all of them share."""
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+
+def templates(package: str) -> Environment:
+    """The templates of a package, and those of this one: ``page.css``, ``scene.html`` with cards and tables,
+    ``deals.js`` to step through deals. Text is escaped."""
+    loaders = ChoiceLoader([PackageLoader(package), PackageLoader("search.pictures")])
+    return Environment(loader=loaders, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -1,0 +1,166 @@
+"""What a player would have done at every decision of deals that were played: ``kibitz review FILE --out DIR``.
+
+FILE: records of the International Skat Server (``.sgf``), a shard or a directory of shards, hands that ``kibitz play``
+kept.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from pkgutil import resolve_name
+
+import numpy as np
+from rich.console import Console
+
+from cluster.errors import UserError
+from cluster.files import storage
+from cluster.reader import end_with_reader
+from cluster.watching.progress import Progress
+from games.recorded_deals import Reader, RecordedDeals, read_deals
+from games.registry import make_game
+from learner.config import EngineConfig
+from learner.model.checkpoint import installed
+from search.config import SearchConfig
+from search.review.decisions import judge_deals
+from search.review.figures import figures, results_of
+from search.review.hindsight import hindsight
+from search.review.judges import judge_of
+from search.review.page import page
+from search.review.report import Review, deal_notes
+from search.review.text import deal_lines, render
+from search.roster.engines import Engines
+from search.roster.kinds import support_of
+from search.roster.registry import Entrant, resolve, seat_players
+from search.values.report import unit_of
+
+RECORD_GAMES = ("skat",)
+"""Games that read files of records beside shards."""
+RESULT, PAGE = "review.json", "review.html"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 2 after one line on what is wrong."""
+    given = _parser().parse_args(arguments)
+    try:
+        for name in ("deals", "pages"):
+            if getattr(given, name) < 0:
+                raise UserError(f"--{name} {getattr(given, name)}: must be 0 or more")
+        _check_out(given.out, given.file)
+        deals = _deals(given.file, given.deals, given.game)
+        review = _review(deals, given)
+        for line in deal_lines(review):
+            print(line)
+        Console().print(render(review))
+        if given.out:
+            _write(given.out, review, deals, given.pages)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kibitz review", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", help="what to review")
+    judges = "argmax_val@NET, go_mcts:num_runs=100@NET, pimc:worlds=40"
+    player = f"who judges, any player that tells values, such as {judges}; the network that ships if left out"
+    parser.add_argument("--player", default="", help=player)
+    parser.add_argument("--seat", type=int, default=-1, help="the only seat to review, from 0; all if left out")
+    parser.add_argument("--out", default="", help=f"directory for {RESULT} and {PAGE}; nothing is kept if left out")
+    parser.add_argument("--deals", type=int, default=0, help="review only so many deals from the first on; 0 for all")
+    parser.add_argument("--pages", type=int, default=30, help="deals on the page, those in which the most was lost")
+    parser.add_argument("--seed", type=int, default=0, help="of a judge that searches")
+    parser.add_argument("--game", default="", help="a game of your own that the shards are of, as module:attribute")
+    return parser
+
+
+def _deals(file: str, most: int, own: str) -> RecordedDeals:
+    """The deals in a file, whatever it is."""
+    if not storage.exists(file) and not storage.is_directory(file):
+        raise UserError(f"{file}: no such file")
+    ending = Path(file).suffix
+    if ending == ".parquet" or storage.is_directory(file):
+        return read_deals(file, most, own)
+    readers = {end: reader for name in RECORD_GAMES for end, reader in support_of(make_game(name)).records.items()}
+    if ending not in readers:
+        raise UserError(
+            f"{file}: of a form that is not known; give a file that ends in .parquet or {' or '.join(readers)}"
+        )
+    reader: Reader = resolve_name(readers[ending])
+    return reader(Path(file), most)
+
+
+def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
+    game, support = deals.game, support_of(deals.game)
+    if not -1 <= given.seat < game.num_players:
+        raise UserError(f"--seat {given.seat}: {game.name} has seats 0 to {game.num_players - 1}")
+    rows = np.flatnonzero((deals.sequences.seat == given.seat) | (given.seat < 0))
+    if not len(rows):
+        raise UserError(f"{given.file}: has no history of seat {given.seat}")
+    engines = Engines(game, EngineConfig())
+    entrant = _entrant(given.player or support.network_player, deals)
+    (player,) = seat_players([entrant], [entrant.name], game, engines)
+    judge = judge_of(entrant, player)
+    utility = game.outcomes.utility(getattr(entrant.settings, "utility", ""))
+    own_units = getattr(entrant.settings, "evaluator", "") in support.evaluators
+    unit, scale = ("units of the judge's own", 1.0) if own_units else unit_of(game, utility)
+    with Progress("review", len(rows), "histories") as progress:
+        judged = judge_deals(deals, rows, judge, scale, given.seed, progress.update)
+    points = utility.astype(np.float64) * unit_of(game, utility)[1]
+    after = hindsight(deals, judged.decisions, support, points)
+    results = {} if own_units else results_of(judged, utility, scale)
+    return Review(
+        file=Path(given.file).name,
+        game=game.name,
+        player=entrant.name,
+        network=engines.checkpoint_id(entrant.checkpoint) if entrant.checkpoint else "",
+        unit=unit,
+        seed=given.seed,
+        notes=deals.notes,
+        figures=figures(judged),
+        deals=deal_notes(judged, rows, after, results),
+    )
+
+
+def _entrant(name: str, deals: RecordedDeals) -> Entrant:
+    """The judge, with the network that ships for the game where it needs one and names none."""
+    (entrant,) = resolve([name], deals.game, SearchConfig())
+    if entrant.lacks_model and deals.game.name not in installed():
+        raise UserError(f"no network ships for {deals.game.name}: give --player {entrant.name}@DIR, or pimc")
+    shipped = f"kibitz:{deals.game.name}"
+    return replace(entrant, name=f"{name}@{shipped}", checkpoint=shipped) if entrant.lacks_model else entrant
+
+
+# ---- files
+
+
+def _check_out(out: str, file: str) -> None:
+    """``UserError`` for a directory that holds the review of another file, or cannot be written to."""
+    if not out:
+        return
+    if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_file():
+        raise UserError(f"--out {out}: is a file; name a directory")
+    storage.check_writable(out)
+    there = f"{out.rstrip('/')}/{RESULT}"
+    if storage.exists(there):
+        try:
+            before = str(storage.read_json(there)["file"])
+        except (ValueError, TypeError, KeyError):
+            raise UserError(f"{there}: is no review; remove it, or choose another --out") from None
+        if before != Path(file).name:
+            raise UserError(f"{there}: is the review of {before}; remove it, or choose another --out")
+
+
+def _write(out: str, review: Review, deals: RecordedDeals, pages: int) -> None:
+    root = out.rstrip("/")
+    storage.write_json_atomic(f"{root}/{RESULT}", review.record())
+    storage.write_bytes_atomic(f"{root}/{PAGE}", page(review, deals, pages).encode())
+    print(f"page: {root}/{PAGE}\nresult: {root}/{RESULT}")
+
+
+if __name__ == "__main__":
+    end_with_reader()
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Every decision of recorded deals, and what a judge thinks of it.
+
+Letters: ``N`` histories of the deals, ``M`` decisions, ``L`` token positions, ``V`` tokens of the vocabulary.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from games.game import Next
+from games.recorded_deals import RecordedDeals
+from search.players.choices import choice_places, place_bits, turns_before
+from search.review.judges import Judge, Opinion
+
+_AT_ONCE = 256
+"""Histories that are judged side by side."""
+_PLAY = "play"
+"""How the types of token for cards played to tricks end, in games that have tricks."""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """``M`` decisions with a choice, in the order of their histories, then of time. Values are in points."""
+
+    row: np.ndarray
+    """``int64[M]``: history."""
+    place: np.ndarray
+    """``int64[M]``: tokens of the history before the decision."""
+    phase: np.ndarray
+    """``int64[M]``: type of the action, an index into ``Game.token_types``."""
+    legal: np.ndarray
+    """``bool[M, V]``."""
+    probabilities: np.ndarray
+    """``float32[M, V]``: see ``Opinion``."""
+    values: np.ndarray
+    """``float64[M, V]``: see ``Opinion``."""
+    best: np.ndarray
+    """``int64[M]``: what the judge would have done."""
+    played: np.ndarray
+    """``int64[M]``: what was done."""
+
+    @property
+    def cost(self) -> np.ndarray:
+        """``float64[M]``: value of the judge's action less that of what was done, at least 0; NaN where the judge did
+        not consider that. A network overrates what is hardly ever done, so what it likes more than its own action but
+        would not do costs nothing."""
+        rows = np.arange(len(self.row))
+        return np.asarray(np.maximum(self.values[rows, self.best] - self.values[rows, self.played], 0.0))
+
+    @property
+    def agrees(self) -> np.ndarray:
+        """``bool[M]``: whether the judge would have done the same."""
+        return np.asarray(self.best == self.played)
+
+    def take(self, rows: np.ndarray) -> "Decisions":
+        """Some of the decisions."""
+        return Decisions(**{name: column[rows] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Recorded deals and what the judge says of them."""
+
+    deals: RecordedDeals
+    decisions: Decisions
+    expected: np.ndarray
+    """``float64[N, L]``: V(h) in points after so many tokens of each history; NaN where it was not asked."""
+    marks: np.ndarray
+    """``int64[N, 3]``: tokens after which V(h) is asked beside decisions: the first one, all that is dealt, all before
+    the first card; -1 where there is no such place."""
+
+
+def judge_deals(
+    deals: RecordedDeals,
+    rows: np.ndarray,
+    judge: Judge,
+    scale: float,
+    seed: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Judged:
+    """Judge every decision of some histories.
+
+    Args:
+        rows: ``int64[...]``: the histories.
+        scale: points for 1 of the judge's utility.
+        seed: of the judge's random numbers.
+        progress: called with the number of histories judged so far.
+    """
+    count, width = deals.sequences.tokens.shape
+    expected, marks = np.full((count, width + 1), np.nan), np.full((count, 3), -1)
+    seeds, parts = place_bits(seed, count, width), list[Decisions]()
+    for first in range(0, len(rows), _AT_ONCE):
+        some = rows[first : first + _AT_ONCE]
+        marks[some] = marked(deals, some)
+        asked = marks[some] if judge.tells_others else np.full((len(some), 0), -1)
+        for place, decisions, values, at in _judged(deals, some, asked, judge, scale, seeds):
+            expected[at, place] = values
+            parts.append(decisions)
+        progress(first + len(some))
+    expected *= scale
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Decisions.__annotations__}
+    order = np.lexsort((joined["place"], joined["row"]))
+    return Judged(deals, Decisions(**{name: column[order] for name, column in joined.items()}), expected, marks)
+
+
+def _judged(
+    deals: RecordedDeals, rows: np.ndarray, marks: np.ndarray, judge: Judge, scale: float, seeds: np.ndarray
+) -> Iterator[tuple[np.ndarray, Decisions, np.ndarray, np.ndarray]]:
+    """Of each next place of all these histories: the places, decisions, V(h), and the histories."""
+    game, tokens, seats = deals.game, deals.sequences.tokens[rows], deals.sequences.seat[rows].astype(np.int64)
+    asked = choice_places(game, tokens, deals.lengths[rows])
+    asked = np.pad(asked, ((0, 0), (0, 1)))
+    at, column = np.nonzero(marks >= 0)
+    asked[at, marks[at, column]] = True
+    nth = np.where(asked, asked.cumsum(axis=1), 0)
+    judge.start(game, len(rows))
+    for number in range(1, int(nth.max(initial=0)) + 1):
+        here, places = np.nonzero(nth == number)
+        turns = turns_before(game, tokens[here], places, here, seats[here], seeds[rows[here], places - 1])
+        opinion = judge.opinion(turns)
+        choice = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        views = game.views(turns.tokens[choice], places[choice])
+        yield (
+            places,
+            _decisions(rows[here[choice]], places[choice], game.next_type(views), tokens[here[choice], places[choice]],
+                       turns.legal[choice], opinion, choice, scale),
+            opinion.expected,
+            rows[here],
+        )  # fmt: skip
+    judge.forget(np.arange(len(rows)))
+
+
+def _decisions(
+    rows: np.ndarray,
+    places: np.ndarray,
+    phase: np.ndarray,
+    played: np.ndarray,
+    legal: np.ndarray,
+    opinion: Opinion,
+    choice: np.ndarray,
+    scale: float,
+) -> Decisions:
+    values = opinion.values[choice] * scale
+    return Decisions(rows, places, phase, legal, opinion.probabilities[choice], values, opinion.best[choice],
+                     played.astype(np.int64))  # fmt: skip
+
+
+def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
+    """``int64[M, 3]``: see ``Judged.marks``."""
+    game, tokens, lengths = deals.game, deals.sequences.tokens[rows], deals.lengths[rows]
+    dealt = _dealt(deals, rows)
+    views = game.prefixes(tokens)
+    types = game.next_type(views.reshape(-1)).reshape(len(rows), -1)[:, : tokens.shape[1]]
+    plays = np.array([name.endswith(_PLAY) for name in game.token_types])[types]
+    plays &= np.arange(tokens.shape[1]) < lengths[:, None]
+    first_card = np.where(plays.any(axis=1), plays.argmax(axis=1), -1)
+    ends = game.next(game.views(tokens, dealt)) == Next.END
+    return np.stack([np.where(dealt > 1, 1, -1), np.where(ends, -1, dealt), first_card], axis=1)
+
+
+def _dealt(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
+    """``int64[M]``: tokens that each history has when its deal begins. Records have numbers in place of seeds, which
+    does not matter where all deals begin alike."""
+    states = deals.game.deal(deals.sequences.deal_seed[rows])
+    return deals.game.histories(states, deals.sequences.seat[rows].astype(np.int64))[1].astype(np.int64)

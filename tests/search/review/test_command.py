@@ -1,0 +1,131 @@
+"""``kibitz review`` as people call it."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games.registry import make_game
+from games.rng import derive_many
+from games.shards import Sequences, write_shard
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.review.__main__ import main
+from search.roster.registry import make_players
+
+RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag closes another than the last one opened; keeps the text."""
+
+    VOID = frozenset({"meta", "input", "line", "polyline"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def shard_of(name: str, path: Path, count: int = 3) -> Path:
+    game, seeds = make_game(name), derive_many(3, count)
+    players = make_players(["random"], game, SearchConfig())
+    seating = np.zeros((count, game.num_players), np.int64)
+    states = play_table(game, players, seating, seeds, secret=4).states
+    write_shard(path, Sequences.of_deals(game, states, seeds, "random<b>"), game, {"run_seed": "3"})
+    return path
+
+
+def test_records_of_a_server_to_json_page_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(RECORDS), "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "review.json").read_text())
+    assert record["player"].endswith("@kibitz:skat") and record["network"] and record["file"] == RECORDS.name
+    assert len(record["deals"]) == len(re.findall(r"^record \d+, line \d+: lost ", told, re.MULTILINE)) > 3
+    every = [note for deal in record["deals"] for seat in deal["seats"] for note in seat["decisions"]]
+    assert all(
+        note["cost"] >= 0 and {note["played"], note["best"]} <= {a["name"] for a in note["actions"]} for note in every
+    )
+    assert all((note["hindsight"] is not None) == (note["phase"] == "play") for note in every)
+    assert sum(figure["decisions"] for figure in record["figures"]["player"]) == len(every)
+    html = (tmp_path / "out" / "review.html").read_text()
+    page = Balanced()
+    page.feed(html)
+    assert not page.open and "Deal by deal" in page.text and "all cards open" in page.text
+    assert "http" not in re.sub(r"http-equiv", "", html), "a page opens offline"
+
+
+@pytest.mark.parametrize("name", ["hearts", "crew"])
+def test_a_shard_of_each_game_with_a_network_that_ships(name: str, tmp_path: Path) -> None:
+    shard = shard_of(name, tmp_path / "played.parquet")
+    assert main([str(shard), "--out", str(tmp_path / "out"), "--seat", "2", "--deals", "2"]) == 0
+    record = json.loads((tmp_path / "out" / "review.json").read_text())
+    assert [[seat["seat"] for seat in deal["seats"]] for deal in record["deals"]] == [[2], [2]]
+    assert all(note["hindsight"] is None for deal in record["deals"] for note in deal["seats"][0]["decisions"])
+    page = (tmp_path / "out" / "review.html").read_text()
+    assert "random&lt;b&gt;" in page and "random<b>" not in page
+
+
+@pytest.mark.parametrize("judge", ["go_mcts:num_runs=20", "pimc:worlds=2:evaluator=playouts"])
+def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
+    shard = shard_of("hearts", tmp_path / "played.parquet", 1)
+    assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "0"]) == 0
+    record = json.loads((tmp_path / "review.json").read_text())
+    notes = record["deals"][0]["seats"][0]["decisions"]
+    best = [next(action for action in note["actions"] if action["name"] == note["best"]) for note in notes]
+    told = [[action["value"] for action in note["actions"] if action["value"] is not None] for note in notes]
+    assert notes and all(one["value"] == max(values) for one, values in zip(best, told, strict=True))
+    once = (tmp_path / "review.json").read_bytes()
+    assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "0"]) == 0
+    assert (tmp_path / "review.json").read_bytes() == once
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing.sgf"], "missing.sgf: no such file"),
+        (["--seat", "3", "RECORDS"], "--seat 3: skat has seats 0 to 2"),
+        (["--deals", "-1", "RECORDS"], "--deals -1: must be 0 or more"),
+        (["--pages", "-1", "RECORDS"], "--pages -1: must be 0 or more"),
+        (["--player", "argmaxval", "RECORDS"], "no player 'argmaxval'"),
+        (["--player", "imitation", "RECORDS"], "it does not say what actions are worth; choose argmax_val"),
+        (["--player", "pimc:cheat=true", "RECORDS"], "it sees hidden cards"),
+        (["--player", "argmax_val@kibitz:hearts", "RECORDS"], "game is 'hearts'"),
+        (["empty.sgf"], "has no deal to review"),
+        (["junk.sgf"], "has no deal to review: 1 line left out: no record of a deal"),
+        (["notes.txt"], "of a form that is not known; give a file that ends in .parquet or .sgf"),
+        (["cut.parquet"], "cut.parquet"),
+        (
+            ["--out", "other", "RECORDS"],
+            "other/review.json: is the review of x.sgf; remove it, or choose another --out",
+        ),
+        (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.sgf").touch()
+    (tmp_path / "junk.sgf").write_text("junk\n")
+    (tmp_path / "notes.txt").write_text("junk\n")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "review.json").write_text('{"file": "x.sgf"}')
+    assert main([str(RECORDS) if one == "RECORDS" else one for one in arguments]) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1 and said in error[0]

@@ -1,0 +1,213 @@
+"""What a review says of decisions, against models whose answers are known, and against the exact solver."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.recorded_deals import RecordedDeals
+from games.registry import make_game
+from games.rng import derive_many
+from games.shards import Sequences
+from games.skat.records.sequences import read_records
+from games.skat.replay import states_at
+from games.skat.rules import PLAY
+from search.config import SearchConfig
+from search.players.config import ArgmaxValConfig
+from search.players.table import play_table, turns_at
+from search.review.decisions import judge_deals
+from search.review.figures import course, dearest, figures, ratio_interval, results_of
+from search.review.hindsight import hindsight
+from search.review.judges import NetworkJudge
+from search.roster.registry import make_players
+from search.scripted.skat.solver.solve import Solver
+from search.scripted.skat.support import SUPPORT
+from search.tournament.statistics import mean_interval
+from tests.search.models import FunctionModel, hash_model
+
+RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
+CONFIG = ArgmaxValConfig(threshold=0.1)
+
+
+def played(game: Game, count: int, player: str = "random") -> RecordedDeals:
+    players, seeds = make_players([player], game, SearchConfig()), derive_many(3, count)
+    seating = np.zeros((count, game.num_players), np.int64)
+    states = play_table(game, players, seating, seeds, secret=4).states
+    return RecordedDeals(game, Sequences.of_deals(game, states, seeds, player), tuple(map(str, range(count))))
+
+
+@pytest.fixture(params=["hearts", "crew", "samegame", "openspiel:leduc_poker"])
+def game(request: pytest.FixtureRequest) -> Game:
+    return make_game(request.param)
+
+
+def test_every_choice_is_judged_by_what_the_model_says_of_it(game: Game) -> None:
+    deals, answer = played(game, 3), hash_model(game, 0.2)
+    model = FunctionModel(answer)
+    judged = judge_deals(deals, np.arange(len(deals.sequences)), NetworkJudge(model, CONFIG), 10.0, 1)
+    assert not model.slots, "a handle stayed held"
+    tokens, decisions, number = deals.sequences.tokens, judged.decisions, 0
+    for row in range(len(tokens)):
+        for place in range(int(deals.lengths[row])):
+            history = tokens[row, :place]
+            legal = np.flatnonzero(game.view_legal(game.views(history[None], np.array([place])))[0])
+            if len(legal) < 2:
+                continue
+            chances, value = answer(tuple(history.tolist()))
+            values = np.array([10 * answer((*history.tolist(), int(a)))[1] for a in legal])
+            likely = chances[legal] / chances[legal].sum() >= 0.1
+            best = legal[
+                np.where(likely if likely.any() else chances[legal] == chances[legal].max(), values, -9e9).argmax()
+            ]
+            assert (decisions.row[number], decisions.place[number]) == (row, place)
+            assert decisions.best[number] == best and decisions.played[number] == tokens[row, place]
+            np.testing.assert_allclose(decisions.values[number, legal], values, rtol=1e-5)
+            lost = values[legal == best][0] - values[legal == tokens[row, place]][0]
+            assert decisions.cost[number] == pytest.approx(max(lost, 0.0), abs=1e-5)
+            assert judged.expected[row, place] == pytest.approx(10 * value, rel=1e-5)
+            number += 1
+    assert number == len(decisions.row) > 10
+
+
+def test_only_some_histories_and_the_same_whatever_is_judged_beside_them() -> None:
+    game = HeartsGame()
+    deals = played(game, 4)
+    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
+    every = judge_deals(deals, np.arange(16), judge, 1.0, 1).decisions
+    one = judge_deals(deals, np.array([6]), judge, 1.0, 1).decisions
+    mine = every.take(np.flatnonzero(every.row == 6))
+    for name, column in vars(one).items():
+        np.testing.assert_array_equal(column, getattr(mine, name))
+
+
+def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
+    """Other deals in which one seat has seen the same up to a decision are judged alike there."""
+    game = make_game("skat")
+    deals = played(game, 6, "skat_rules")
+    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
+    decisions = judge_deals(deals, np.arange(18), judge, 1.0, 1).decisions
+    some = np.flatnonzero(decisions.place > 20)[::7]
+    tokens, rows = deals.sequences.tokens[decisions.row[some]], np.arange(len(some))
+    views = game.views(tokens, decisions.place[some])
+    others = game.determinize(views, derive_many(9, len(some)))[0]
+    game.playout(others, derive_many(10, len(some)))
+    changed = Sequences.of_deals(game, others, derive_many(9, len(some)), "others")
+    again = RecordedDeals(game, changed, tuple(map(str, rows)))
+    assert (
+        changed.tokens.reshape(len(some), -1) != deals.sequences.tokens.reshape(6, -1)[decisions.row[some] // 3]
+    ).any()
+    judged = judge_deals(again, np.arange(3 * len(some)), judge, 1.0, 1).decisions
+    for number, decision in enumerate(some):
+        same = (judged.row == 3 * number + decisions.row[decision] % 3) & (judged.place == decisions.place[decision])
+        assert same.sum() == 1
+        np.testing.assert_array_equal(judged.values[same][0], decisions.values[decision])
+        assert judged.best[same][0] == decisions.best[decision]
+
+
+# ---- hindsight
+
+
+def with_a_blunder() -> tuple[RecordedDeals, int, int]:
+    """Deals of perfect players with open hands but for one card, the first that turns a won game into a lost one: the
+    history and the place of it."""
+    game = make_game("skat")
+    states = game.deal(derive_many(5, 1))
+    (rules,) = make_players(["skat_rules"], game, SearchConfig())
+    rules.start(game, 1)
+    at, place = (-1, -1), np.zeros(1, np.int64)
+    while (seat := int(game.to_move(states)[0])) >= 0:
+        legal = np.flatnonzero(game.legal(states)[0])
+        if states["public"]["phase"][0] == PLAY and len(legal) > 1:
+            won = Solver().card_wins(states)[0][legal] == (states["public"]["soloist"][0] == seat)
+            wrong = legal[~won]
+            if at == (-1, -1) and won.any() and len(wrong):
+                at = (seat, int(game.histories(states, np.array([seat]))[1][0]))
+                action = wrong[0]
+            else:
+                action = legal[won.argmax()]
+        else:
+            action = rules.act(turns_at(game, states, place, np.array([seat]), derive_many(5, 1), 1))[0]
+        game.play(states, np.array([action]))
+    sequences = Sequences.of_deals(game, states, derive_many(5, 1), "planted")
+    return RecordedDeals(game, sequences, ("planted",)), *at
+
+
+def test_a_planted_blunder_is_the_dearest_in_hindsight_and_costs_the_result() -> None:
+    deals, seat, place = with_a_blunder()
+    game = deals.game
+    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
+    decisions = judge_deals(deals, np.arange(3), judge, 1.0, 1).decisions
+    points = game.outcomes.points[:, 0].astype(np.float64)
+    found = hindsight(deals, decisions, SUPPORT, points)
+    assert found is not None
+    lost = np.nanmax(np.where(np.isnan(found), -1e9, found), axis=1) - found[np.arange(len(found)), decisions.played]
+    worst = int(np.nanargmax(lost))
+    assert (decisions.row[worst], decisions.place[worst]) == (seat, place)
+    assert np.count_nonzero(np.nan_to_num(lost) > 0) == 1
+    state = states_at(game, deals.sequences.tokens[None], np.array([0]), np.array([seat]), np.array([place]))
+    game.play(state, deals.sequences.tokens[seat, place : place + 1].astype(np.int64))
+    assert found[worst, decisions.played[worst]] == game.points(play_perfectly(game, state))[0, seat]
+
+
+def play_perfectly(game: Game, states: np.ndarray) -> np.ndarray:
+    """The deal to its end: every card keeps what its side can win."""
+    while (seat := int(game.to_move(states)[0])) >= 0:
+        legal = np.flatnonzero(game.legal(states)[0])
+        won = Solver().card_wins(states)[0][legal] == (states["public"]["soloist"][0] == seat)
+        game.play(states, legal[won.argmax()][None])
+    return states
+
+
+def test_rebuilt_states_are_those_of_the_deals() -> None:
+    deals = read_records(RECORDS)
+    game, rows = deals.game, np.arange(len(deals.sequences))
+    places = deals.lengths - 4
+    views = game.views(deals.sequences.tokens, places)
+    mine = game.view_legal(views).any(axis=1)
+    found = states_at(
+        game, deals.sequences.tokens.reshape(-1, 3, game.max_length), rows[mine] // 3, rows[mine] % 3, places[mine]
+    )
+    np.testing.assert_array_equal(game.to_move(found), rows[mine] % 3)
+    np.testing.assert_array_equal(game.legal(found), game.view_legal(views[mine]))
+    np.testing.assert_array_equal(game.histories(found, rows[mine] % 3)[1], places[mine])
+    assert mine.sum() > 3
+    with pytest.raises(ValueError, match="deal 0: its histories are not those of one deal"):
+        states_at(game, deals.sequences.tokens[[0, 4, 2]][None], np.zeros(1, int), np.array([1]), np.array([30]))
+
+
+# ---- figures
+
+
+def test_with_one_decision_a_deal_the_interval_is_students() -> None:
+    values = np.random.default_rng(1).exponential(size=40)
+    low, high = mean_interval(values[:, None])  # type: ignore[misc]
+    assert ratio_interval(values, np.arange(40)) == pytest.approx((values.mean(), low[0], high[0]))
+    assert ratio_interval(values[:4], np.arange(4))[1:] == (None, None)
+
+
+def test_decisions_of_one_deal_count_as_one() -> None:
+    values, group = np.random.default_rng(2).exponential(size=30), np.arange(30)
+    mean, low, high = ratio_interval(values, group)
+    again = ratio_interval(np.repeat(values, 5), np.repeat(group, 5))
+    assert again == pytest.approx((mean, low, high))
+
+
+def test_the_parts_of_a_course_add_up_and_records_that_break_off_have_no_result() -> None:
+    deals = read_records(RECORDS)
+    game = deals.game
+    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
+    judged = judge_deals(deals, np.arange(len(deals.sequences)), judge, 100.0, 1)
+    results = results_of(judged, game.outcomes.utility(), 100.0)
+    assert set(results) == set(np.flatnonzero(deals.complete))
+    for row in range(len(deals.sequences)):
+        found = course(judged, row, results.get(row))
+        parts = [found.start, found.cards, found.before_play, found.play]
+        if row in results and found.play is not None:
+            assert sum(part for part in parts if part is not None) == pytest.approx(results[row])
+        assert found.lost == pytest.approx(judged.decisions.cost[judged.decisions.row == row].sum())
+    order = dearest(judged.decisions, 5)
+    assert judged.decisions.cost[order[0]] == judged.decisions.cost.max()
+    by_player = figures(judged)["player"]
+    assert sum(one.decisions for one in by_player) == len(judged.decisions.row)
