@@ -96,6 +96,7 @@ ONLY_IN = {
         "selfplay.*",
         "benchmarks.*",
         "search.roster.engines",
+        "search.review.__main__",
         "search.roster.registry",
         "search.tournament.checks",
         "search.tournament.evaluator",
