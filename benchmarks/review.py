@@ -24,10 +24,9 @@ from search.players.player import Player
 from search.players.table import play_table
 from search.review.decisions import judge_deals
 from search.review.figures import figures
-from search.review.judges import judge_of
+from search.review.judges import seat_judge
 from search.roster.engines import Engines
-from search.roster.registry import make_players, resolve, seat_players
-from search.values.report import unit_of
+from search.roster.registry import make_players
 
 GAME = make_game("skat")
 NOISE = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2)
@@ -60,7 +59,7 @@ def games_to_tell(first: tuple[float, float], second: tuple[float, float]) -> fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--player", default="skat_rules", help="whose copies play, without a network of its own given")
-    parser.add_argument("--judge", default="argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat")
+    parser.add_argument("--judge", default="", help="as kibitz review --player")
     parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -72,10 +71,8 @@ def main() -> None:
     states, seeds, seating = played(players, options.deals, derive(options.seed, "reviewed") % 2**63)
     sequences = Sequences.of_deals(GAME, states, seeds, np.array(names, object)[seating])
     deals = RecordedDeals(GAME, sequences, tuple(map(str, range(options.deals))))
-    (entrant,) = resolve([options.judge], GAME)
-    (judging,) = seat_players([entrant], [entrant.name], GAME, engines)
-    scale = unit_of(GAME, GAME.outcomes.utility())[1]
-    judged = judge_deals(deals, np.arange(len(sequences)), judge_of(entrant, judging), scale, options.seed)
+    seated = seat_judge(options.judge, GAME)
+    judged = judge_deals(deals, np.arange(len(sequences)), seated.judge, seated.scale, options.seed)
     found = {figure.name: figure for figure in figures(judged)["player"]}
     truth, made = strong[:, 0], strengths(states, seating)[:, 0]
     for name, share, points, here in zip(names, NOISE, truth, made, strict=True):

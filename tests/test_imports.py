@@ -25,6 +25,7 @@ BELOW = {
 
 COMMANDS = (
     "learner.__main__",
+    "search.analysis.__main__",
     "search.openings.__main__",
     "search.play.__main__",
     "search.rating.__main__",
@@ -96,7 +97,7 @@ ONLY_IN = {
         "selfplay.*",
         "benchmarks.*",
         "search.roster.engines",
-        "search.review.__main__",
+        "search.review.judges",
         "search.roster.registry",
         "search.tournament.checks",
         "search.tournament.evaluator",
@@ -204,6 +205,7 @@ SEARCH = (
     ("search.tournament",),
     ("search.openings", "search.openspiel_bot", "search.play", "search.rating", "search.values"),
     ("search.review",),
+    ("search.analysis",),
     ("search.docs",),
 )
 """The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, and those

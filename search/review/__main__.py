@@ -6,7 +6,6 @@ kept.
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -19,19 +18,14 @@ from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.recorded_deals import Reader, RecordedDeals, read_deals
 from games.registry import make_game
-from learner.config import EngineConfig
-from learner.model.checkpoint import installed
-from search.config import SearchConfig
 from search.review.decisions import judge_deals
 from search.review.figures import figures, results_of
 from search.review.hindsight import hindsight
-from search.review.judges import judge_of
+from search.review.judges import seat_judge
 from search.review.page import page
 from search.review.report import Review, deal_notes
 from search.review.text import deal_lines, render
-from search.roster.engines import Engines
 from search.roster.kinds import support_of
-from search.roster.registry import Entrant, resolve, seat_players
 from search.values.report import unit_of
 
 RECORD_GAMES = ("skat",)
@@ -100,38 +94,23 @@ def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
     rows = np.flatnonzero((deals.sequences.seat == given.seat) | (given.seat < 0))
     if not len(rows):
         raise UserError(f"{given.file}: has no history of seat {given.seat}")
-    engines = Engines(game, EngineConfig())
-    entrant = _entrant(given.player or support.network_player, deals)
-    (player,) = seat_players([entrant], [entrant.name], game, engines)
-    judge = judge_of(entrant, player)
-    utility = game.outcomes.utility(getattr(entrant.settings, "utility", ""))
-    own_units = getattr(entrant.settings, "evaluator", "") in support.evaluators
-    unit, scale = ("units of the judge's own", 1.0) if own_units else unit_of(game, utility)
+    seated = seat_judge(given.player, game)
     with Progress("review", len(rows), "histories") as progress:
-        judged = judge_deals(deals, rows, judge, scale, given.seed, progress.update)
-    points = utility.astype(np.float64) * unit_of(game, utility)[1]
+        judged = judge_deals(deals, rows, seated.judge, seated.scale, given.seed, progress.update)
+    points = seated.utility * unit_of(game, seated.utility)[1]
     after = hindsight(deals, judged.decisions, support, points)
-    results = {} if own_units else results_of(judged, utility, scale)
+    results = results_of(judged, seated.utility, seated.scale) if seated.in_points else {}
     return Review(
         file=Path(given.file).name,
         game=game.name,
-        player=entrant.name,
-        network=engines.checkpoint_id(entrant.checkpoint) if entrant.checkpoint else "",
-        unit=unit,
+        player=seated.name,
+        network=seated.network,
+        unit=seated.unit,
         seed=given.seed,
         notes=deals.notes,
         figures=figures(judged),
         deals=deal_notes(judged, rows, after, results),
     )
-
-
-def _entrant(name: str, deals: RecordedDeals) -> Entrant:
-    """The judge, with the network that ships for the game where it needs one and names none."""
-    (entrant,) = resolve([name], deals.game, SearchConfig())
-    if entrant.lacks_model and deals.game.name not in installed():
-        raise UserError(f"no network ships for {deals.game.name}: give --player {entrant.name}@DIR, or pimc")
-    shipped = f"kibitz:{deals.game.name}"
-    return replace(entrant, name=f"{name}@{shipped}", checkpoint=shipped) if entrant.lacks_model else entrant
 
 
 # ---- files

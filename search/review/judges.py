@@ -3,13 +3,16 @@
 Letters: ``M`` turns, ``V`` tokens of the vocabulary.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from games.game import Game
+from learner.config import EngineConfig
+from learner.model.checkpoint import installed
 from learner.observation_model import by_token
+from search.config import SearchConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal, argmax_val
 from search.players.config import ArgmaxValConfig
@@ -17,7 +20,9 @@ from search.players.histories import ModelPlayer, tokens_since
 from search.players.player import Turns, Valuing
 from search.players.policy import legal_policy
 from search.roster import kinds
-from search.roster.registry import Entrant
+from search.roster.engines import Engines
+from search.roster.registry import Entrant, resolve, seat_players
+from search.values.report import unit_of
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,61 @@ class ValuingJudge:
         return Opinion(silent, values, np.nanargmax(values, axis=1), np.nanmax(values, axis=1))
 
 
-def judge_of(entrant: Entrant, player: Any) -> Judge:
-    """The judge that a seated player makes. ``ValueError`` for one that tells no values, or sees hidden cards."""
+@dataclass(frozen=True)
+class Seated:
+    """A judge of one game, ready to be asked."""
+
+    name: str
+    """As a player is written, with its network."""
+    network: str
+    """``id`` of its network; empty without one."""
+    judge: Judge
+    utility: np.ndarray
+    """``float64[K]``: of outcome labels."""
+    unit: str
+    """Of its values times ``scale``."""
+    scale: float
+    in_points: bool
+    """Whether its values and the utility have the same unit."""
+
+
+def seat_judge(name: str, game: Game, config: EngineConfig | None = None, search: SearchConfig | None = None) -> Seated:
+    """The judge of a player's name, with the network that ships for the game where it needs one and names none.
+
+    Args:
+        name: as in a tournament; empty for how the network that ships plays best without a search.
+        config: of its query engine.
+        search: settings of the kinds of player; both the defaults if None.
+
+    Raises:
+        ValueError: no such player or network, or one that tells no values or sees hidden cards.
+    """
+    support = kinds.support_of(game)
+    (entrant,) = resolve([name or support.network_player], game, search)
+    if entrant.lacks_model:
+        if game.name not in installed():
+            raise ValueError(f"no network ships for {game.name}: give the player as {entrant.name}@DIR, or pimc")
+        shipped = f"kibitz:{game.name}"
+        entrant = replace(entrant, name=f"{entrant.name}@{shipped}", checkpoint=shipped)
+    engines = Engines(game, config or EngineConfig())
+    (player,) = seat_players([entrant], [entrant.name], game, engines)
+    utility = game.outcomes.utility(getattr(entrant.settings, "utility", "")).astype(np.float64)
+    own = getattr(entrant.settings, "evaluator", "") in support.evaluators  # a solver's values are games won
+    unit, scale = ("units of the judge's own", 1.0) if own else unit_of(game, utility)
+    return Seated(
+        name=entrant.name,
+        network=engines.checkpoint_id(entrant.checkpoint) if entrant.checkpoint else "",
+        judge=_judge_of(entrant, player),
+        utility=utility,
+        unit=unit,
+        scale=scale,
+        in_points=not own,
+    )
+
+
+def _judge_of(entrant: Entrant, player: Any) -> Judge:
     if player.sees_hidden:
-        raise ValueError(f"--player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
+        raise ValueError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
     if isinstance(player, ArgmaxVal):
         return NetworkJudge(player.histories.model, entrant.settings)
     if isinstance(player, GoMcts):
@@ -130,4 +186,4 @@ def judge_of(entrant: Entrant, player: Any) -> Judge:
     if entrant.kind.values_actions:
         return ValuingJudge(player)
     told = [kind.name for kind in kinds.every() if kind.values_actions or kind.name in ("argmax_val", "go_mcts")]
-    raise ValueError(f"--player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")
+    raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")

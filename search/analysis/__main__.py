@@ -1,0 +1,80 @@
+"""Answer other programs' questions about positions: ``kibitz engine GAME``, a JSON object a line.
+
+Questions come on standard input, answers go to standard output, in the order of the questions. The first line out says
+who answers. Questions that wait are answered together. ``search.analysis.analyst`` has the form of both.
+"""
+
+import json
+import queue
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from cluster import cli
+from cluster.errors import blaming_input
+from games.registry import make_game
+from search.analysis.analyst import Analyst
+from search.analysis.config import AnalysisConfig
+from search.review.judges import seat_judge
+
+_WAITING = 1024
+"""Most questions read ahead."""
+
+
+def main(config: AnalysisConfig) -> None:
+    """Answer until standard input ends."""
+    with blaming_input():
+        game = make_game(config.game.name, config.game.options)
+        seated = seat_judge(config.player, game, config.engine, config.search)
+    analyst = Analyst(game, seated, config.seed)
+    print(json.dumps(analyst.about), flush=True)
+    for batch in batches(sys.stdin, config.batch):
+        for answer in answered(analyst, batch):
+            print(json.dumps(answer))
+        sys.stdout.flush()
+
+
+def answered(analyst: Analyst, lines: list[str]) -> list[dict[str, Any]]:
+    """The answers to lines, which may be no JSON at all."""
+    questions, wrong = list[Any](), dict[int, str]()
+    for number, line in enumerate(lines):
+        try:
+            questions.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            questions.append(None)
+            wrong[number] = f"not JSON: {error}"
+    found = analyst.answers(questions)
+    return [{"error": wrong[number]} if number in wrong else answer for number, answer in enumerate(found)]
+
+
+def batches(file: TextIO, most: int) -> Iterator[list[str]]:
+    """The lines of a file as they come, those that wait together, until it ends."""
+    waiting: queue.Queue[str | None] = queue.Queue(_WAITING)
+
+    def read() -> None:
+        for line in file:
+            if line.strip():
+                waiting.put(line)
+        waiting.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while (line := waiting.get()) is not None:
+        batch = [line]
+        while len(batch) < most:
+            try:
+                following = waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                yield batch
+                return
+            batch.append(following)
+        yield batch
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz engine skat
+        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.run("analysis", AnalysisConfig, main)

@@ -1,0 +1,132 @@
+"""Answers questions about positions: a history in, the legal actions with their values out.
+
+A question is a JSON object::
+
+    {"id": 7, "seat": 0, "history": ["hold", "2C", "5C", ...]}
+
+``history`` has the names of the tokens that the seat has seen (``kibitz docs GAME``), ``seat`` is 0 if left out, and
+``id``, anything, comes back. The answer::
+
+    {"id": 7, "expected": -1.2, "best": "QS",
+     "actions": [{"action": "QS", "probability": 0.8, "value": -0.9}, ...]}
+
+``probability``, ``value`` and ``expected`` are null where the judge does not say (``search.review.judges``); on another
+seat's turn there are no actions and ``best`` is null. A question that makes no sense is answered by
+``{"id": 7, "error": "..."}``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from games.game import Game, Next
+from games.rng import derive, derive_many
+from search.players.player import Turns
+from search.review.judges import Opinion, Seated
+
+KEYS = ("id", "seat", "history")
+
+
+class Analyst:
+    """Answers questions about one game by one judge. Answers do not depend on what is asked beside them."""
+
+    def __init__(self, game: Game, seated: Seated, seed: int) -> None:
+        """``seed``: of a judge that searches; the same history always gets the same random numbers."""
+        self.game, self.seated, self._seed = game, seated, seed
+        self._tokens = {name: token for token, name in enumerate(game.vocabulary.names)}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Who answers, and in which unit."""
+        seated = self.seated
+        return {"game": self.game.name, "options": dict(self.game.options), "player": seated.name,
+                "network": seated.network, "unit": seated.unit, "seats": self.game.num_players}  # fmt: skip
+
+    def answers(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
+        """An answer to each question, in order; one that cannot be answered has an ``error``."""
+        found: list[dict[str, Any]] = [{} for _ in questions]
+        asked = list[tuple[int, int, list[int]]]()
+        for number, question in enumerate(questions):
+            if isinstance(question, Mapping) and "id" in question:
+                found[number]["id"] = question["id"]
+            try:
+                asked.append((number, *self._read(question)))
+            except ValueError as error:
+                found[number]["error"] = str(error)
+        if asked:
+            turns = self._turns(asked)
+            own = turns.legal.any(axis=1)
+            told = np.flatnonzero(own | self.seated.judge.tells_others)
+            self._answer(turns.take(told), [found[asked[row][0]] for row in told])
+            for row in np.setdiff1d(np.arange(len(asked)), told):
+                found[asked[row][0]] |= {"expected": None, "best": None, "actions": []}
+        return found
+
+    def _read(self, question: Any) -> tuple[int, list[int]]:
+        """Seat and tokens of a question; ``ValueError`` says what is wrong with it."""
+        if not isinstance(question, Mapping):
+            raise ValueError("a question is an object with seat and history")
+        for key in question:
+            if key not in KEYS:
+                raise ValueError(f"{key}: no such key; there are {', '.join(KEYS)}")
+        seat, history = question.get("seat", 0), question.get("history")
+        if type(seat) is not int or not 0 <= seat < self.game.num_players:
+            raise ValueError(f"seat: {seat!r} is no seat; {self.game.name} has 0 to {self.game.num_players - 1}")
+        if not isinstance(history, list) or not history:
+            raise ValueError("history: must be a list of one token's name at least")
+        if len(history) >= self.game.max_length:
+            raise ValueError(f"history: has {len(history)} tokens; a history has less than {self.game.max_length}")
+        for place, name in enumerate(history):
+            if not isinstance(name, str) or name not in self._tokens:
+                raise ValueError(f"history[{place}]: {name!r} is no token of {self.game.name}")
+        tokens = [self._tokens[name] for name in history]
+        view = self.game.views(np.array([tokens]), np.array([len(tokens)]))
+        if not self.game.consistent(view)[0]:
+            raise ValueError("history: what it says could not have happened")
+        if self.game.next(view)[0] == Next.END:
+            raise ValueError("history: the deal is over")
+        return seat, tokens
+
+    def _turns(self, asked: Sequence[tuple[int, int, list[int]]]) -> Turns:
+        game, count = self.game, len(asked)
+        tokens = np.full((count, game.max_length), game.vocabulary.eos, np.int64)
+        for row, (_, _, history) in enumerate(asked):
+            tokens[row, : len(history)] = history
+        lengths = np.array([len(history) for _, _, history in asked], np.int32)
+        seeds = [derive_many(derive(self._seed, "analysis", seat, *history), 1)[0] for _, seat, history in asked]
+        seats = np.array([seat for _, seat, _ in asked])
+        legal = game.view_legal(game.views(tokens, lengths))
+        return Turns(np.arange(count), seats, tokens, lengths, legal, np.array(seeds, np.uint64))
+
+    def _answer(self, turns: Turns, found: Sequence[dict[str, Any]]) -> None:
+        """Fill in answers."""
+        if not found:
+            return
+        turns = Turns(
+            np.arange(len(found)), *[getattr(turns, name) for name in ("seat", "tokens", "lengths", "legal", "seeds")]
+        )
+        judge = self.seated.judge
+        judge.start(self.game, len(found))
+        opinion = judge.opinion(turns)
+        judge.forget(turns.game)
+        for row, answer in enumerate(found):
+            answer |= self._told(opinion, turns.legal[row], row)
+
+    def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> dict[str, Any]:
+        names, scale = self.game.vocabulary.names, self.seated.scale
+        values, chances = opinion.values[row] * scale, opinion.probabilities[row]
+        actions = np.flatnonzero(legal)
+        order = actions[np.argsort(-np.nan_to_num(np.where(np.isnan(chances), values, chances)[actions], nan=-1e9))]
+        return {
+            "expected": _number(opinion.expected[row] * scale),
+            "best": names[opinion.best[row]] if len(actions) else None,
+            "actions": [
+                {"action": names[action], "probability": _number(chances[action]), "value": _number(values[action])}
+                for action in order
+            ],
+        }
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)

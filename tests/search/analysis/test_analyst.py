@@ -1,0 +1,133 @@
+"""Questions of other programs: answers, mistakes, batches, and the lines of ``kibitz engine``."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from games.registry import make_game
+from games.rng import derive_many
+from learner.config import EngineConfig
+from search.analysis.analyst import Analyst
+from search.go_mcts.config import GoMctsConfig
+from search.play.hints import Hints
+from search.review.judges import seat_judge
+from search.roster.engines import Engines
+
+GAMES = ("hearts", "skat", "crew")
+
+
+def questions_of(name: str, count: int) -> list[dict[str, Any]]:
+    """Every turn of some random deals: the seat's history."""
+    game, found = make_game(name), list[dict[str, Any]]()
+    states, names = game.deal(derive_many(2, count)), game.vocabulary.names
+    while len(going := np.flatnonzero(game.to_move(states) >= 0)):
+        states = states[going]
+        seats = game.to_move(states).astype(np.int64)
+        for seat, row, length in zip(seats, *game.histories(states, seats), strict=True):
+            found.append({"id": len(found), "seat": int(seat), "history": [names[t] for t in row[:length]]})
+        legal = game.legal(states)
+        game.play(states, (legal * np.random.default_rng(len(found)).random(legal.shape)).argmax(axis=1))
+    return found
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def analyst(request: pytest.FixtureRequest) -> Analyst:
+    game = make_game(request.param)
+    return Analyst(game, seat_judge("", game), 1)
+
+
+def test_answers_are_what_the_hints_of_the_table_say(analyst: Analyst) -> None:
+    game = analyst.game
+    model = Engines(game, EngineConfig()).get(f"kibitz:{game.name}")
+    hints = Hints(game, model, GoMctsConfig(), 1)
+    asked = questions_of(game.name, 2)[::9]
+    tokens = {name: token for token, name in enumerate(game.vocabulary.names)}
+    for question, answer in zip(asked, analyst.answers(asked), strict=True):
+        expected = hints.expect(np.array([tokens[name] for name in question["history"]]))
+        assert expected is not None and answer["id"] == question["id"]
+        assert answer["expected"] == pytest.approx(
+            expected.value * analyst.seated.scale, abs=2e-3 * analyst.seated.scale
+        )
+        found = {one["action"]: one for one in answer["actions"]}
+        assert set(found) == {game.vocabulary.names[hint.token] for hint in expected.actions}
+        for hint in expected.actions:
+            one = found[game.vocabulary.names[hint.token]]
+            assert one["probability"] == pytest.approx(hint.probability, abs=2e-3)
+            assert one["value"] == pytest.approx(hint.value * analyst.seated.scale, abs=2e-3 * analyst.seated.scale)
+
+
+def test_what_is_asked_beside_a_question_does_not_matter(analyst: Analyst) -> None:
+    asked = questions_of(analyst.game.name, 2)
+    together = analyst.answers(asked)
+    for number in range(0, len(asked), 11):
+        (alone,) = analyst.answers([asked[number]])
+        assert alone["best"] == together[number]["best"]
+        assert alone["expected"] == pytest.approx(together[number]["expected"], abs=1e-3 * analyst.seated.scale)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (None, "a question is an object with seat and history"),
+        ({"id": 1, "histroy": []}, "histroy: no such key; there are id, seat, history"),
+        ({"id": 1}, "history: must be a list of one token's name at least"),
+        ({"id": 1, "history": []}, "history: must be a list of one token's name at least"),
+        ({"id": 1, "history": ["forehand", 3]}, "history[1]: 3 is no token of skat"),
+        ({"id": 1, "history": ["forehand", "2C"]}, "history[1]: '2C' is no token of skat"),
+        ({"id": 1, "history": ["forehand", "D9", "D9"]}, "history: what it says could not have happened"),
+        ({"id": 1, "history": ["forehand"] * 500}, "history: has 500 tokens; a history has less than"),
+        ({"id": 1, "seat": True, "history": ["forehand"]}, "seat: True is no seat; skat has 0 to 2"),
+        ({"id": 1, "seat": 3, "history": ["forehand"]}, "seat: 3 is no seat; skat has 0 to 2"),
+    ],
+)
+def test_what_cannot_be_answered_says_why_and_disturbs_nothing(question: Any, said: str) -> None:
+    game = make_game("skat")
+    analyst = Analyst(game, seat_judge("", game), 1)
+    good = {"id": "x", "history": ["forehand"]}
+    first, second = analyst.answers([question, good])
+    assert said in first["error"] and first.get("id") == (question or {}).get("id")
+    assert second["id"] == "x" and second["actions"] == [] and second["best"] is None and "error" not in second
+
+
+def test_a_judge_without_expectation_on_others_turns() -> None:
+    game = make_game("hearts")
+    analyst = Analyst(game, seat_judge("go_mcts:num_runs=8", game), 1)
+    asked = questions_of("hearts", 1)
+    choice = next(one for one in asked[20:] if len(analyst.answers([one])[0]["actions"]) > 2)
+    (answer,) = analyst.answers([choice])
+    assert analyst.answers([choice]) == [answer] and answer["best"] in {one["action"] for one in answer["actions"]}
+    waiting = {**choice, "history": choice["history"][:5]}
+    assert analyst.answers([waiting])[0] == {"id": choice["id"], "expected": None, "best": None, "actions": []}
+
+
+def test_lines_in_and_out_of_the_command() -> None:
+    asked = questions_of("skat", 1)[:12]
+    lines = [json.dumps(one) for one in asked]
+    lines[3:3] = ["", "no json", "[]"]
+    command = [sys.executable, "-m", "search.analysis", "skat", "batch=4"]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    about, *answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3
+    assert [one.get("id") for one in answers] == [0, 1, 2, None, None, *range(3, 12)]
+    assert "not JSON" in answers[3]["error"] and "a question is an object" in answers[4]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["skatt"], "skatt"),
+        (["skat", "player=skat_rules"], "it does not say what actions are worth"),
+        (["samegame"], "no network ships for samegame: give the player as"),
+        (["skat", "batch=0"], "batch=0"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_a_line(arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "search.analysis", *arguments]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and said in done.stderr
