@@ -19,7 +19,7 @@ from games.skat import rules
 from games.skat.cards import FIRST_GAME, FIRST_MODIFIER, HAND, NULL, OUVERT, PICKUP, PLAIN
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import observed
-from games.skat.policies.points import CHOICE, NULL_OUVERT, NUM_CHOICES, NUM_DECLARATIONS
+from games.skat.policies.points import CHOICE, DECLARE, NULL_OUVERT, NUM_CHOICES, NUM_DECLARATIONS
 from learner.config import EngineConfig
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.config import SearchConfig
@@ -162,34 +162,42 @@ class PolicyOfTransformer(ChoosingPlayer):
         views, logs = observed(turns.tokens, turns.lengths)
         phases, chosen = views["public"]["phase"], self._imitation.act(turns)
         decides = np.isin(phases, (rules.CHOICE, rules.DECLARATION, rules.MODIFIER))
-        for row in np.flatnonzero(decides):
-            one = np.array([row])
-            chosen[row] = self._game(turns.take(one), self._networks.known(turns.take(one), views[one], logs[one]))
+        for by_hand in (False, True):
+            rows = np.flatnonzero(decides & ((views["public"]["picked_up"] == 0) == by_hand))
+            for first in range(0, len(rows), AT_ONCE):
+                some = rows[first : first + AT_ONCE]
+                part = turns.take(some)
+                chosen[some] = self._games(part, self._networks.known(part, views[some], logs[some]), by_hand)
         return chosen
 
-    def _game(self, turn: Turns, known: Deciding) -> int:
-        by_hand = known.views["public"]["picked_up"][0] == 0
-        point = CHOICE if by_hand else 3
-        begins = point_of_decision(turn, point) + (0 if by_hand else 2)
-        ways = [plan(point, a, PAIRS[0])[0 if by_hand else 2 :] for a in range(NUM_CHOICES if by_hand else 7)]
-        chances = np.array([self._probability(turn.tokens[0, : begins[0]], way) for way in ways])
-        likely = (chances >= self._threshold) | (chances == chances.max())
-        best = int(np.where(likely, known.values(point)[0], -np.inf).argmax())
-        return ways[best][int(turn.lengths[0] - begins[0])]
+    def _games(self, turns: Turns, known: Deciding, by_hand: bool) -> np.ndarray:
+        """``int64[M]``: the next token of the chosen plan, from the history before its first one."""
+        point, actions, done = (CHOICE, NUM_CHOICES, 0) if by_hand else (DECLARE, NUM_DECLARATIONS, 2)
+        begins = point_of_decision(turns, point) + done
+        ways = [plan(point, action, PAIRS[0])[done:] for action in range(actions)]
+        chances = np.column_stack([self._probability(turns, begins, way) for way in ways])
+        likely = (chances >= self._threshold) | (chances == chances.max(axis=1, keepdims=True))
+        best = np.where(likely, known.values(point), -np.inf).argmax(axis=1)
+        return np.array([ways[way][at] for way, at in zip(best, turns.lengths - begins, strict=True)])
 
-    def _probability(self, tokens: np.ndarray, way: list[int]) -> float:
-        """Of a plan among the legal ones; 0 for one that breaks the rules."""
-        chance, history = 1.0, tokens.astype(np.int64)
+    def _probability(self, turns: Turns, begins: np.ndarray, way: list[int]) -> np.ndarray:
+        """``float64[M]``: of a plan among the legal ones; 0 for one that breaks the rules."""
+        count = len(begins)
+        tokens, lengths = turns.tokens.astype(np.int64), begins.copy()
+        chances = np.ones(count)
         for token in way:
-            lengths = np.array([len(history)])
-            legal = GAME.view_legal(GAME.views(history[None], lengths))
-            if not legal[0, token]:
-                return 0.0
-            answer = self._model.query(np.array([EMPTY]), history, lengths)
+            legal = GAME.view_legal(GAME.views(tokens, lengths))
+            fits = np.flatnonzero(legal[:, token] & (chances > 0))
+            answer = self._model.query(
+                np.full(len(fits), EMPTY), *tokens_since(tokens[fits], np.zeros(len(fits), np.int64), lengths[fits])
+            )
             release(self._model, answer)
-            chance *= float(legal_policy(answer.next_token, legal)[0, token])
-            history = np.append(history, token)
-        return chance
+            taken = np.zeros(count)
+            taken[fits] = legal_policy(answer.next_token, legal[fits])[:, token]
+            chances *= taken
+            tokens[np.arange(count), lengths] = token
+            lengths += 1
+        return chances
 
 
 # ---- tournaments -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Hands of one game with a person at one seat: deals, turns and points, without a screen.
+"""Hands of one game with people at some seats: deals, turns and points, without a screen.
 
 Players are called as at a table (``search.players.table``). The true states stay in this module. It reveals only whose
-turn it is, and histories: the person's as it grows, those of all seats when a finished hand is saved.
+turn it is, and histories: those of people's seats as they grow, those of all seats when a finished hand is saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from games.game import Game
 from games.rng import derive
 from games.shards import Sequences, write_shard
 from search.players.player import Player
-from search.players.table import answers, turns_at
+from search.players.table import answers, play_table, turns_at
 
 HUMAN = "human"
 """The person's name in shards."""
@@ -27,8 +27,156 @@ def check_seats(game: Game, others: int, seat: int) -> None:
         raise ValueError(f"players: {others} given; name {wanted}, or one for all of them")
 
 
-class Session:
-    """The first hand is dealt at once; ``deal`` deals the next one."""
+class Hands:
+    """Hands with people at some seats and players at the others. The first is dealt at once; ``deal`` deals the next
+    one."""
+
+    def __init__(self, game: Game, players: Mapping[int, Player], seed: int) -> None:
+        """
+        Args:
+            players: of some seats; people sit at the others. A player may hold several seats.
+            seed: of the deals and all random numbers.
+        """
+        self.game, self.seed = game, seed
+        self.people = tuple(seat for seat in range(game.num_players) if seat not in players)
+        self._secret = derive(seed, "decisions")
+        self._players = dict(players)
+        for player in set(self._players.values()):
+            player.start(game, 1)
+        self._finished: list[Sequences] = []
+        self._points: list[np.ndarray] = []
+        self._before: list[np.ndarray] = []
+        self.deal()
+
+    # ---- what people know
+
+    def history_of(self, seat: int) -> np.ndarray:
+        """``[T]``: the tokens of a person's seat in the current hand, ``eos`` included once it has ended."""
+        tokens, lengths = self.game.histories(self._state, np.array([seat]))
+        return tokens[0, : lengths[0]].copy()
+
+    @property
+    def turn(self) -> int:
+        """The seat to act; -1 once the hand is over."""
+        return self._turn
+
+    @property
+    def over(self) -> bool:
+        """Whether the current hand has ended."""
+        return self._turn < 0
+
+    @property
+    def finished(self) -> int:
+        """Number of finished hands."""
+        return len(self._points)
+
+    def points_of(self, seat: int) -> np.ndarray:
+        """``float32[H, P]``: points of the finished hands, those of ``seat`` first, then clockwise."""
+        points = np.array(self._points, np.float32).reshape(-1, self.game.num_players)
+        return np.roll(points, -seat, axis=1)
+
+    # ---- what happens
+
+    def deal(self) -> None:
+        """Deal the next hand. ``ValueError`` while one is being played."""
+        if hasattr(self, "_state") and not self.over:
+            raise ValueError("the hand is not over; play it to its end before the next one is dealt")
+        number = len(self._points)
+        self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
+        self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
+        self._before.clear()
+        self._look()
+        if self.over:  # a board without a move
+            self._finish()
+
+    def play(self, seat: int, *tokens: int) -> None:
+        """A person's decision, of one action or several. ``ValueError`` on another seat's turn, or for an illegal
+        action; nothing has changed then."""
+        if seat != self._turn or seat not in self.people:
+            raise ValueError("it is not your turn")
+        before = self._state.copy()
+        try:
+            for token in tokens[:-1]:
+                self.game.play(self._state, np.array([token]))
+                if self.game.to_move(self._state)[0] != seat:
+                    raise ValueError("the turn is over after fewer actions")
+            self._play(tokens[-1])
+        except ValueError:
+            self._state = before
+            raise
+        self._before.append(before)
+
+    def let_play(self) -> None:
+        """Play one decision of a player; takes as long as it thinks. ``ValueError`` on a person's turn or after the
+        end."""
+        if self.over or self._turn in self.people:
+            raise ValueError("no other seat is to act")
+        seats, place = np.array([self._turn]), np.zeros(1, np.int64)
+        seeds = np.array([self._deal_seed], np.uint64)
+        turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
+        self._play(int(answers(self._players[self._turn], turns, place, self._state)[0]))
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether a person has acted in this hand, which is not over."""
+        return bool(self._before) and not self.over
+
+    def undo(self) -> None:
+        """Take back the last action of a person, and all that followed. ``ValueError`` where there is none."""
+        if not self.can_undo:
+            raise ValueError("there is nothing to take back")
+        self._state = self._before.pop()
+        self._forget()
+        self._look()
+
+    def _play(self, token: int) -> None:
+        self.game.play(self._state, np.array([token]))
+        self._look()
+        if self.over:
+            self._finish()
+
+    def _look(self) -> None:
+        self._turn = int(self.game.to_move(self._state)[0])
+
+    def _forget(self) -> None:
+        for player in set(self._players.values()):
+            player.forget(np.zeros(1, np.int64))
+
+    def _finish(self) -> None:
+        self._forget()
+        self._points.append(self.game.points(self._state)[0])
+        named = {seat: player.name for seat, player in self._players.items()} | dict.fromkeys(self.people, HUMAN)
+        names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)
+        seeds, first = np.array([self._deal_seed], np.uint64), len(self._finished)
+        self._finished.append(Sequences.of_deals(self.game, self._state, seeds, names, first=first))
+
+    # ---- what is kept
+
+    @property
+    def last(self) -> Sequences:
+        """All seats' sequences of the last finished hand. ``IndexError`` before there is one."""
+        return self._finished[-1]
+
+    def played_by(self, player: Player) -> np.ndarray:
+        """``float32[P]``: points of each seat where ``player`` sits in place of people in the deal of the last finished
+        hand."""
+        at_table = [player, *self._players.values()]
+        places = {seat: 1 + number for number, seat in enumerate(self._players)}
+        seating = np.array([[places.get(seat, 0) for seat in range(self.game.num_players)]])
+        seeds = np.array([self.last.deal_seed[0]], np.uint64)
+        points: np.ndarray = play_table(self.game, at_table, seating, seeds, secret=self._secret).points[0]
+        for other in set(self._players.values()):
+            other.start(self.game, 1)
+        return points
+
+    def save(self, path: str, provenance: Mapping[str, str]) -> None:
+        """Write all finished hands, at least one, as a shard with every seat's sequence; replaces the file written
+        before."""
+        write_shard(path, Sequences.concat(self._finished), self.game, {"run_seed": str(self.seed), **provenance})
+
+
+class Session(Hands):
+    """Hands with a person at one seat."""
 
     def __init__(self, game: Game, others: Sequence[Player], seat: int, seed: int) -> None:
         """
@@ -41,88 +189,24 @@ class Session:
             ValueError: see ``check_seats``.
         """
         check_seats(game, len(others), seat)
-        self.game, self.seat, self.seed = game, seat, seed
-        self._secret = derive(seed, "decisions")
-        self._players = {(seat + 1 + i) % game.num_players: player for i, player in enumerate(others)}
-        for player in set(self._players.values()):
-            player.start(game, 1)
-        self._finished: list[Sequences] = []
-        self._points: list[np.ndarray] = []
-        self.deal()
-
-    # ---- what the person knows
+        self.seat = seat
+        super().__init__(game, {(seat + 1 + i) % game.num_players: player for i, player in enumerate(others)}, seed)
 
     @property
     def history(self) -> np.ndarray:
-        """``[T]``: the tokens of the person's seat in the current hand, ``eos`` included once it has ended."""
-        tokens, lengths = self.game.histories(self._state, np.array([self.seat]))
-        return tokens[0, : lengths[0]].copy()
-
-    @property
-    def over(self) -> bool:
-        """Whether the current hand has ended."""
-        return self._turn < 0
+        """``[T]``: the tokens of the person's seat, see ``history_of``."""
+        return self.history_of(self.seat)
 
     @property
     def my_turn(self) -> bool:
         """Whether the person is to act."""
-        return self._turn == self.seat
+        return self.turn == self.seat
 
     @property
     def points(self) -> np.ndarray:
         """``float32[H, P]``: points of the finished hands, the person's first, then clockwise."""
-        return np.array(self._points, np.float32).reshape(-1, self.game.num_players)
-
-    # ---- what happens
-
-    def deal(self) -> None:
-        """Deal the next hand. ``ValueError`` while one is being played."""
-        if hasattr(self, "_state") and not self.over:
-            raise ValueError("the hand is not over; play it to its end before the next one is dealt")
-        number = len(self._points)
-        self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
-        self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
-        self._look()
-        if self.over:  # a board without a move
-            self._finish()
+        return self.points_of(self.seat)
 
     def act(self, token: int) -> None:
         """Play the person's action. ``ValueError`` on another seat's turn, or for an illegal action."""
-        if not self.my_turn:
-            raise ValueError("it is not your turn")
-        self._play(token)
-
-    def let_play(self) -> None:
-        """Play one decision of another seat; takes as long as its player thinks. ``ValueError`` on the person's turn or
-        after the end."""
-        if self.over or self.my_turn:
-            raise ValueError("no other seat is to act")
-        seats, place = np.array([self._turn]), np.zeros(1, np.int64)
-        seeds = np.array([self._deal_seed], np.uint64)
-        turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
-        self._play(int(answers(self._players[self._turn], turns, place, self._state)[0]))
-
-    def _play(self, token: int) -> None:
-        self.game.play(self._state, np.array([token]))
-        self._look()
-        if self.over:
-            self._finish()
-
-    def _look(self) -> None:
-        self._turn = int(self.game.to_move(self._state)[0])
-
-    def _finish(self) -> None:
-        for player in set(self._players.values()):
-            player.forget(np.zeros(1, np.int64))
-        self._points.append(np.roll(self.game.points(self._state)[0], -self.seat))
-        named = {seat: player.name for seat, player in self._players.items()} | {self.seat: HUMAN}
-        names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)
-        seeds, first = np.array([self._deal_seed], np.uint64), len(self._finished)
-        self._finished.append(Sequences.of_deals(self.game, self._state, seeds, names, first=first))
-
-    # ---- what is kept
-
-    def save(self, path: str, provenance: Mapping[str, str]) -> None:
-        """Write all finished hands, at least one, as a shard with every seat's sequence; replaces the file written
-        before."""
-        write_shard(path, Sequences.concat(self._finished), self.game, {"run_seed": str(self.seed), **provenance})
+        self.play(self.seat, token)

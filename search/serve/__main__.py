@@ -1,0 +1,45 @@
+"""Tables in a browser: ``kibitz serve skat``, then open the link that it prints."""
+
+import asyncio
+import re
+import signal
+import sys
+
+from aiohttp import web
+
+from cluster import cli
+from cluster.errors import UserError, blaming_input
+from search.serve.config import ServeConfig
+from search.serve.games import Service
+from search.serve.server import Server
+
+
+def main(config: ServeConfig) -> None:
+    """Serve until interrupted."""
+    with blaming_input():
+        service = Service(config)
+    asyncio.run(_serve(config, Server(config, service)))
+
+
+async def _serve(config: ServeConfig, server: Server) -> None:
+    runner = web.AppRunner(server.app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, config.host, config.port)
+    try:
+        await site.start()
+    except OSError as error:
+        raise UserError(f"host={config.host} port={config.port}: cannot be listened at ({error.strerror})") from error
+    port = runner.addresses[0][1]
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    print(f"http://{host}:{port}/{f'#key={config.key}' if config.key else ''}", flush=True)
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await ended.wait()
+    await runner.cleanup()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz serve skat
+        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.run("serve", ServeConfig, main)

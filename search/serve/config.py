@@ -1,0 +1,41 @@
+"""The configuration of ``kibitz serve``."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from cluster.validation import at_least, require, within
+from games.config import GameConfig
+from learner.config import EngineConfig
+from search.config import SearchConfig
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass
+class ServeConfig:
+    """Tables in a browser, and answers for other programs, for one game."""
+
+    game: GameConfig = MISSING
+    host: str = "127.0.0.1"
+    """Address to listen on; others than loopback need ``key``."""
+    port: int = 8600
+    """0 for any that is free."""
+    key: str = ""
+    """Secret without which nobody opens a table or asks the engine; part of the printed link."""
+    seed: int | None = None
+    """Seed of the tables' deals, counted on from table to table; null draws one for each."""
+    tables: int = 32
+    """Most tables at once; one that nobody has sat at for an hour makes room."""
+    waiting: int = 256
+    """Most questions of other programs that wait; more are told to come back."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+
+    def __post_init__(self) -> None:
+        within("", self, 0, 65535, "port")
+        at_least("", self, 1, "tables", "waiting")
+        if self.seed is not None:
+            at_least("", self, 0, "seed")
+        safe = self.host in LOOPBACK or len(self.key) >= 12
+        require(safe, "", self, "host", "loopback (127.0.0.1) unless key is a secret of 12 characters or more")

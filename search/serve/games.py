@@ -1,0 +1,136 @@
+"""What a server offers of one game, without any network: tables, hints, reviews, answers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cluster.errors import UserError
+from games.game import Game
+from games.recorded_deals import RecordedDeals
+from games.registry import make_game
+from search.analysis.analyst import Analyst
+from search.pictures.pages import templates
+from search.play.hints import Hints
+from search.players.player import Player
+from search.review.decisions import judge_deals
+from search.review.figures import figures, results_of
+from search.review.hindsight import hindsight
+from search.review.judges import Seated, seat_judge
+from search.review.page import page
+from search.review.report import Review, deal_notes
+from search.roster.engines import Engines
+from search.roster.kinds import support_of
+from search.roster.registry import make_players
+from search.serve.config import ServeConfig
+from search.serve.levels import levels
+from search.serve.tables import Table, new_seed
+
+_SEARCHED = 100
+"""Simulations of a hint's search."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table that somebody asks for."""
+
+    level: str
+    people: int
+    training: bool
+
+
+class Service:
+    """Loads networks once; everything but the constructor and ``about`` may take long."""
+
+    def __init__(self, config: ServeConfig) -> None:
+        """``UserError`` for a game without pictures of cards, or without a network that ships."""
+        self._config, self.game = config, make_game(config.game.name, config.game.options)
+        if not support_of(self.game).layout or self.game.num_players < 2:
+            raise UserError(f"game={self.game.name}: has no pictures of a card table; choose hearts, skat or crew")
+        self._engines, self._opened = Engines(self.game, config.engine), 0
+        self.levels = levels(self.game)
+        self._seated: Seated = seat_judge("", self.game, config.engine, config.search)
+        self.analyst = Analyst(self.game, self._seated, 0)
+        model = self._engines.get(f"kibitz:{self.game.name}")
+        settings = config.search.go_mcts
+        settings.num_runs = _SEARCHED
+        self._hints = Hints(self.game, model, settings, 0)
+
+    def about(self) -> dict[str, Any]:
+        """What the page offers."""
+        return {**self.analyst.about, "levels": list(self.levels), "key": bool(self._config.key)}
+
+    def page(self) -> str:
+        """The page of the table, self-contained."""
+        return templates("search.serve").get_template("table.html").render(game=self.game.name)
+
+    # ---- tables
+
+    def wanted(self, asked: Any) -> Wanted:
+        """A table as a client asks for it; ``ValueError`` says what is wrong."""
+        if not isinstance(asked, dict):
+            raise ValueError("a table is an object with level, people and training")
+        for key in asked:
+            if key not in ("level", "people", "training"):
+                raise ValueError(f"{key}: no such key; there are level, people, training")
+        level, people = asked.get("level", "network"), asked.get("people", 1)
+        if not isinstance(level, str) or level not in self.levels:
+            raise ValueError(f"level: {level!r} is none; there are {', '.join(self.levels)}")
+        if type(people) is not int or not 1 <= people <= self.game.num_players:
+            raise ValueError(f"people: {people!r}; {self.game.name} has seats for 1 to {self.game.num_players}")
+        return Wanted(level, people, asked.get("training") is True)
+
+    def table(self, wanted: Wanted) -> Table:
+        """A new table: people sit from seat 0 on, evenly spread."""
+        seats = self.game.num_players
+        people = {seats * number // wanted.people for number in range(wanted.people)}
+        player = self._player(wanted.level)
+        others: dict[int, Player] = {seat: player for seat in range(seats) if seat not in people}
+        seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
+        self._opened += 1
+        return Table(self.game, wanted.level, others, seed, wanted.training)
+
+    def _player(self, level: str) -> Player:
+        """A new player for a table of its own; players of all tables share the engines."""
+        return make_players([self.levels[level]], self.game, self._config.search, engines=self._engines)[0]
+
+    def hint(self, table: Table, seat: int, search: bool) -> dict[str, Any]:
+        """What the network expects at a seat's turn. ``ValueError`` where the table is not for training."""
+        if not table.training:
+            raise ValueError("this table is not for training: no hints")
+        history = table.hands.history_of(seat)
+        found = self._hints.expect(history)
+        if found is None or not found.actions:
+            raise ValueError("hints are for your own turns")
+        return table.expectation(seat, found, self._hints.search(history) if search else {})
+
+    def again(self, table: Table, seat: int) -> dict[str, Any]:
+        """The last hand played by the network in people's places, beside the person's result. ``ValueError`` while a
+        hand is being played."""
+        if not table.hands.over:
+            raise ValueError("the hand is not over")
+        strongest = "network" if "network" in self.levels else list(self.levels)[-1]
+        points = table.hands.played_by(self._player(strongest))
+        mine = table.hands.points_of(seat)[-1]
+        return {"type": "again", "player": strongest, "points": float(points[seat]), "yours": float(mine[0])}
+
+    def review(self, table: Table, seat: int) -> str:
+        """The page of a review of the last finished hand, of a person's own decisions."""
+        game: Game = self.game
+        deals = RecordedDeals(game, table.hands.last, ("your hand",))
+        rows = np.array([seat])
+        judged = judge_deals(deals, rows, self._seated.judge, self._seated.scale, 0)
+        points = self._seated.utility * self._seated.scale
+        review = Review(
+            file="your last hand",
+            game=game.name,
+            player=self._seated.name,
+            network=self._seated.network,
+            unit=self._seated.unit,
+            seed=0,
+            notes=(),
+            figures=figures(judged),
+            deals=deal_notes(judged, rows, hindsight(deals, judged.decisions, support_of(game), points),
+                             results_of(judged, self._seated.utility, self._seated.scale)),
+        )  # fmt: skip
+        return page(review, deals, 1)

@@ -1,0 +1,164 @@
+"""Tables that people sit at in a browser, without any network: who sits where, and what each seat may be told.
+
+A seat is told scenes (``search.pictures.scene``), which are functions of its own history alone. Nothing else of a hand
+leaves this module before the hand is over.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from games.game import Game
+from games.rng import derive
+from search.pictures.scene import Layout, Scene
+from search.play.hints import Expectation, Visits
+from search.play.layouts import layout_of
+from search.play.session import Hands
+from search.players.player import Player
+
+
+@dataclass
+class Chair:
+    """A person's seat."""
+
+    seat: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(18))
+    """Who knows it may sit here."""
+    name: str = ""
+
+
+class Table:
+    """Hands of one game with people at some seats."""
+
+    def __init__(
+        self, game: Game, level: str, players: Mapping[int, Player], seed: int, training: bool, number: str = ""
+    ) -> None:
+        """
+        Args:
+            level: what the players that are no people are called.
+            players: of some seats; people sit at the others.
+            training: whether people may take back what they did, and ask for hints.
+        """
+        self.game, self.level, self.training, self.seed = game, level, training, seed
+        self.hands = Hands(game, players, seed)
+        self.id = number or secrets.token_urlsafe(6)
+        self.chairs = {seat: Chair(seat) for seat in self.hands.people}
+
+    def seat_of(self, token: str) -> int | None:
+        """The seat that a token is for; None for a token that fits none."""
+        found = [
+            chair.seat for chair in self.chairs.values() if secrets.compare_digest(chair.token.encode(), token.encode())
+        ]
+        return found[0] if found else None
+
+    @property
+    def waits_for_players(self) -> bool:
+        """Whether a player that is no person is to act."""
+        return not self.hands.over and self.hands.turn not in self.chairs
+
+    # ---- what a seat is told
+
+    def layout(self, seat: int) -> Layout:
+        """The pictures of a seat, with the names of those around."""
+        around = [(seat + k) % self.game.num_players for k in range(1, self.game.num_players)]
+        names = [self.chairs[other].name or "guest" if other in self.chairs else self.level for other in around]
+        return layout_of(self.game, names)
+
+    def scenes(self, seat: int, seen: int) -> tuple[list[dict[str, Any]], int]:
+        """The scenes of a seat after the first ``seen`` tokens of its history, or the present one if there is none
+        later; and the tokens of the last of them."""
+        layout, history = self.layout(seat), self.hands.history_of(seat)
+        stops = layout.stops(history)
+        later = [stop for stop in stops if stop > seen] or stops[-1:]
+        told = [scene_message(layout.scene(history[:stop])) for stop in later]
+        told[-1] |= self._moment(seat)
+        return told, later[-1]
+
+    def _moment(self, seat: int) -> dict[str, Any]:
+        hands, layout = self.hands, self.layout(seat)
+        mine = hands.turn == seat
+        return {
+            "your_turn": mine,
+            "over": hands.over,
+            "waiting_for": layout.names[(hands.turn - seat) % self.game.num_players]
+            if not hands.over and not mine
+            else "",
+            "can_undo": self.training and hands.can_undo,
+            "training": self.training,
+            "hand": hands.finished + (not hands.over),
+            "names": list(layout.names),
+            "totals": [float(total) for total in hands.points_of(seat).sum(axis=0)],
+        }
+
+    def expectation(self, seat: int, found: Expectation, visits: Mapping[int, Visits]) -> dict[str, Any]:
+        """What a network says to a seat about its own history, in points where the layout knows them."""
+        layout = self.layout(seat)
+        scale = layout.points_per_utility or 1.0
+        return {
+            "type": "hint",
+            "value": found.value * scale,
+            "unit": "points" if layout.points_per_utility else "value",
+            "searched": bool(visits),
+            "actions": [
+                {
+                    "name": layout.token(hint.token),
+                    "probability": hint.probability,
+                    "value": hint.value * scale,
+                    "visits": visits[hint.token].visits if hint.token in visits else 0,
+                    "mean": visits[hint.token].value * scale if hint.token in visits else None,
+                }
+                for hint in found.actions
+            ],
+        }
+
+    # ---- what people do
+
+    def act(self, seat: int, tokens: list[int]) -> None:
+        """One whole decision of a seat, such as three cards to pass. ``ValueError``: not its turn, not legal; nothing
+        has changed then."""
+        layout, history = self.layout(seat), self.hands.history_of(seat)
+        scene = layout.scene(history)
+        if self.hands.turn != seat:
+            raise ValueError("it is not your turn")
+        legal = {choice.token for choice in scene.choices if choice.legal}
+        if not tokens or len(tokens) != scene.needed or len(set(tokens)) != len(tokens) or not set(tokens) <= legal:
+            raise ValueError("that is no legal choice")
+        self.hands.play(seat, *(tokens if scene.ordered else sorted(tokens)))
+
+    def undo(self, seat: int) -> None:
+        """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
+        if not self.training:
+            raise ValueError("this table is not for training: what is played stays")
+        self.hands.undo()
+
+
+def new_seed() -> int:
+    """Of a table that nobody gave one."""
+    return derive(secrets.randbits(63), "table") % 2**31
+
+
+def scene_message(scene: Scene) -> dict[str, Any]:
+    """A scene as JSON types, without the drawing in characters."""
+    return {
+        "type": "scene",
+        "title": scene.title,
+        "prompt": scene.prompt,
+        "needed": scene.needed,
+        "ordered": scene.ordered,
+        "cards": scene.cards,
+        "choices": [asdict(choice) | {"token": int(choice.token)} for choice in scene.choices],
+        "table": asdict(scene.card_table) if scene.card_table else None,
+        "points": [float(one) for one in scene.points],
+        "remarks": list(scene.remarks),
+        "pause": int(scene.pause),
+    }
+
+
+def whole(tokens: Any) -> list[int]:
+    """Tokens that a client sent; ``ValueError`` for anything but a short list of numbers."""
+    if not isinstance(tokens, list) or len(tokens) > 16 or not all(type(token) is int for token in tokens):
+        raise ValueError("act: must be a list of tokens")
+    return [int(np.int64(token)) for token in tokens if -(2**31) < token < 2**31]

@@ -1,0 +1,264 @@
+// The table: a lobby that opens one, and the scenes that the server sends to this seat. All text goes in as text.
+
+const $ = (id) => document.getElementById(id);
+const texts = JSON.parse($("texts").textContent);
+const PAUSES = [0, 450, 1500]; // milliseconds after a scene, by its pause
+let language = (navigator.language || "en").startsWith("de") ? "de" : "en";
+let socket = null;
+let scene = null;
+let chosen = [];
+let queue = [];
+let showing = false;
+
+const text = (key) => texts[language][key] ?? key;
+const fragment = () => new URLSearchParams(location.hash.slice(1));
+
+function element(tag, content = "", className = "") {
+  const made = document.createElement(tag);
+  made.textContent = content;
+  made.className = className;
+  return made;
+}
+
+function translate() {
+  document.documentElement.lang = language;
+  $("language").value = language;
+  for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
+  if (scene) draw();
+}
+
+// ---- the lobby
+
+async function lobby() {
+  const about = await (await fetch("about")).json();
+  for (const level of about.levels) $("level").append(element("option", level));
+  $("level").value = about.levels.includes("network") ? "network" : about.levels.at(-1);
+  $("people").max = about.seats;
+  $("lobby").hidden = false;
+  $("name").focus();
+}
+
+$("open").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const asked = { level: $("level").value, people: Number($("people").value), training: $("training").checked };
+  const key = fragment().get("key") ?? "";
+  const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key };
+  const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
+  if (!response.ok) {
+    $("refused").textContent = await response.text();
+    return;
+  }
+  const { table, seats } = await response.json();
+  const [mine, ...others] = Object.values(seats);
+  const link = (seat) => `${location.origin}${location.pathname}#table=${table}&seat=${seat}`;
+  if (others.length) {
+    $("links").replaceChildren(element("span", text("invite")), ...others.flatMap((seat) => [element("br"), element("span", link(seat))]));
+    $("links").hidden = false;
+  }
+  history.replaceState(null, "", link(mine));
+  sit();
+});
+
+// ---- the connection
+
+function sit() {
+  $("lobby").hidden = true;
+  $("table").hidden = false;
+  const place = fragment();
+  const base = location.href.split("#")[0].replace(/^http/, "ws");
+  socket = new WebSocket(new URL(`tables/${encodeURIComponent(place.get("table"))}`, base));
+  socket.addEventListener("open", () => {
+    $("said").textContent = "";
+    socket.send(JSON.stringify({ seat: place.get("seat"), name: $("name").value || sessionStorage.name || "" }));
+    if ($("name").value) sessionStorage.name = $("name").value;
+  });
+  socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
+  socket.addEventListener("close", (event) => {
+    if (event.code === 4403) {
+      $("said").textContent = text("noseat");
+      return;
+    }
+    $("said").textContent = text("lost");
+    setTimeout(sit, 2000);
+  });
+}
+
+const send = (message) => socket.send(JSON.stringify(message));
+
+function take(message) {
+  if (message.type === "scene") {
+    queue.push(message);
+    if (!showing) showNext();
+  } else if (message.type === "hint") {
+    tell(message);
+  } else if (message.type === "again") {
+    $("told").replaceChildren(element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}`));
+  } else if (message.type === "error") {
+    $("said").textContent = message.text;
+    chosen = [];
+    draw();
+  }
+}
+
+async function showNext() {
+  showing = true;
+  while (queue.length) {
+    scene = queue.shift();
+    chosen = [];
+    $("said").textContent = "";
+    $("told").replaceChildren();
+    draw();
+    if (queue.length) await new Promise((done) => setTimeout(done, PAUSES[scene.pause] * Number($("speed").value)));
+  }
+  showing = false;
+  draw();
+}
+
+// ---- drawing
+
+function spoken(name) {
+  const suits = { "♦": "D", "♥": "H", "♠": "S", "♣": "C" };
+  const suit = suits[name.at(-1)];
+  return suit ? `${text(suit)} ${name.slice(0, -1)}` : name;
+}
+
+function card(one, extra = "") {
+  const made = element("span", "", `card ${one.red ? "red" : ""} ${one.faded ? "faded" : ""} ${extra}`);
+  made.append(element("b", one.name.slice(0, -1)), one.name.slice(-1));
+  made.setAttribute("aria-label", spoken(one.name));
+  made.setAttribute("role", "img");
+  return made;
+}
+
+function drawTable() {
+  const felt = $("felt");
+  const { places, middle, shown } = scene.table;
+  felt.className = `table seats-${places.length}`;
+  const drawn = places.map((place, number) => {
+    const made = element("div", "", `place place-${number}`);
+    const name = element("span", `${place.name} ${place.player}`.trim(), place.to_play ? "name to-play" : "name");
+    const points = [place.role, place.points ? String(place.points) : ""].filter(Boolean).join(", ");
+    made.append(name, place.card ? card(place.card) : element("span", "", "card empty"), element("span", points, "points"));
+    return made;
+  });
+  const centre = element("div", "", "middle");
+  for (const line of middle) centre.append(element("p", line));
+  for (const [label, cards] of shown) {
+    const row = element("p", `${label}: `);
+    row.append(...cards.map((one) => card(one, "small")));
+    centre.append(row);
+  }
+  felt.replaceChildren(...drawn, centre);
+}
+
+function drawHand() {
+  const last = queue.length === 0;
+  const mine = last && scene.your_turn;
+  let group = scene.choices[0]?.group;
+  const drawn = [];
+  for (const choice of scene.choices) {
+    if (scene.cards && choice.group !== group) drawn.push(element("span", "", "gap"));
+    group = choice.group;
+    const made = element("button", "", scene.cards ? `card ${choice.red ? "red" : ""}` : "word");
+    made.append(element("b", scene.cards ? choice.name.slice(0, -1) : choice.name), scene.cards ? choice.name.slice(-1) : "");
+    made.setAttribute("aria-label", spoken(choice.name));
+    made.setAttribute("aria-pressed", String(chosen.includes(choice.token)));
+    made.dataset.token = choice.token;
+    made.classList.toggle("chosen", chosen.includes(choice.token));
+    made.disabled = !(mine && choice.legal);
+    made.addEventListener("click", () => choose(choice.token));
+    drawn.push(made);
+  }
+  const focused = document.activeElement?.dataset?.token;
+  $("hand").replaceChildren(...drawn);
+  if (focused) $("hand").querySelector(`[data-token="${Number(focused)}"]`)?.focus();
+}
+
+function draw() {
+  if (!scene) return;
+  $("title").textContent = scene.title;
+  drawTable();
+  drawHand();
+  const last = queue.length === 0;
+  const left = scene.needed - chosen.length;
+  const asks = scene.your_turn && last;
+  let prompt = asks ? scene.prompt : "";
+  if (asks && scene.needed > 1) prompt += ` (${text("choose")} ${left} ${text("more")})`;
+  if (last && scene.waiting_for) prompt = `${text("waiting")} ${scene.waiting_for}`;
+  $("prompt").textContent = prompt;
+  $("confirm").hidden = !(asks && scene.needed > 1 && left === 0);
+  $("next").hidden = $("again").hidden = $("review").hidden = !(last && scene.over);
+  $("undo").hidden = !(last && scene.can_undo);
+  $("hint").hidden = $("search").hidden = !(asks && scene.training);
+  const totals = (scene.totals ?? []).map((total, number) => `${scene.names[number]} ${total}`);
+  const now = scene.points.map((points, number) => `${scene.names?.[number] ?? number}: ${points}`);
+  $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...(totals.length ? [`Σ ${totals.join(", ")}`] : [])].join(" · ");
+  $("remarks").textContent = scene.remarks.join(" · ");
+}
+
+function tell(hint) {
+  const table = element("table");
+  const head = element("tr");
+  for (const key of ["action", "policy", "points", ...(hint.searched ? ["visits", "mean"] : [])]) head.append(element("th", text(key)));
+  table.append(head);
+  for (const one of hint.actions) {
+    const row = element("tr");
+    const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
+    share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
+    row.append(element("td", one.name), share, element("td", one.value.toFixed(1)));
+    if (hint.searched) row.append(element("td", String(one.visits)), element("td", one.mean === null ? "-" : one.mean.toFixed(1)));
+    table.append(row);
+  }
+  $("told").replaceChildren(element("p", `${text("expects")}: ${hint.value.toFixed(1)} ${text("points")}`), table);
+}
+
+// ---- what the person does
+
+function choose(token) {
+  if (scene.needed === 1) {
+    send({ act: [token] });
+    return;
+  }
+  if (chosen.includes(token)) chosen = chosen.filter((one) => one !== token);
+  else if (chosen.length < scene.needed) chosen.push(token);
+  draw();
+}
+
+$("confirm").addEventListener("click", () => send({ act: chosen }));
+$("next").addEventListener("click", () => { $("page").hidden = true; send({ deal: true }); });
+$("undo").addEventListener("click", () => send({ undo: true }));
+$("hint").addEventListener("click", () => send({ hint: true }));
+$("search").addEventListener("click", () => { $("told").replaceChildren(element("p", text("thinking"))); send({ hint: true, search: true }); });
+$("again").addEventListener("click", () => { $("told").replaceChildren(element("p", text("thinking"))); send({ again: true }); });
+$("language").addEventListener("change", () => { language = $("language").value; translate(); });
+
+$("review").addEventListener("click", async () => {
+  const place = fragment();
+  const headers = { "X-Kibitz-Seat": place.get("seat") };
+  const response = await fetch(`tables/${encodeURIComponent(place.get("table"))}/review`, { headers });
+  if (!response.ok) {
+    $("said").textContent = await response.text();
+    return;
+  }
+  $("page").src = URL.createObjectURL(await response.blob());
+  $("page").hidden = false;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (!scene || event.altKey || event.ctrlKey || event.metaKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
+  const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
+  const number = "1234567890abc".indexOf(event.key);
+  const shortcuts = { h: "hint", g: "search", u: "undo", n: "next" };
+  if (number >= 0 && legal[number]) legal[number].click();
+  else if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
+    const at = legal.indexOf(document.activeElement);
+    legal[(at + (event.key === "ArrowRight" ? 1 : -1) + legal.length) % legal.length].focus();
+  } else if (event.key === "Enter" && !$("confirm").hidden && !legal.includes(document.activeElement)) $("confirm").click();
+  else if (shortcuts[event.key] && !$(shortcuts[event.key]).hidden) $(shortcuts[event.key]).click();
+  else return;
+  event.preventDefault();
+});
+
+translate();
+if (fragment().get("table")) sit();
+else lobby();

@@ -1,0 +1,34 @@
+"""Services and tables for the tests of the server."""
+
+from functools import cache
+from typing import Any
+
+from games.config import GameConfig
+from search.players.player import Player
+from search.roster.registry import make_players
+from search.serve.config import ServeConfig
+from search.serve.games import Service
+from search.serve.tables import Table
+
+GAMES = ("hearts", "skat", "crew")
+
+
+def config(game: str, **settings: Any) -> ServeConfig:
+    return ServeConfig(game=GameConfig(name=game), seed=5, **settings)
+
+
+@cache
+def service(game: str) -> Service:
+    return Service(config(game))
+
+
+def table(game: str, people: int, training: bool = True) -> Table:
+    made = service(game).game
+    (player,) = make_players(["random"], made, service(game)._config.search)
+    others: dict[int, Player] = {seat: player for seat in range(people, made.num_players)}
+    return Table(made, "random", others, 7, training)
+
+
+def lowest(scene: dict[str, Any]) -> list[int]:
+    """The first legal choices of a scene, as many as it needs."""
+    return [choice["token"] for choice in scene["choices"] if choice["legal"]][: scene["needed"]]

@@ -1,0 +1,86 @@
+"""Whole hands in a real browser: by mouse on a desk, by touch on a phone, with a reload in the middle."""
+
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+
+from search.serve.server import Server
+from tests.search.serve.material import GAMES, config, service
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of a server of one game, in a thread of its own."""
+    loop, ready, found = asyncio.new_event_loop(), threading.Event(), list[str]()
+
+    async def serve() -> None:
+        runner = web.AppRunner(Server(config(request.param), service(request.param)).app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        found.append(f"http://127.0.0.1:{runner.addresses[0][1]}/")
+        ready.set()
+
+    def run() -> None:
+        loop.run_until_complete(serve())
+        loop.run_forever()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert ready.wait(120)
+    yield found[0]
+    loop.call_soon_threadsafe(loop.stop)
+
+
+@pytest.mark.parametrize("touch", [False, True], ids=["mouse", "touch"])
+def test_a_whole_hand_with_a_reload_in_the_middle(address: str, touch: bool) -> None:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        size = {"width": 390, "height": 844} if touch else {"width": 1280, "height": 800}
+        page = browser.new_context(viewport=size, has_touch=touch, is_mobile=touch).new_page()
+        wrong = list[str]()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+        page.select_option("#level", "rules")
+        press(page, "#open button", touch)
+        decisions = played(page, touch)
+        assert decisions > 5 and page.inner_text("#score") and not wrong
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        assert page.locator("#hand button:not([aria-label])").count() == 0
+        browser.close()
+
+
+def played(page, touch: bool) -> int:  # type: ignore[no-untyped-def]
+    """Play to the end of the hand; returns how many things were pressed."""
+    pressed, until = 0, time.monotonic() + 120
+    while page.is_hidden("#next"):
+        assert time.monotonic() < until, page.inner_text("#table")
+        if pressed == 3:
+            page.reload()
+            page.wait_for_selector("#hand button")
+            pressed += 1
+        page.evaluate("document.getElementById('speed').value = '0.2'")
+        target = "#confirm" if page.is_visible("#confirm") else "#hand button:not(:disabled):not(.chosen)"
+        if page.locator(target).count() and page.locator(target).first.is_visible():
+            try:
+                press(page, target, touch)
+                pressed += 1
+            except playwright.TimeoutError:  # another scene came while it was pressed
+                continue
+        else:
+            page.wait_for_timeout(30)
+    return pressed
+
+
+def press(page, target: str, touch: bool) -> None:  # type: ignore[no-untyped-def]
+    first = page.locator(target).first
+    first.tap(timeout=1000) if touch else first.click(timeout=1000)

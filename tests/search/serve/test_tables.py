@@ -1,0 +1,152 @@
+"""Tables without a network: what seats are told, and what they may do."""
+
+import json
+import re
+
+import pytest
+
+from games.registry import make_game
+from search.play.layouts import layout_of
+from search.serve.tables import Table, scene_message
+from tests.search.serve.material import GAMES, lowest, service, table
+
+
+def play_on(at: Table, seen: dict[int, int], told: dict[int, list[dict]]) -> None:  # type: ignore[type-arg]
+    """One decision of whoever is to act; all are shown what they have not seen."""
+    if at.waits_for_players:
+        at.hands.let_play()
+    else:
+        at.act(at.hands.turn, lowest(told[at.hands.turn][-1]))
+    for seat in at.chairs:
+        scenes, seen[seat] = at.scenes(seat, seen[seat])
+        told[seat] += scenes
+
+
+def play_hand(at: Table) -> dict[int, list[dict]]:  # type: ignore[type-arg]
+    seen = dict.fromkeys(at.chairs, 0)
+    told = {seat: at.scenes(seat, 0)[0] for seat in at.chairs}
+    while not at.hands.over:
+        play_on(at, seen, told)
+    return told
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_people_play_whole_hands_and_the_next_one(game: str) -> None:
+    at = table(game, 2)
+    for number in (1, 2):
+        told = play_hand(at)
+        assert at.hands.finished == number and all(scenes[-1]["over"] for scenes in told.values())
+        assert all(len(scenes[-1]["points"]) == at.game.num_players for scenes in told.values())
+        at.hands.deal()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) -> None:
+    """And from public facts: whose turn it is, and sums of points of hands that are over."""
+    at = table(game, 2)
+    moment = {"your_turn", "over", "waiting_for", "can_undo", "training", "hand", "names", "totals"}
+    seen, told = dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs}
+    while not at.hands.over:
+        play_on(at, seen, told)
+        for seat in at.chairs:
+            history = at.hands.history_of(seat)
+            layout = layout_of(make_game(game), [*at.layout(seat).players[1:]])
+            alone = [json.dumps(scene_message(layout.scene(history[:stop]))) for stop in layout.stops(history)[-12:]]
+            for scene in told[seat]:
+                bare = json.dumps({key: value for key, value in scene.items() if key not in moment})
+                assert bare in alone
+            told[seat] = told[seat][-1:]
+    secrets = [at.chairs[1].token, str(at.seed), str(at.hands._deal_seed)]
+    sent = json.dumps(at.scenes(0, 0)[0])
+    assert not any(secret in sent for secret in secrets if len(secret) > 3)
+
+
+def test_what_is_not_allowed_changes_nothing() -> None:
+    at = table("hearts", 2)
+    scenes, _ = at.scenes(0, 0)
+    right = lowest(scenes[-1])
+    before = at.hands.history_of(0).tolist()
+    turn = at.hands.turn
+    for wrong in ([], right[:-1], [*right, right[0]], [right[0]] * len(right), [9999] * len(right), [-1] * len(right)):
+        with pytest.raises(ValueError, match="that is no legal choice"):
+            at.act(turn, wrong)
+    with pytest.raises(ValueError, match="it is not your turn"):
+        at.act(1 - turn, right)
+    with pytest.raises(ValueError, match="play it to its end"):
+        at.hands.deal()
+    with pytest.raises(ValueError, match="there is nothing to take back"):
+        at.undo(turn)
+    assert at.hands.history_of(0).tolist() == before and at.hands.turn == turn
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_decision_is_taken_back_whole_and_others_play_the_same_again(game: str) -> None:
+    at = table(game, 1)
+    for _ in range(4):
+        while at.waits_for_players:
+            at.hands.let_play()
+        before = at.hands.history_of(0).tolist()
+        decision = lowest(at.scenes(0, 0)[0][-1])
+        at.act(0, decision)
+        while at.waits_for_players:
+            at.hands.let_play()
+        if at.hands.over:
+            return
+        after = at.hands.history_of(0).tolist()
+        at.undo(0)
+        assert at.hands.history_of(0).tolist() == before
+        at.act(0, decision)
+        while at.waits_for_players:
+            at.hands.let_play()
+        assert at.hands.history_of(0).tolist() == after
+
+
+def test_a_table_that_is_not_for_training_takes_nothing_back_and_gives_no_hints() -> None:
+    at = table("skat", 1, training=False)
+    while at.waits_for_players:
+        at.hands.let_play()
+    at.act(0, lowest(at.scenes(0, 0)[0][-1]))
+    for forbidden in (lambda: at.undo(0), lambda: service("skat").hint(at, 0, False)):
+        with pytest.raises(ValueError, match="this table is not for training"):
+            forbidden()
+
+
+def test_only_the_secret_of_a_seat_opens_it() -> None:
+    at = table("skat", 3)
+    assert [at.seat_of(chair.token) for chair in at.chairs.values()] == [0, 1, 2]
+    assert at.seat_of("") is None and at.seat_of(at.chairs[0].token[:-1]) is None and at.seat_of("ä") is None
+    assert len({chair.token for chair in at.chairs.values()}) == 3
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
+    at, offered = table(game, 1), service(game)
+    while at.waits_for_players:
+        at.hands.let_play()
+    hint = offered.hint(at, 0, search=False)
+    assert sum(one["probability"] for one in hint["actions"]) == pytest.approx(1, abs=1e-3)
+    with pytest.raises(ValueError, match="the hand is not over"):
+        offered.again(at, 0)
+    play_hand(at)
+    points = at.hands.points_of(0)[-1][0]
+    again = offered.again(at, 0)
+    assert again["yours"] == points and again == offered.again(at, 0)
+    assert "Review of your last hand" in offered.review(at, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([], "a table is an object with level, people and training"),
+        ({"levle": "rules"}, "levle: no such key"),
+        ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, rules, network, search"),
+        ({"level": ["rules"]}, "is none; there are"),
+        ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
+        ({"people": True}, "people: True"),
+        ({"people": 4}, "people: 4"),
+    ],
+)
+def test_a_table_that_cannot_be_is_said_in_a_line(asked: object, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)) as error:
+        service("skat").wanted(asked)
+    assert "\n" not in str(error.value)
