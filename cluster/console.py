@@ -86,6 +86,18 @@ COMMANDS = {
         "search.play.config:PlayConfig",
         "hearts players=[hearts_rules]",
     ),
+    "serve": Command(
+        "search.serve",
+        "play in a browser, alone or with others, against players of any strength",
+        "search.serve.config:ServeConfig",
+        "skat",
+    ),
+    "engine": Command(
+        "search.analysis",
+        "answer other programs' questions about positions, a JSON object a line",
+        "search.analysis.config:AnalysisConfig",
+        "skat player=go_mcts:num_runs=100",
+    ),
     "review": Command(
         "search.review", "what a player would have done in deals that were played, and what each decision cost"
     ),

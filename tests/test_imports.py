@@ -29,6 +29,7 @@ COMMANDS = (
     "search.openings.__main__",
     "search.play.__main__",
     "search.rating.__main__",
+    "search.serve.__main__",
     "search.tournament.__main__",
     "search.values.__main__",
     "selfplay.__main__",
@@ -59,6 +60,7 @@ ONLY_IN = {
         "search.rating.*",
         "search.tournament.*",
         "search.review.*",
+        "search.serve.*",
         "search.values.*",
         "search.roster.engines",
         "search.players.memory",
@@ -98,12 +100,14 @@ ONLY_IN = {
         "benchmarks.*",
         "search.roster.engines",
         "search.review.judges",
+        "search.serve.levels",
         "search.roster.registry",
         "search.tournament.checks",
         "search.tournament.evaluator",
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
+    "aiohttp": ("search.serve.*",),
     "jinja2": ("search.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",
@@ -206,6 +210,7 @@ SEARCH = (
     ("search.openings", "search.openspiel_bot", "search.play", "search.rating", "search.values"),
     ("search.review",),
     ("search.analysis",),
+    ("search.serve",),
     ("search.docs",),
 )
 """The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, and those

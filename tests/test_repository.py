@@ -24,6 +24,7 @@ COMMANDS = {
     "learn": ("learner.config", "LearnConfig", ["data=x", "out=x"]),
     "openings": ("search.openings.config", "OpeningsConfig", ["checkpoint=x"]),
     "play": ("search.play.config", "PlayConfig", []),
+    "serve": ("search.serve.config", "ServeConfig", []),
     "analysis": ("search.analysis.config", "AnalysisConfig", []),
     "rating": ("search.rating.config", "RatingConfig", ["players=[random,hearts_rules]", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from aiohttp import web
@@ -17,13 +18,13 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
 
 
-@pytest.fixture(scope="module", params=GAMES)
-def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Of a server of one game, in a thread of its own."""
+@contextmanager
+def served(game: str) -> Iterator[str]:
+    """The address of a server of one game, in a thread of its own."""
     loop, ready, found = asyncio.new_event_loop(), threading.Event(), list[str]()
 
     async def serve() -> None:
-        runner = web.AppRunner(Server(config(request.param), service(request.param)).app)
+        runner = web.AppRunner(Server(config(game), service(game)).app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         found.append(f"http://127.0.0.1:{runner.addresses[0][1]}/")
@@ -37,6 +38,12 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
     assert ready.wait(120)
     yield found[0]
     loop.call_soon_threadsafe(loop.stop)
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    with served(request.param) as found:
+        yield found
 
 
 @pytest.mark.parametrize("touch", [False, True], ids=["mouse", "touch"])

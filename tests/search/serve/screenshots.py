@@ -1,0 +1,57 @@
+"""The pictures of docs/serve.md and docs/review.md: ``python -m tests.search.serve.screenshots DIR``.
+
+A table of each game on a desk and on a phone, at the third decision with a hint, and the review of a file of records.
+"""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from search.review.__main__ import main as review
+from tests.search.serve.material import GAMES
+from tests.search.serve.test_browser import CHROMIUM, press, served
+
+RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
+_HINTED = 4
+"""Things that are pressed before the hint."""
+
+
+def main(out: Path) -> None:
+    """Draw all of them."""
+    out.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for game in GAMES:
+            with served(game) as address:
+                for name, size in (("desk", (900, 620)), ("phone", (390, 760))):
+                    table(browser, address, size).screenshot(path=out / f"table-{game}-{name}.png", full_page=True)
+        review([str(RECORDS), "--out", str(out / "review")])
+        page = browser.new_page(viewport={"width": 1000, "height": 1150})
+        page.goto(f"file://{(out / 'review' / 'review.html').resolve()}")
+        page.locator("tr a").nth(2).click()
+        page.locator("#deals").screenshot(path=out / "review.png")
+        browser.close()
+
+
+def table(browser: Browser, address: str, size: tuple[int, int]) -> Page:
+    """A table with a hint on it."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.goto(address)
+    page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+    press(page, "#open button", touch=False)
+    pressed = 0
+    while pressed < _HINTED or not page.is_visible("#hint"):
+        page.evaluate("document.getElementById('speed').value = '0.2'")
+        target = "#confirm" if page.is_visible("#confirm") else "#hand button:not(:disabled):not(.chosen)"
+        if page.locator(target).count():
+            press(page, target, touch=False)
+            pressed += 1
+        page.wait_for_timeout(200)
+    press(page, "#search", touch=False)
+    page.wait_for_selector("#told table")
+    return page
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
