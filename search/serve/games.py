@@ -1,6 +1,6 @@
 """What a server offers of one game, without any network: tables, hints, reviews, answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from search.roster.registry import make_players
 from search.serve.config import ServeConfig
 from search.serve.levels import levels
 from search.serve.tables import Table, new_seed
+from search.tournament.statistics import ends_of
 
 _SEARCHED = 100
 """Simulations of a hint's search."""
@@ -52,9 +53,7 @@ class Service:
         self._seated: Seated = seat_judge("", self.game, config.engine, config.search)
         self.analyst = Analyst(self.game, self._seated, 0)
         model = self._engines.get(f"kibitz:{self.game.name}")
-        settings = config.search.go_mcts
-        settings.num_runs = _SEARCHED
-        self._hints = Hints(self.game, model, settings, 0)
+        self._hints = Hints(self.game, model, replace(config.search.go_mcts, num_runs=_SEARCHED), 0)
 
     def about(self) -> dict[str, Any]:
         """What the page offers."""
@@ -105,14 +104,21 @@ class Service:
         return table.expectation(seat, found, self._hints.search(history) if search else {})
 
     def again(self, table: Table, seat: int) -> dict[str, Any]:
-        """The last hand played by the network in people's places, beside the person's result. ``ValueError`` while a
-        hand is being played."""
+        """The last hand played by the network in people's places, beside the person's result, and how far that person
+        is ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
             raise ValueError("the hand is not over")
-        strongest = "network" if "network" in self.levels else list(self.levels)[-1]
-        points = table.hands.played_by(self._player(strongest))
+        rival = "network" if "network" in self.levels else list(self.levels)[-1]
+        points = table.hands.played_by(self._player(rival))
         mine = table.hands.points_of(seat)[-1]
-        return {"type": "again", "player": strongest, "points": float(points[seat]), "yours": float(mine[0])}
+        sign = -1.0 if self.game.outcomes.lower_is_better else 1.0
+        ahead = table.compared.setdefault(seat, {})
+        ahead[table.hands.finished] = sign * float(mine[0] - points[seat])
+        differences = np.array([*ahead.values()])
+        low, high = ends_of(differences)
+        half = None if low is None or high is None else (high - low) / 2
+        return {"type": "again", "player": rival, "points": float(points[seat]), "yours": float(mine[0]),
+                "hands": len(ahead), "ahead": float(differences.mean()), "half": half}  # fmt: skip
 
     def review(self, table: Table, seat: int) -> str:
         """The page of a review of the last finished hand, of a person's own decisions."""

@@ -46,6 +46,8 @@ class Table:
         self.hands = Hands(game, players, seed)
         self.id = number or secrets.token_urlsafe(6)
         self.chairs = {seat: Chair(seat) for seat in self.hands.people}
+        self.compared = dict[int, dict[int, float]]()
+        """Seat -> number of a finished hand -> points that its person made more in it than the network would have."""
 
     def seat_of(self, token: str) -> int | None:
         """The seat that a token is for; None for a token that fits none."""

@@ -92,7 +92,13 @@ function take(message) {
   } else if (message.type === "hint") {
     tell(message);
   } else if (message.type === "again") {
-    $("told").replaceChildren(element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}`));
+    const { hands, ahead, half } = message;
+    const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
+    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")} (${hands})`;
+    $("told").replaceChildren(
+      element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}.`),
+      element("p", told),
+    );
   } else if (message.type === "error") {
     $("said").textContent = message.text;
     chosen = [];

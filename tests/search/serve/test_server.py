@@ -1,6 +1,8 @@
 """The server as browsers and programs meet it."""
 
 import asyncio
+import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
+from search.pictures.pages import templates
 from search.serve.server import Server
 from tests.search.serve.material import config, lowest, service
 
@@ -201,3 +204,11 @@ def test_the_page_holds_everything_and_the_api_is_described() -> None:
         assert set(described["paths"]) == {"/about", "/answers", "/tables", "/tables/{table}", "/tables/{table}/review"}
 
     run(scenario)
+
+
+def test_both_languages_have_every_text() -> None:
+    read = templates("search.serve").get_template
+    english, german = (json.loads(read(f"{language}.json").render()) for language in ("en", "de"))
+    page, script = read("table.html").render(game="skat"), read("table.js").render()
+    asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'text\("(\w+)"\)', script))
+    assert set(english) == set(german) and asked <= set(english) and all(english.values()) and all(german.values())

@@ -130,7 +130,7 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
     play_hand(at)
     points = at.hands.points_of(0)[-1][0]
     again = offered.again(at, 0)
-    assert again["yours"] == points and again == offered.again(at, 0)
+    assert again["yours"] == points and again == offered.again(at, 0) and again["hands"] == 1
     assert "Review of your last hand" in offered.review(at, 0)
 
 
@@ -150,3 +150,21 @@ def test_a_table_that_cannot_be_is_said_in_a_line(asked: object, said: str) -> N
     with pytest.raises(ValueError, match=re.escape(said)) as error:
         service("skat").wanted(asked)
     assert "\n" not in str(error.value)
+
+
+def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
+    """Who plays as the network does is level with it, hand for hand."""
+    offered = service("hearts")
+    network = offered._player("network")
+    at = Table(offered.game, "network", dict.fromkeys(range(1, 4), network), 11, False)
+    for number in range(1, 6):
+        while not at.hands.over:
+            if at.waits_for_players:
+                at.hands.let_play()
+            else:
+                history = at.hands.history_of(0)
+                (answer,) = offered.analyst.answers([{"history": [offered.game.vocabulary.name(t) for t in history]}])
+                at.hands.play(0, offered.game.vocabulary.names.index(answer["best"]))
+        again = offered.again(at, 0)
+        assert (again["hands"], again["ahead"]) == (number, 0.0) and (again["half"] is None) == (number < 5)
+        at.hands.deal()

@@ -1,0 +1,137 @@
+"""How fast ``kibitz serve`` answers: ``python -m benchmarks.serve [GAME] [--seconds 60]``.
+
+One question alone over HTTP, against a process that is started for each (``kibitz engine``); a hint with a search of
+100 simulations; then 200 clients at once, each asking again as soon as it is answered, every answer compared with that
+of the same question alone.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import time
+from collections import Counter
+from statistics import median
+from typing import Any
+
+import numpy as np
+from aiohttp.test_utils import TestClient, TestServer
+
+from benchmarks.report import Case, report
+from games.config import GameConfig
+from games.game import Game
+from games.rng import derive_many
+from search.serve.config import ServeConfig
+from search.serve.games import Service
+from search.serve.server import Server
+from search.serve.tables import Table
+
+CLIENTS, QUESTIONS = 200, 100
+
+
+def questions_of(game: Game, count: int) -> list[dict[str, Any]]:
+    """Decisions of random deals, early and late."""
+    states, found, number = game.deal(derive_many(2, count)), list[dict[str, Any]](), 0
+    while len(found) < count:
+        states = states[game.to_move(states) >= 0]
+        seats = game.to_move(states).astype(np.int64)
+        tokens, lengths = game.histories(states[number % len(states)][None], seats[number % len(states)][None])
+        names = [game.vocabulary.name(token) for token in tokens[0, : lengths[0]]]
+        found.append({"seat": int(seats[number % len(states)]), "history": names})
+        legal = game.legal(states)
+        game.play(states, (legal * np.random.default_rng(number).random(legal.shape)).argmax(axis=1))
+        number += 1
+        if not (game.to_move(states) >= 0).any():
+            states = game.deal(derive_many(3 + number, count))
+    return found
+
+
+async def timed(client: TestClient, questions: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:  # type: ignore[type-arg]
+    """The answer to each question alone, and the median seconds of one."""
+    answers, seconds = [], []
+    for question in questions:
+        began = time.perf_counter()
+        answers.append(await (await client.post("/answers", json=question)).json())
+        seconds.append(time.perf_counter() - began)
+    return answers, median(seconds)
+
+
+async def crowd(
+    client: TestClient,  # type: ignore[type-arg]
+    questions: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+    seconds: float,
+) -> Counter[str]:
+    """How many answers of many clients at once were right, wrong, or told to come back."""
+    counts, until = Counter[str](), time.monotonic() + seconds
+
+    async def ask(number: int) -> None:
+        while time.monotonic() < until:
+            number = (number + 1) % len(questions)
+            response = await client.post("/answers", json=questions[number])
+            if response.status == 503:
+                counts["later"] += 1
+                await asyncio.sleep(0.1)
+                continue
+            answer = await response.json()
+            same = answer["best"] == answers[number]["best"] and np.isclose(
+                answer["expected"], answers[number]["expected"], atol=0.2
+            )
+            counts["right" if same else "wrong"] += 1
+
+    await asyncio.gather(*(ask(number) for number in range(CLIENTS)))
+    return counts
+
+
+def hinted(service: Service) -> float:
+    """Median seconds of a hint with a search, at decisions of a hand."""
+    table: Table = service.table(service.wanted({"level": "rules", "training": True}))
+    found = []
+    while not table.hands.over:
+        if table.waits_for_players:
+            table.hands.let_play()
+            continue
+        began = time.perf_counter()
+        service.hint(table, 0, search=True)
+        found.append(time.perf_counter() - began)
+        scene = table.scenes(0, 0)[0][-1]
+        legal = [choice["token"] for choice in scene["choices"] if choice["legal"]]
+        table.act(0, legal[: scene["needed"]])
+    return median(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("game", nargs="?", default="skat")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the crowd")
+    options = parser.parse_args()
+    config = ServeConfig(game=GameConfig(name=options.game), seed=1)
+    service = Service(config)
+    questions = questions_of(service.game, QUESTIONS)
+
+    async def measured() -> tuple[float, Counter[str]]:
+        async with TestClient(TestServer(Server(config, service).app)) as client:
+            await timed(client, questions[:20])
+            answers, alone = await timed(client, questions)
+            return alone, await crowd(client, questions, answers, options.seconds)
+
+    alone, counts = asyncio.run(measured())
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "search.analysis", options.game], input='{"history": []}\n', text=True,
+                   capture_output=True, check=True)  # fmt: skip
+    started, hint = time.perf_counter() - began, hinted(service)
+    told = f"{counts['right']:,} right, {counts['wrong']} wrong, {counts['later']} told to come back"
+    print(
+        f"{CLIENTS} clients for {options.seconds:g} s: {told}; a hint with 100 simulations takes {1000 * hint:.0f} ms"
+    )
+    rate = counts["right"] / options.seconds
+    report(
+        [
+            Case("serve", f"{options.game}, an answer", alone, started, "s", less_is_better=True),
+            Case("serve", f"{options.game}, {CLIENTS} clients", rate, 1 / alone, "answers/s"),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
