@@ -22,6 +22,7 @@ from search.play.config import SHIPPED, PlayConfig
 from search.play.hints import Hints
 from search.play.layouts import layout_of
 from search.play.session import Session, check_seats
+from search.play.unfinished import keep, path_of, unfinished
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
@@ -45,6 +46,10 @@ def _play(config: PlayConfig) -> None:
         game = make_game(config.game.name, config.game.options)
         checkpoint = _network(config, game)
         seated = _seated(config, game, checkpoint)
+        names = [entrant.name for entrant in seated]
+        path = path_of(config.out, game)
+        left = unfinished(path, game, names, config.seat, config.seed) if config.out else None
+        seed = left.seed if left else seed
         shard = new_shard(config.out, seed)
         engines = Engines(game, config.engine)
         players = _players(game, seated, engines)
@@ -52,20 +57,27 @@ def _play(config: PlayConfig) -> None:
         _check_terminal()
     print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
     session = Session(game, players, config.seat, seed)
+    if left:
+        try:
+            session.resume(left.points, left.actions)
+        except ValueError as error:
+            raise UserError(f"{path}: is damaged ({error}); remove it") from None
     ids = [f"{name}:{engines.checkpoint_id(path)}" for name, path in checkpoint_paths(seated).items()]
     provenance = {"seating": "play", "checkpoints": " ".join(ids)}
 
-    def keep() -> None:
+    def keep_finished() -> None:
         if shard:
             session.save(shard, provenance)
 
     with blaming_input():
         layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
     pace = Pace(config.card_seconds, config.trick_seconds)
-    _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep))
+    _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep_finished))
+    if config.out and keep(path, session, names):
+        print(f"left midway: {path}; the same command goes on with this hand")
     totals = zip(layout.names, session.points.sum(axis=0), strict=True)
     print(f"hands: {len(session.points)}; {', '.join(f'{name} {points:g}' for name, points in totals)}; seed={seed}")
-    if shard and len(session.points):
+    if shard and storage.exists(shard):
         print(f"shard: {shard}")
 
 

@@ -29,7 +29,8 @@ class PlayConfig:
     seed: int | None = None
     """Seed of the deals and all random numbers; null draws one and prints it at the end."""
     out: str = ""
-    """Directory, path or URI, for a shard of the finished hands; empty to keep none."""
+    """Directory, path or URI, for a shard of the finished hands; empty to keep none. A hand that is left midway is kept
+    there too, and the same command goes on with it."""
     replay: str = ""
     """A shard: step through one of its rows instead of playing. The shard names the game."""
     row: int = 0

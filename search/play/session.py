@@ -45,7 +45,9 @@ class Hands:
             player.start(game, 1)
         self._finished: list[Sequences] = []
         self._points: list[np.ndarray] = []
-        self._before: list[np.ndarray] = []
+        self._before: list[tuple[np.ndarray, int]] = []
+        self.actions: list[int] = []
+        """Of all seats in the current hand, in order."""
         self.deal()
 
     # ---- what people know
@@ -85,6 +87,7 @@ class Hands:
         self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
         self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
         self._before.clear()
+        self.actions.clear()
         self._look()
         if self.over:  # a board without a move
             self._finish()
@@ -94,15 +97,15 @@ class Hands:
         action; nothing has changed then."""
         if seat != self._turn or seat not in self.people:
             raise ValueError("it is not your turn")
-        before = self._state.copy()
+        before = self._state.copy(), len(self.actions)
         try:
             for token in tokens[:-1]:
-                self.game.play(self._state, np.array([token]))
+                self._act(token)
                 if self.game.to_move(self._state)[0] != seat:
                     raise ValueError("the turn is over after fewer actions")
             self._play(tokens[-1])
         except ValueError:
-            self._state = before
+            self._restore(*before)
             raise
         self._before.append(before)
 
@@ -125,12 +128,30 @@ class Hands:
         """Take back the last action of a person, and all that followed. ``ValueError`` where there is none."""
         if not self.can_undo:
             raise ValueError("there is nothing to take back")
-        self._state = self._before.pop()
+        self._restore(*self._before.pop())
         self._forget()
         self._look()
 
-    def _play(self, token: int) -> None:
+    def resume(self, points: Sequence[Sequence[float]], actions: Sequence[int]) -> None:
+        """Be where one was after hands with these points and these actions of the next one (``actions``).
+        ``ValueError`` for actions that are not legal."""
+        self._points = [np.array(hand, np.float32) for hand in points]
+        self._turn = -1
+        self.deal()
+        for action in actions:
+            self._act(action)
+        self._look()
+
+    def _restore(self, state: np.ndarray, actions: int) -> None:
+        self._state = state
+        del self.actions[actions:]
+
+    def _act(self, token: int) -> None:
         self.game.play(self._state, np.array([token]))
+        self.actions.append(token)
+
+    def _play(self, token: int) -> None:
+        self._act(token)
         self._look()
         if self.over:
             self._finish()

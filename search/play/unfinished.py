@@ -1,0 +1,73 @@
+"""A hand that was left midway, in a file beside the finished ones, so that the next session goes on with it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from cluster.errors import UserError
+from cluster.files import storage
+from games.game import Game
+from search.play.session import Session
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """All that is needed to be where one was: the deal follows from the seed, the rest from the actions."""
+
+    game: str
+    options: dict[str, bool | int | str]
+    rules_version: int
+    players: list[str]
+    seat: int
+    seed: int
+    points: list[list[float]]
+    """Of the finished hands before, by seat."""
+    actions: list[int]
+    """All seats', in order."""
+
+    @property
+    def who(self) -> str:
+        """Seat and players, as on the command line."""
+        return f"seat={self.seat} players=[{','.join(self.players)}]"
+
+
+def path_of(out: str, game: Game) -> str:
+    """Where a hand of a game is kept."""
+    return f"{out.rstrip('/')}/unfinished-{game.name.replace(':', '_').replace('/', '_')}.json"
+
+
+def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: int | None) -> Unfinished | None:
+    """The hand kept in a file; None where there is none.
+
+    Raises:
+        UserError: it is damaged, of other rules, or of other players, another seat or seed.
+    """
+    if not storage.exists(path):
+        return None
+    try:
+        found = Unfinished(**storage.read_json(path))
+        numbers = [value for hand in found.points for value in hand]
+        sound = all(map(math.isfinite, numbers)) and all(type(action) is int for action in found.actions)
+    except (ValueError, TypeError):
+        sound = False
+    if not sound:
+        raise UserError(f"{path}: is damaged; remove it")
+    if (found.options, found.rules_version) != (dict(game.options), game.rules_version):
+        raise UserError(f"{path}: holds a hand of other rules; play by these to finish it, or remove it")
+    if (found.players, found.seat) != (list(players), seat) or seed not in (None, found.seed):
+        these = f"{found.who}; give these, and no seed, to finish it, or remove it"
+        raise UserError(f"{path}: holds a hand that was left midway, {these}")
+    return found
+
+
+def keep(path: str, session: Session, players: Sequence[str]) -> bool:
+    """Keep the hand that is under way, if anybody has acted in it; else remove what was kept. Whether it is kept."""
+    game = session.game
+    if session.over or not session.actions:
+        storage.remove_file(path)
+        return False
+    points = [[float(value) for value in hand] for hand in session.points_of(0)]
+    who = list(players), session.seat, session.seed
+    kept = Unfinished(game.name, dict(game.options), game.rules_version, *who, points, list(session.actions))
+    storage.write_json_atomic(path, asdict(kept))
+    return True
