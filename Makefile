@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test cards chaos soak check format docs bench install
+.PHONY: train test cards chaos soak check format docs site bench install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
@@ -41,6 +41,9 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python -m games.docs
 	$(BIN)/python -m search.docs --write
+
+site: $(READY)  # build/site/index.html
+	$(BIN)/zensical build --clean
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.rules
