@@ -1,12 +1,13 @@
 """Export a checkpoint: ``python -m learner.export CHECKPOINT... OUT`` writes only its weights, in bfloat16.
 
 Of several checkpoints of one training it writes the mean of their weights, which is often better than each (Izmailov
-et al., 2018, arXiv 1803.05407).
+et al., 2018, arXiv 1803.05407). With ``--onnx`` it writes an ONNX graph, for programs that run no torch.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -15,6 +16,7 @@ from games.game import Game
 from games.registry import recorded_game
 from learner import kinds
 from learner.model.checkpoint import Network, find, read_config, save_weights
+from learner.model.network import PolicyValueNet
 from learner.network_kind import NetworkKind
 
 
@@ -23,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m learner.export", description=__doc__)
     parser.add_argument("checkpoints", nargs="+", metavar="checkpoint", help="directory, URI, or kibitz:NAME")
     parser.add_argument("out", help="directory to make")
+    parser.add_argument("--onnx", action="store_true", help="write OUT as an ONNX graph, and OUT.json about it")
     parser.add_argument("--game", default="", help="a game of your own that they play, as module:attribute")
     given = parser.parse_args(arguments)
     try:
@@ -30,12 +33,28 @@ def main(arguments: list[str] | None = None) -> int:
         kind = kinds.of_checkpoint(first)
         config = read_config(find(first), first, kind.model_type)
         game = recorded_game(first, config.get("game"), config.get("game_options"), given.game)
-        save_weights(given.out, mean(kind, game, given.checkpoints), game, torch.bfloat16)
+        net = mean(kind, game, given.checkpoints)
+        if given.onnx:
+            _write_graph(net, game, given.out)
+        else:
+            save_weights(given.out, net, game, torch.bfloat16)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"network: {given.out}")
     return 0
+
+
+def _write_graph(net: Network, game: Game, out: str) -> None:
+    """``ValueError`` for a network that does not read histories, or a place that cannot be written to."""
+    from learner.model.onnx import export_onnx
+
+    if not isinstance(net, PolicyValueNet):
+        raise ValueError("--onnx: networks that read histories are exported, not those of states or single decisions")
+    path = Path(out)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"{out}: name a file in a directory that exists, such as net.onnx")
+    export_onnx(net, game, path)
 
 
 def mean(kind: NetworkKind, game: Game, checkpoints: Sequence[str]) -> Network:

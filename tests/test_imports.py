@@ -59,6 +59,7 @@ ONLY_IN = {
         "search.recorded",
         "search.rating.*",
         "search.tournament.*",
+        "search.play.unfinished",
         "search.review.*",
         "search.serve.*",
         "search.values.*",
@@ -107,7 +108,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "aiohttp": ("search.serve.*",),
+    "aiohttp": ("search.serve.*", "benchmarks.serve"),
     "jinja2": ("search.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",

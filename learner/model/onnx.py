@@ -1,0 +1,136 @@
+"""A network as an ONNX graph, for programs that run no torch (``python -m learner.export CHECKPOINT OUT --onnx``).
+
+One call answers for whole histories, as ``learner.observation_model.ObservationModel`` does for prefixes it has kept.
+
+Shape letters: ``B`` histories, ``T`` positions, ``F`` features, ``V`` tokens, ``K`` outcome labels.
+"""
+
+import json
+import logging
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from games.game import Game
+from learner.model.network import PolicyValueNet
+from learner.model.rule_inputs import RuleInputs, Rules
+
+INPUTS = ("tokens", "lengths", "types", "features", "possible_tokens", "possible_outcomes")
+
+
+class Answering(nn.Module):
+    """The network's answer after the last token of each history."""
+
+    def __init__(self, net: PolicyValueNet) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(
+        self,
+        tokens: torch.Tensor,
+        lengths: torch.Tensor,
+        types: torch.Tensor,
+        features: torch.Tensor,
+        possible_tokens: torch.Tensor,
+        possible_outcomes: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """``float32[B, V]`` p(token | h) and ``float32[B, K]`` p(outcome | h).
+
+        Args:
+            tokens: ``int64[B, T]``, anything behind the end of a history.
+            lengths: ``int64[B]``, 1 or more.
+            types: ``int64[B, T, 2]``, of each token and of the one that follows.
+            features: ``uint8[B, T, F]``, after each token.
+            possible_tokens: ``bool[B, V]``, that can come next.
+            possible_outcomes: ``bool[B, K]``, that can still come.
+        """
+        arch = self.net.arch
+        inputs = RuleInputs(types=types if arch.token_types else None, features=features if arch.num_features else None)
+        hidden = self.net.hidden(tokens, inputs=inputs)
+        rows = torch.arange(tokens.shape[0], device=tokens.device)
+        last = hidden[rows, lengths - 1]
+        logits = self.net.lm_head(F.gelu(self.net.lm_hidden(last)))
+        if arch.choices:
+            logits = logits + self._scores(last, features[rows, lengths - 1])
+        outcomes = self.net.val_head(F.gelu(self.net.val_hidden(last)))
+        never = torch.finfo(torch.float32).min
+        return (
+            torch.softmax(logits.masked_fill(~possible_tokens, never), -1),
+            torch.softmax(outcomes.masked_fill(~possible_outcomes, never), -1),
+        )
+
+    def _scores(self, last: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        """``float32[B, V]``: see ``PolicyValueNet.scores``."""
+        choices = self.net.arch.choices
+        offset, actions, numbers = (choices[key] for key in ("offset", "actions", "numbers"))
+        about = features[:, offset : offset + actions * numbers].reshape(-1, actions, numbers)
+        scored = self.net._scored(self.net.choice_hidden(last).unsqueeze(-2), about)
+        scored = scored.masked_fill(~(about != 0).any(-1), 0.0)
+        return F.pad(scored, (0, self.net.arch.vocab_size - actions))
+
+
+def export_onnx(net: PolicyValueNet, game: Game, path: Path) -> None:
+    """Write ``path``, and beside it ``PATH.json`` with what a program needs to ask it: names of tokens and types,
+    points of outcomes, sizes. ``ValueError`` for a network of boards, or where the exporter is not installed."""
+    if net.arch.boards:
+        raise ValueError("--onnx: networks that read boards are not exported")
+    try:
+        import onnxscript  # noqa: F401  torch's exporter needs it
+    except ImportError:
+        raise ValueError("--onnx: needs onnx and onnxscript; pip install 'kibitz[onnx]'") from None
+    batch, length = torch.export.Dim("batch", max=4096), torch.export.Dim("length", min=2, max=net.arch.n_positions)
+    shapes = {name: {0: batch} for name in INPUTS}
+    for name in ("tokens", "types", "features"):
+        shapes[name] = {0: batch, 1: length}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter about itself
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        torch.onnx.export(
+            Answering(net.float()).eval(), _example(net), str(path), input_names=INPUTS,
+            output_names=["next_token", "outcome"], dynamic_shapes=shapes, dynamo=True, external_data=False,
+            verbose=False,
+        )  # fmt: skip
+    about = {
+        "game": game.name,
+        "options": dict(game.options),
+        "rules_version": game.rules_version,
+        "tokens": game.vocabulary.names,
+        "types": game.token_types,
+        "features": net.arch.features,
+        "num_features": net.arch.num_features,
+        "outcomes": game.outcomes.points.tolist(),
+    }
+    path.with_name(path.name + ".json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def inputs_of(net: PolicyValueNet, game: Game, tokens: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+    """The inputs of the graph for histories ``[B, T]`` of so many tokens: what other programs take from their own
+    rules."""
+    rules, (batch, width) = Rules(game, net.arch), tokens.shape
+    after = game.prefixes(tokens)[:, 1:].reshape(-1)
+    last = game.views(tokens, lengths)
+    types = np.zeros((batch, width, 2), np.int64)
+    before = game.next_type(game.prefixes(tokens)[:, :-1].reshape(-1)).reshape(batch, width)
+    types[..., 0], types[..., 1] = before, game.next_type(after).reshape(batch, width)
+    masks = net.arch.mask_tokens, net.arch.mask_outcomes
+    possible = [rules.tokens_to_come(last), game.view_outcomes(last)]
+    found = [mask if masked else np.ones_like(mask) for mask, masked in zip(possible, masks, strict=True)]
+    features = rules.encode(after).reshape(batch, width, -1)
+    return dict(zip(INPUTS, (tokens.astype(np.int64), lengths.astype(np.int64), types, features, *found), strict=True))
+
+
+def _example(net: PolicyValueNet) -> tuple[torch.Tensor, ...]:
+    """Two histories of five tokens."""
+    arch = net.arch
+    return (
+        torch.zeros(2, 5, dtype=torch.int64),
+        torch.tensor([5, 3]),
+        torch.zeros(2, 5, 2, dtype=torch.int64),
+        torch.zeros(2, 5, arch.num_features, dtype=torch.uint8),
+        torch.ones(2, arch.vocab_size, dtype=torch.bool),
+        torch.ones(2, arch.num_outcomes, dtype=torch.bool),
+    )

@@ -1,0 +1,66 @@
+"""Exported graphs answer as the networks do, run by another program."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games.registry import make_game
+from games.rng import derive_many
+from learner import kinds
+from learner.config import EngineConfig
+from learner.export import main
+from learner.model.onnx import inputs_of
+from learner.observation_model import EMPTY
+from search.players.histories import tokens_since
+from search.roster.engines import Engines
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+HISTORIES = 350
+
+
+@pytest.mark.parametrize("name", ["hearts", "skat", "crew"])
+def test_a_graph_says_what_the_network_says_of_hundreds_of_histories(name: str, tmp_path: Path) -> None:
+    game, out = make_game(name), tmp_path / "net.onnx"
+    assert main([f"kibitz:{name}", str(out), "--onnx"]) == 0
+    net = kinds.of_checkpoint(f"kibitz:{name}").load(f"kibitz:{name}", game)
+    states, seeds = game.deal(derive_many(1, HISTORIES)), derive_many(2, HISTORIES)
+    game.playout(states, seeds)
+    tokens, whole = game.histories(states, np.arange(HISTORIES) % game.num_players)
+    lengths = 1 + (seeds % (whole - 2).astype(np.uint64)).astype(np.int64)
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    found = [
+        session.run(None, inputs_of(net, game, tokens[rows], lengths[rows]))  # type: ignore[arg-type]
+        for rows in np.array_split(np.arange(HISTORIES), 7)
+    ]
+    policy, outcome = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    engine = Engines(game, EngineConfig(device="cpu", precision="fp32")).get(f"kibitz:{name}")
+    for rows in np.array_split(np.arange(HISTORIES), 7):
+        new = tokens_since(tokens[rows], np.zeros(len(rows), np.int64), lengths[rows])
+        empty = np.full(len(rows), EMPTY)
+        answer = engine.query(empty, *new)
+        np.testing.assert_allclose(policy[rows], answer.next_token, atol=2e-5)
+        np.testing.assert_allclose(outcome[rows], engine.outcomes(empty, *new), atol=2e-5)
+        engine.release(answer.handles)
+    about = json.loads((tmp_path / "net.onnx.json").read_text())
+    assert about["game"] == name and tuple(about["tokens"]) == game.vocabulary.names
+    assert np.shape(about["outcomes"]) == game.outcomes.points.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kibitz:alphahearts", "out.onnx"], "--onnx: networks that read histories are exported"),
+        (["kibitz:skat", "none/out.onnx"], "none/out.onnx: name a file in a directory that exists"),
+        (["kibitz:skat", "."], ".: name a file in a directory that exists"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_a_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "--onnx"]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 1 and said in error[0] and not list(tmp_path.iterdir())
