@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test cards chaos soak check format docs site bench install
+.PHONY: train test cards chaos soak check format docs site release bench install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
@@ -44,6 +44,9 @@ docs: $(READY)
 
 site: $(READY)  # build/site/index.html
 	$(BIN)/zensical build --clean
+
+release: $(READY)  # VERSION=0.2.0: the version everywhere, sdist and wheel in dist/, tried in a fresh environment
+	$(BIN)/python -m tests.release $(VERSION)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.rules
