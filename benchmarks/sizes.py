@@ -93,6 +93,7 @@ def strength(lesson: Lesson, size: str, minutes: float) -> dict[str, Any]:
 def drawn(records: Sequence[dict[str, Any]], title: str) -> bytes:
     """Strength against minutes, a line for each size."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -102,6 +103,8 @@ def drawn(records: Sequence[dict[str, Any]], title: str) -> bytes:
         ends = [[abs(record["interval"][k] - record["ahead"]) for record in line] for k in (0, 1)]
         axes.errorbar(minutes, ahead, yerr=ends, marker="o", capsize=3, label=size)
     axes.set_xscale("log")
+    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        axis(FuncFormatter(lambda value, place: f"{value:g}"))
     axes.set_xlabel("minutes of one thread, training")
     axes.set_ylabel(title)
     axes.legend()
