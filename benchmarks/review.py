@@ -63,6 +63,8 @@ def main() -> None:
     parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.deals < 100:
+        parser.error("--deals must be 100 or more")
     base, at, network = options.player.partition("@")
     names = [f"{base}:explore={share:g}{at}{network}" if share else options.player for share in NOISE]
     engines = Engines(GAME, EngineConfig(precision="auto"))
@@ -79,7 +81,7 @@ def main() -> None:
         one = found[name]
         lost = f"{one.cost:.3f} ({one.low:.3f}..{one.high:.3f}) lost a decision in {one.deals} games"
         print(f"{100 * share:3.0f} % random: {lost}; {points:+.2f} points a game, in the reviewed ones {here:+.2f}")
-    cost = np.array([found[name].cost for name in names])
+    cost = np.array([found[name].cost or 0.0 for name in names])
     told = {
         "cost and strength, Pearson": pearsonr(cost, -truth)[0],
         "cost and strength, Kendall": kendalltau(cost, -truth)[0],
@@ -90,7 +92,10 @@ def main() -> None:
     for name, value in told.items():
         print(f"{name}: {value:.3f}")
     records = [{"benchmark": "review", "case": name, "correlation": float(value)} for name, value in told.items()]
-    spread = [(found[name].high - found[name].low) / (2 * 1.96) * found[name].deals ** 0.5 for name in names]  # type: ignore[operator]
+    ends = [(found[name].low or 0.0, found[name].high or 0.0) for name in names]
+    spread = [
+        (high - low) / (2 * 1.96) * found[name].deals ** 0.5 for name, (low, high) in zip(names, ends, strict=True)
+    ]
     for before, now in pairwise(range(len(NOISE))):
         by_cost = games_to_tell((cost[before], spread[before]), (cost[now], spread[now]))
         by_points = games_to_tell(tuple(strong[before]), tuple(strong[now]))

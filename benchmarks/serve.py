@@ -26,6 +26,7 @@ from search.serve.games import Service
 from search.serve.server import Server
 from search.serve.tables import Table
 
+Client = TestClient[Any, Any]
 CLIENTS, QUESTIONS = 200, 100
 
 
@@ -46,7 +47,7 @@ def questions_of(game: Game, count: int) -> list[dict[str, Any]]:
     return found
 
 
-async def timed(client: TestClient, questions: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:  # type: ignore[type-arg]
+async def timed(client: Client, questions: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:
     """The answer to each question alone, and the median seconds of one."""
     answers, seconds = [], []
     for question in questions:
@@ -57,7 +58,7 @@ async def timed(client: TestClient, questions: list[dict[str, Any]]) -> tuple[li
 
 
 async def crowd(
-    client: TestClient,  # type: ignore[type-arg]
+    client: Client,
     questions: list[dict[str, Any]],
     answers: list[dict[str, Any]],
     seconds: float,

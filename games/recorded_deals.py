@@ -1,6 +1,6 @@
 """Deals that were played, whatever file they are in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,19 @@ class RecordedDeals:
     """Of each deal."""
     notes: tuple[str, ...] = ()
     """What was left out."""
+    made_up: np.ndarray | None = None
+    """``bool[N]``: whether the auction of the deal is unknown and was filled in; None for none."""
+
+    def __post_init__(self) -> None:
+        names = [printable(str(name)) for name in self.sequences.player]  # files come from anywhere
+        object.__setattr__(self, "sequences", replace(self.sequences, player=np.array(names, object)))
+        notes = list(self.notes)
+        if broken := len(np.unique(self.sequences.game[~self.complete])):
+            notes.append(f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go")
+        if self.made_up is not None and self.made_up.any():
+            count = len(np.unique(self.sequences.game[self.made_up]))
+            notes.append(f"the auctions of {count} deals were filled in, so nobody's calls are judged there")
+        object.__setattr__(self, "notes", tuple(notes))
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -34,6 +47,11 @@ class RecordedDeals:
         """``bool[N]``: whether the deal was played to its end."""
         views = self.game.views(self.sequences.tokens, self.lengths)
         return np.asarray(self.game.view_outcome(views) >= 0)
+
+
+def printable(text: str) -> str:
+    """Text without characters that would do something to a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 class Reader(Protocol):
@@ -57,14 +75,16 @@ def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
     paths = [path] if path.endswith(".parquet") else find_shards(path)
     first = shard_info(paths[0])
     game, parts, titles = recorded_game(paths[0], first.game, first.options, own), list[Sequences](), list[str]()
+    made_up = list[np.ndarray]()
     for shard in paths:
         part = read_shard(shard, game)
         deal = np.cumsum(np.diff(part.game, prepend=part.game[:1]) != 0)
         kept = deal < (most - len(titles) if most else len(part))
         columns = part.tokens[kept], part.outcome[kept], part.seat[kept], part.player[kept], part.deal_seed[kept]
         parts.append(Sequences(*columns, len(titles) + deal[kept]))
+        made_up.append(np.full(kept.sum(), shard_info(shard).provenance.get("auction") == "filled"))
         rows = np.flatnonzero(np.diff(deal[kept], prepend=-1))
         titles += [f"{shard.rpartition('/')[2]}, row {row}" for row in rows]
         if len(titles) == most:
             break
-    return RecordedDeals(game, Sequences.concat(parts), tuple(titles))
+    return RecordedDeals(game, Sequences.concat(parts), tuple(titles), made_up=np.concatenate(made_up))

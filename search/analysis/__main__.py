@@ -4,6 +4,7 @@ Questions come on standard input, answers go to standard output, in the order of
 who answers. Questions that wait are answered together. ``search.analysis.analyst`` has the form of both.
 """
 
+import io
 import json
 import queue
 import re
@@ -30,6 +31,8 @@ def main(config: AnalysisConfig) -> None:
         seated = seat_judge(config.player, game, config.engine, config.search)
     analyst = Analyst(game, seated, config.seed)
     print(json.dumps(analyst.about), flush=True)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # else a byte of another encoding ends it
     for batch in batches(sys.stdin, config.batch):
         for answer in answered(analyst, batch):
             print(json.dumps(answer))
@@ -41,7 +44,7 @@ def answered(analyst: Analyst, lines: list[str]) -> list[dict[str, Any]]:
     questions, wrong = list[Any](), dict[int, str]()
     for number, line in enumerate(lines):
         try:
-            questions.append(json.loads(line))
+            questions.append(json.loads(line, parse_constant=_refused))
         except (ValueError, RecursionError) as error:
             questions.append(None)
             wrong[number] = f"not JSON: {error}"
@@ -49,15 +52,21 @@ def answered(analyst: Analyst, lines: list[str]) -> list[dict[str, Any]]:
     return [{"error": wrong[number]} if number in wrong else answer for number, answer in enumerate(found)]
 
 
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def batches(file: TextIO, most: int) -> Iterator[list[str]]:
     """The lines of a file as they come, those that wait together, until it ends."""
     waiting: queue.Queue[str | None] = queue.Queue(_WAITING)
 
     def read() -> None:
-        for line in file:
-            if line.strip():
-                waiting.put(line)
-        waiting.put(None)
+        try:
+            for line in file:
+                if line.strip():
+                    waiting.put(line)
+        finally:
+            waiting.put(None)
 
     threading.Thread(target=read, daemon=True).start()
     while (line := waiting.get()) is not None:

@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import secrets
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -72,9 +73,13 @@ def _play(config: PlayConfig) -> None:
     with blaming_input():
         layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
     pace = Pace(config.card_seconds, config.trick_seconds)
-    _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep_finished))
-    if config.out and keep(path, session, names):
-        print(f"left midway: {path}; the same command goes on with this hand")
+    signal.signal(signal.SIGHUP, _hang_up)
+    signal.signal(signal.SIGTERM, _hang_up)
+    try:
+        _run(PlayApp(layout, session, hints=hints, pace=pace, hand_over=keep_finished))
+    finally:  # also when the terminal is closed
+        if config.out and keep(path, session, names):
+            print(f"left midway: {path}; the same command goes on with this hand")
     totals = zip(layout.names, session.points.sum(axis=0), strict=True)
     print(f"hands: {len(session.points)}; {', '.join(f'{name} {points:g}' for name, points in totals)}; seed={seed}")
     if shard and storage.exists(shard):
@@ -99,6 +104,11 @@ def _replay(config: PlayConfig) -> None:
     with blaming_input():
         layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
     _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
+
+
+def _hang_up(number: int, frame: object) -> None:
+    """The terminal is gone, or somebody ends the process: unwind, so that the hand is kept."""
+    sys.exit(128 + number)
 
 
 def _run(app: PlayApp) -> None:

@@ -45,7 +45,7 @@ class Hands:
             player.start(game, 1)
         self._finished: list[Sequences] = []
         self._points: list[np.ndarray] = []
-        self._before: list[tuple[np.ndarray, int]] = []
+        self._before: list[tuple[int, np.ndarray, int]] = []
         self.actions: list[int] = []
         """Of all seats in the current hand, in order."""
         self.deal()
@@ -107,7 +107,7 @@ class Hands:
         except ValueError:
             self._restore(*before)
             raise
-        self._before.append(before)
+        self._before.append((seat, *before))
 
     def let_play(self) -> None:
         """Play one decision of a player; takes as long as it thinks. ``ValueError`` on a person's turn or after the
@@ -119,17 +119,20 @@ class Hands:
         turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
         self._play(int(answers(self._players[self._turn], turns, place, self._state)[0]))
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether a person has acted in this hand, which is not over."""
-        return bool(self._before) and not self.over
+    def can_undo(self, seat: int) -> bool:
+        """Whether a person has decided in this hand, which is not over."""
+        return not self.over and any(who == seat for who, _, _ in self._before)
 
-    def undo(self) -> None:
-        """Take back the last action of a person, and all that followed. ``ValueError`` where there is none."""
-        if not self.can_undo:
+    def undo(self, seat: int) -> None:
+        """Take back the last decision of a person, and all that followed. ``ValueError`` where there is none."""
+        if not self.can_undo(seat):
             raise ValueError("there is nothing to take back")
-        self._restore(*self._before.pop())
-        self._forget()
+        while self._before:
+            who, state, actions = self._before.pop()
+            if who == seat:
+                break
+        self._restore(state, actions)
+        self.leave()
         self._look()
 
     def resume(self, points: Sequence[Sequence[float]], actions: Sequence[int]) -> None:
@@ -159,12 +162,13 @@ class Hands:
     def _look(self) -> None:
         self._turn = int(self.game.to_move(self._state)[0])
 
-    def _forget(self) -> None:
+    def leave(self) -> None:
+        """Let players forget the hand: it is over, taken back, or left."""
         for player in set(self._players.values()):
             player.forget(np.zeros(1, np.int64))
 
     def _finish(self) -> None:
-        self._forget()
+        self.leave()
         self._points.append(self.game.points(self._state)[0])
         named = {seat: player.name for seat, player in self._players.items()} | dict.fromkeys(self.people, HUMAN)
         names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)

@@ -46,8 +46,7 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
         return None
     try:
         found = Unfinished(**storage.read_json(path))
-        numbers = [value for hand in found.points for value in hand]
-        sound = all(map(math.isfinite, numbers)) and all(type(action) is int for action in found.actions)
+        sound = _sound(found, game)
     except (ValueError, TypeError):
         sound = False
     if not sound:
@@ -58,6 +57,17 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
         these = f"{found.who}; give these, and no seed, to finish it, or remove it"
         raise UserError(f"{path}: holds a hand that was left midway, {these}")
     return found
+
+
+def _sound(found: Unfinished, game: Game) -> bool:
+    """Whether all of it has the types and ranges that it must have."""
+    numbers = [found.seat, found.seed, *found.actions]
+    return (
+        all(type(number) is int and 0 <= number < 2**64 for number in numbers)
+        and all(action < game.vocabulary.size for action in found.actions)
+        and all(isinstance(player, str) for player in found.players)
+        and all(len(hand) == game.num_players and all(map(math.isfinite, hand)) for hand in found.points)
+    )
 
 
 def keep(path: str, session: Session, players: Sequence[str]) -> bool:

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in ("deals", "pages"):
             if getattr(given, name) < 0:
                 raise UserError(f"--{name} {getattr(given, name)}: must be 0 or more")
-        _check_out(given.out, given.file)
+        _check_out(given)
         deals = _deals(given.file, given.deals, given.game)
         review = _review(deals, given)
         for line in deal_lines(review):
@@ -102,11 +102,11 @@ def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
     results = results_of(judged, seated.utility, seated.scale) if seated.in_points else {}
     return Review(
         file=Path(given.file).name,
+        asked=_asked(given),
         game=game.name,
         player=seated.name,
         network=seated.network,
         unit=seated.unit,
-        seed=given.seed,
         notes=deals.notes,
         figures=figures(judged),
         deals=deal_notes(judged, rows, after, results),
@@ -116,21 +116,31 @@ def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
 # ---- files
 
 
-def _check_out(out: str, file: str) -> None:
-    """``UserError`` for a directory that holds the review of another file, or cannot be written to."""
+def _asked(given: argparse.Namespace) -> dict[str, str | int]:
+    """What a review depends on."""
+    file = given.file if storage.is_remote(given.file) else str(Path(given.file).resolve())
+    return {"file": file, **{name: getattr(given, name) for name in ("player", "seat", "deals", "seed")}}
+
+
+def _check_out(given: argparse.Namespace) -> None:
+    """``UserError`` for a directory that holds another review, or cannot be written to."""
+    out = given.out
     if not out:
         return
     if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_file():
         raise UserError(f"--out {out}: is a file; name a directory")
     storage.check_writable(out)
     there = f"{out.rstrip('/')}/{RESULT}"
-    if storage.exists(there):
-        try:
-            before = str(storage.read_json(there)["file"])
-        except (ValueError, TypeError, KeyError):
-            raise UserError(f"{there}: is no review; remove it, or choose another --out") from None
-        if before != Path(file).name:
-            raise UserError(f"{there}: is the review of {before}; remove it, or choose another --out")
+    if not storage.exists(there):
+        return
+    try:
+        before = dict(storage.read_json(there)["asked"])
+    except (ValueError, TypeError, KeyError):
+        raise UserError(f"{there}: is no review; remove it, or choose another --out") from None
+    for name, value in _asked(given).items():
+        if before.get(name) != value:
+            was = f"{name} {before.get(name)!r}"
+            raise UserError(f"{there}: is another review, of {was}; remove it, or choose another --out")
 
 
 def _write(out: str, review: Review, deals: RecordedDeals, pages: int) -> None:

@@ -4,7 +4,8 @@ Letters: ``N`` histories of the deals, ``M`` decisions, ``L`` token positions, `
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from games.recorded_deals import RecordedDeals
 from search.players.choices import choice_places, place_bits, turns_before
 from search.review.judges import Judge, Opinion
 
-_AT_ONCE = 256
-"""Histories that are judged side by side."""
-_PLAY = "play"
+CALL = "call"
+"""How the types of token for bids end."""
+PLAY = "play"
 """How the types of token for cards played to tricks end, in games that have tricks."""
 
 
@@ -40,7 +41,7 @@ class Decisions:
     played: np.ndarray
     """``int64[M]``: what was done."""
 
-    @property
+    @cached_property
     def cost(self) -> np.ndarray:
         """``float64[M]``: value of the judge's action less that of what was done, at least 0; NaN where the judge did
         not consider that. A network overrates what is hardly ever done, so what it likes more than its own action but
@@ -55,7 +56,13 @@ class Decisions:
 
     def take(self, rows: np.ndarray) -> "Decisions":
         """Some of the decisions."""
-        return Decisions(**{name: column[rows] for name, column in vars(self).items()})
+        return Decisions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @staticmethod
+    def none(tokens: int) -> "Decisions":
+        """No decision, in a game of so many tokens."""
+        empty, wide = np.empty(0, np.int64), np.empty((0, tokens))
+        return Decisions(empty, empty, empty, wide.astype(np.bool_), wide.astype(np.float32), wide, empty, empty)
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,9 @@ def judge_deals(
     """
     count, width = deals.sequences.tokens.shape
     expected, marks = np.full((count, width + 1), np.nan), np.full((count, 3), -1)
-    seeds, parts = place_bits(seed, count, width), list[Decisions]()
-    for first in range(0, len(rows), _AT_ONCE):
-        some = rows[first : first + _AT_ONCE]
+    seeds, parts = place_bits(seed, count, width), [Decisions.none(deals.game.vocabulary.size)]
+    for first in range(0, len(rows), judge.at_once):
+        some = rows[first : first + judge.at_once]
         marks[some] = marked(deals, some)
         asked = marks[some] if judge.tells_others else np.full((len(some), 0), -1)
         for place, decisions, values, at in _judged(deals, some, asked, judge, scale, seeds):
@@ -99,7 +106,10 @@ def judge_deals(
             parts.append(decisions)
         progress(first + len(some))
     expected *= scale
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Decisions.__annotations__}
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in (field.name for field in fields(Decisions))
+    }
     order = np.lexsort((joined["place"], joined["row"]))
     return Judged(deals, Decisions(**{name: column[order] for name, column in joined.items()}), expected, marks)
 
@@ -110,7 +120,13 @@ def _judged(
     """Of each next place of all these histories: the places, decisions, V(h), and the histories."""
     game, tokens, seats = deals.game, deals.sequences.tokens[rows], deals.sequences.seat[rows].astype(np.int64)
     asked = choice_places(game, tokens, deals.lengths[rows])
-    asked = np.pad(asked, ((0, 0), (0, 1)))
+    if deals.made_up is not None and deals.made_up[rows].any():
+        calls = choice_places(
+            game, tokens, deals.lengths[rows], [name for name in game.token_types if name.endswith(CALL)]
+        )
+        asked &= ~(calls & deals.made_up[rows][:, None])
+    decides = np.pad(asked, ((0, 0), (0, 1)))
+    asked = decides.copy()
     at, column = np.nonzero(marks >= 0)
     asked[at, marks[at, column]] = True
     nth = np.where(asked, asked.cumsum(axis=1), 0)
@@ -119,7 +135,7 @@ def _judged(
         here, places = np.nonzero(nth == number)
         turns = turns_before(game, tokens[here], places, here, seats[here], seeds[rows[here], places - 1])
         opinion = judge.opinion(turns)
-        choice = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        choice = np.flatnonzero(decides[here, places])
         views = game.views(turns.tokens[choice], places[choice])
         yield (
             places,
@@ -152,7 +168,7 @@ def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
     dealt = _dealt(deals, rows)
     views = game.prefixes(tokens)
     types = game.next_type(views.reshape(-1)).reshape(len(rows), -1)[:, : tokens.shape[1]]
-    plays = np.array([name.endswith(_PLAY) for name in game.token_types])[types]
+    plays = np.array([name.endswith(PLAY) for name in game.token_types])[types]
     plays &= np.arange(tokens.shape[1]) < lengths[:, None]
     first_card = np.where(plays.any(axis=1), plays.argmax(axis=1), -1)
     ends = game.next(game.views(tokens, dealt)) == Next.END

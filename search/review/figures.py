@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from search.review.decisions import Decisions, Judged
+from search.review.decisions import PLAY, Decisions, Judged
 from search.tournament.statistics import MIN_DEALS
 
 DEAREST = 3
@@ -25,8 +25,8 @@ class Figure:
     name: str
     deals: int
     decisions: int
-    cost: float
-    """Mean points lost a decision against the judge's choice."""
+    cost: float | None
+    """Mean points lost a decision against the judge's choice; None where none was judged."""
     low: float | None
     high: float | None
     """Ends of the 95 % interval over deals; None for too few."""
@@ -37,12 +37,12 @@ class Figure:
 
 
 def figure(name: str, decisions: Decisions, deal: np.ndarray) -> Figure | None:
-    """Of some decisions; ``deal``: ``int64[M]``, their deals. None without any that was judged."""
+    """Of some decisions; ``deal``: ``int64[M]``, their deals. None without any."""
     cost = decisions.cost
     judged = np.isfinite(cost)
-    if not judged.any():
+    if not len(cost):
         return None
-    mean, low, high = ratio_interval(cost[judged], deal[judged])
+    mean, low, high = ratio_interval(cost[judged], deal[judged]) if judged.any() else (None, None, None)
     return Figure(
         name=name,
         deals=len(np.unique(deal)),
@@ -89,7 +89,7 @@ def figures(judged: Judged) -> dict[str, list[Figure]]:
     for name, keys in found.items():
         parts = [(key, np.flatnonzero(keys == key)) for key in dict.fromkeys(keys)]
         made = [figure(str(key), decisions.take(rows), deal[rows]) for key, rows in parts]
-        result[name] = sorted((one for one in made if one), key=lambda one: -one.cost)
+        result[name] = sorted((one for one in made if one), key=lambda one: -(one.cost or 0.0))
     return result
 
 
@@ -116,8 +116,9 @@ class Course:
     """(tokens, V(h)) at each of its decisions and after the deal; then the result."""
 
 
-def course(judged: Judged, row: int, result: float | None) -> Course:
-    """Of a history; ``result``: what it ended with in the judge's points, None where it broke off."""
+def course(judged: Judged, row: int, result: float | None, lost: float) -> Course:
+    """Of a history; ``result``: what it ended with in the judge's points, None where it broke off; ``lost``: cost of
+    its decisions."""
     expected, (first, dealt, play) = judged.expected[row], judged.marks[row]
 
     def at(place: int) -> float | None:
@@ -127,19 +128,19 @@ def course(judged: Judged, row: int, result: float | None) -> Course:
         return None if before is None or after is None else after - before
 
     ends = [at(first), at(dealt), at(play), result]
-    if play < 0:  # passed in, or a game without tricks: all is before play
-        ends[2] = result
+    if play < 0:  # passed in, or a game without tricks: all that was done is in one part
+        tricks = any(name.endswith(PLAY) for name in judged.deals.game.token_types)
+        ends[2] = result if tricks else ends[1]
     curve = [(int(place), float(expected[place])) for place in np.flatnonzero(np.isfinite(expected)) if place > 1]
     if result is not None:
         curve.append((int(judged.deals.lengths[row]), result))
-    mine = judged.decisions.row == row
     return Course(
         start=ends[0],
         cards=change(ends[0], ends[1]),
         before_play=change(ends[1], ends[2]),
         play=change(ends[2], ends[3]),
         result=result,
-        lost=float(np.nansum(judged.decisions.cost[mine])),
+        lost=lost,
         curve=tuple(curve),
     )
 

@@ -8,24 +8,41 @@ from pkgutil import resolve_name
 import numpy as np
 
 from games.recorded_deals import RecordedDeals
+from games.shards import Sequences
 from search.players.support import Rebuild, Support
 from search.review.decisions import Decisions
 
 
 def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, utility: np.ndarray) -> np.ndarray | None:
     """``float64[M, V]``: what each legal action would have brought the seat if all played perfectly from there; NaN
-    where the judge does not say. None where the game has no judge, or the file lacks histories of some seats.
+    where the judge does not say, and in deals of which the file lacks the history of a seat. None where the game has no
+    judge.
 
     Args:
         utility: ``float64[K]``: points of outcome labels.
     """
-    game, sequences = deals.game, deals.sequences
-    seats = game.num_players
-    whole = len(sequences) % seats == 0 and (sequences.seat.reshape(-1, seats) == np.arange(seats)).all()
-    if not support.hindsight or not whole:
+    game, sequences, seats = deals.game, deals.sequences, deals.game.num_players
+    if not support.hindsight:
         return None
-    rebuild: Rebuild = resolve_name(support.rebuild)
-    tokens = sequences.tokens.reshape(-1, seats, sequences.tokens.shape[1])
-    states = rebuild(game, tokens, decisions.row // seats, decisions.row % seats, decisions.place)
-    labels = support.judge(support.hindsight)(game, states)
-    return np.where(labels >= 0, utility[labels], np.nan)
+    starts = np.flatnonzero(np.diff(sequences.game, prepend=-1)).tolist()
+    whole = [first for first in starts if _is_whole(sequences, first, seats)]
+    number = np.full(len(sequences), -1)
+    for count, first in enumerate(whole):
+        number[first : first + seats] = count
+    values = np.full(decisions.values.shape, np.nan)
+    rows = np.flatnonzero(number[decisions.row] >= 0)
+    if len(rows):
+        tokens = np.stack([sequences.tokens[first : first + seats] for first in whole])
+        rebuild: Rebuild = resolve_name(support.rebuild)
+        seat = sequences.seat[decisions.row[rows]].astype(np.int64)
+        states = rebuild(game, tokens, number[decisions.row[rows]], seat, decisions.place[rows])
+        labels = support.judge(support.hindsight)(game, states)
+        values[rows] = np.where(labels >= 0, utility[labels], np.nan)
+    return values
+
+
+def _is_whole(sequences: Sequences, first: int, seats: int) -> bool:
+    """Whether a deal that begins at this row has the histories of all seats, in their order."""
+    rows = slice(first, first + seats)
+    here, deal = sequences.seat[rows], sequences.game[rows]
+    return len(here) == seats and bool((here == np.arange(seats)).all() and (deal == deal[0]).all())

@@ -44,6 +44,8 @@ class Judge(Protocol):
 
     tells_others: bool
     """Whether it has an expectation on others' turns too."""
+    at_once: int
+    """Histories to judge side by side: all of a search's hold their part of the network's cache."""
 
     def start(self, game: Game, num_games: int) -> None:
         """See ``Player``."""
@@ -58,7 +60,7 @@ class Judge(Protocol):
 class NetworkJudge(ModelPlayer):
     """ArgmaxVal*: V(h.a) of one network, and what is best among the likely actions (paper 001, equations 2 and 3)."""
 
-    tells_others = True
+    tells_others, at_once = True, 256
 
     def __init__(self, model: Any, config: ArgmaxValConfig) -> None:
         super().__init__(model)
@@ -84,7 +86,7 @@ class NetworkJudge(ModelPlayer):
 class SearchJudge(GoMcts):
     """GO-MCTS: mean values of the root's actions, and the shares of their visits."""
 
-    tells_others = False
+    tells_others, at_once = False, 16
 
     def opinion(self, turns: Turns) -> Opinion:
         """See ``Judge``."""
@@ -101,7 +103,7 @@ class SearchJudge(GoMcts):
 class ValuingJudge:
     """A player that says what actions are worth."""
 
-    tells_others = False
+    tells_others, at_once = False, 256
 
     def __init__(self, player: Any) -> None:
         """``player``: a ``Player`` that is ``Valuing``."""
@@ -186,4 +188,6 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
     if entrant.kind.values_actions:
         return ValuingJudge(player)
     told = [kind.name for kind in kinds.every() if kind.values_actions or kind.name in ("argmax_val", "go_mcts")]
+    if entrant.kind.name in told:
+        raise ValueError(f"player {entrant.name}: leave out bidding, which is not judged by values")
     raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")

@@ -77,6 +77,8 @@ class Review:
     """A reviewed file."""
 
     file: str
+    asked: dict[str, str | int]
+    """What was asked for, so that another review does not replace this one."""
     game: str
     player: str
     """The judge."""
@@ -84,7 +86,6 @@ class Review:
     """``id`` of its network; empty without one."""
     unit: str
     """Of all points."""
-    seed: int
     notes: tuple[str, ...]
     figures: dict[str, list[Figure]]
     deals: tuple[DealNote, ...]
@@ -109,11 +110,12 @@ def deal_notes(
     for row in rows.tolist():
         mine = np.arange(starts[row], starts[row + 1])
         notes = tuple(_decision(judged, number, hindsight) for number in mine)
+        lost = float(np.nansum(decisions.cost[mine]))
         seat = SeatNote(
             row=row,
             seat=int(sequences.seat[row]),
             player=str(sequences.player[row]),
-            course=course(judged, row, results.get(row)),
+            course=course(judged, row, results.get(row), lost),
             decisions=notes,
             dearest=tuple(dearest(decisions.take(mine)).tolist()),
         )

@@ -45,15 +45,24 @@ def render(review: Review) -> RenderableType:
 def _figures(name: str, figures: list[Figure]) -> Table:
     table = Table(title=f"by {name}", title_justify="left")
     table.add_column(name, overflow="fold")
-    for heading in ("deals", "decisions", "points lost a decision", "agreed"):
+    for heading in ("deals", "decisions", "points lost a decision", "agreed", "not judged"):
         table.add_column(heading, justify="right")
     for figure in figures:
-        table.add_row(Text(figure.name), str(figure.deals), str(figure.decisions), lost_text(figure), share(figure))
+        table.add_row(
+            Text(figure.name),
+            str(figure.deals),
+            str(figure.decisions),
+            lost_text(figure),
+            share(figure),
+            str(figure.not_judged),
+        )
     return table
 
 
 def lost_text(figure: Figure) -> str:
     """Mean and interval."""
+    if figure.cost is None:
+        return "-"
     ends = "" if figure.low is None or figure.high is None else f" ({figure.low:.2f}..{figure.high:.2f})"
     return f"{figure.cost:.2f}{ends}"
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 import signal
 import sys
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -22,7 +23,7 @@ def main(config: ServeConfig) -> None:
 
 
 async def _serve(config: ServeConfig, server: Server) -> None:
-    runner = web.AppRunner(server.app, access_log=None)
+    runner = web.AppRunner(server.app, access_log=None, shutdown_timeout=2)
     await runner.setup()
     site = web.TCPSite(runner, config.host, config.port)
     try:
@@ -31,7 +32,8 @@ async def _serve(config: ServeConfig, server: Server) -> None:
         raise UserError(f"host={config.host} port={config.port}: cannot be listened at ({error.strerror})") from error
     port = runner.addresses[0][1]
     host = f"[{config.host}]" if ":" in config.host else config.host
-    print(f"http://{host}:{port}/{f'#key={config.key}' if config.key else ''}", flush=True)
+    fragment = f"#key={quote(config.key, safe='')}" if config.key else ""
+    print(f"http://{host}:{port}/{fragment}", flush=True)
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

@@ -37,5 +37,7 @@ class ServeConfig:
         at_least("", self, 1, "tables", "waiting")
         if self.seed is not None:
             at_least("", self, 0, "seed")
+        if not all("!" <= letter <= "~" for letter in self.key):
+            raise ValueError("key: must be of printable ASCII characters without spaces, as it is part of a link")
         safe = self.host in LOOPBACK or len(self.key) >= 12
         require(safe, "", self, "host", "loopback (127.0.0.1) unless key is a secret of 12 characters or more")

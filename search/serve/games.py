@@ -71,7 +71,7 @@ class Service:
             raise ValueError("a table is an object with level, people and training")
         for key in asked:
             if key not in ("level", "people", "training"):
-                raise ValueError(f"{key}: no such key; there are level, people, training")
+                raise ValueError(f"{key!r}: no such key; there are level, people, training")
         level, people = asked.get("level", "network"), asked.get("people", 1)
         if not isinstance(level, str) or level not in self.levels:
             raise ValueError(f"level: {level!r} is none; there are {', '.join(self.levels)}")
@@ -108,7 +108,7 @@ class Service:
         is ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
             raise ValueError("the hand is not over")
-        rival = "network" if "network" in self.levels else list(self.levels)[-1]
+        rival = "network"
         points = table.hands.played_by(self._player(rival))
         mine = table.hands.points_of(seat)[-1]
         sign = -1.0 if self.game.outcomes.lower_is_better else 1.0
@@ -129,11 +129,11 @@ class Service:
         points = self._seated.utility * self._seated.scale
         review = Review(
             file="your last hand",
+            asked={},
             game=game.name,
             player=self._seated.name,
             network=self._seated.network,
             unit=self._seated.unit,
-            seed=0,
             notes=(),
             figures=figures(judged),
             deals=deal_notes(judged, rows, hindsight(deals, judged.decisions, support_of(game), points),

@@ -6,13 +6,11 @@ legal and is never run, looked up as a name, or shown unescaped.
 """
 
 import asyncio
-import contextlib
 import json
-import secrets
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
 from typing import Any, TypeVar
@@ -22,37 +20,20 @@ from aiohttp import WSMsgType, web
 from search.analysis.analyst import Analyst
 from search.serve.config import LOOPBACK, ServeConfig
 from search.serve.games import Service
-from search.serve.tables import Table, whole
+from search.serve.rooms import Guest, Room
+from search.serve.tables import same_secret
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 _IDLE_SECONDS = 3600.0
 _MOST_BYTES = 1 << 16
 """Of a message of a client."""
 _TOGETHER = 64
 """Questions that are answered at once."""
+_FIRST_SECONDS = 10.0
+"""Until a connection says which seat it is for."""
 _NAME = 24
 """Most characters of a person's name."""
-
-
-@dataclass
-class Guest:
-    """A connection at a seat."""
-
-    socket: web.WebSocketResponse
-    seat: int
-    seen: int = 0
-    """Tokens of its history that it was shown."""
-
-
-@dataclass
-class Room:
-    """A table and who is connected to it."""
-
-    table: Table
-    guests: list[Guest] = field(default_factory=list)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while something happens at the table."""
-    used: float = field(default_factory=time.monotonic)
 
 
 class Server:
@@ -60,7 +41,8 @@ class Server:
 
     def __init__(self, config: ServeConfig, service: Service) -> None:
         self._config, self._service = config, service
-        self._rooms = dict[str, Room]()
+        self._rooms, self._opening = dict[str, Room](), 0
+        self._sockets = set[web.WebSocketResponse]()
         self._thinker = ThreadPoolExecutor(1, "kibitz-thinks")
         self._questions = Questions(service.analyst, config.waiting, self._think)
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
@@ -99,7 +81,7 @@ class Server:
 
     def _check_key(self, request: web.Request) -> None:
         given = request.headers.get("X-Kibitz-Key", "")
-        if self._config.key and not secrets.compare_digest(given.encode(), self._config.key.encode()):
+        if self._config.key and not same_secret(given, self._config.key):
             raise web.HTTPForbidden(text="the key is missing or wrong")
 
     # ---- pages
@@ -134,20 +116,22 @@ class Server:
         except ValueError as error:
             raise web.HTTPBadRequest(text=str(error)) from None
         self._make_room()
-        table = await self._think(lambda: self._service.table(wanted))
-        self._rooms[table.id] = Room(table)
+        self._opening += 1
+        try:
+            table = await self._think(lambda: self._service.table(wanted))
+        finally:
+            self._opening -= 1
+        self._rooms[table.id] = Room(table, self._think)
         tokens = {str(chair.seat): chair.token for chair in table.chairs.values()}
         return web.json_response({"table": table.id, "seats": tokens})
 
     def _make_room(self) -> None:
-        old = [
-            number
-            for number, room in self._rooms.items()
-            if not room.guests and time.monotonic() - room.used > _IDLE_SECONDS
-        ]
+        """Drop tables that nobody has sat at for long; 503 where there is no place."""
+        now = time.monotonic()
+        old = [number for number, room in self._rooms.items() if not room.guests and now - room.used > _IDLE_SECONDS]
         for number in old:
-            del self._rooms[number]
-        if len(self._rooms) >= self._config.tables:
+            self._thinker.submit(self._rooms.pop(number).table.hands.leave)
+        if len(self._rooms) + self._opening >= self._config.tables:
             raise web.HTTPServiceUnavailable(text=f"all {self._config.tables} tables are taken; come back later")
 
     def _room(self, request: web.Request, token: str) -> tuple[Room, int]:
@@ -171,72 +155,27 @@ class Server:
         """A websocket, whose first message has the secret of the seat."""
         socket = web.WebSocketResponse(heartbeat=30, max_msg_size=_MOST_BYTES)
         await socket.prepare(request)
-        first = await _message(socket)
+        self._sockets.add(socket)
         try:
+            first = await asyncio.wait_for(_message(socket), _FIRST_SECONDS)
             room, seat = self._room(request, str(first.get("seat", "")))
-        except web.HTTPForbidden:
+        except (web.HTTPForbidden, TimeoutError):
             await socket.close(code=4403, message=b"this link fits no seat")
+            self._sockets.discard(socket)
             return socket
-        guest = Guest(socket, seat, len(room.table.hands.history_of(seat)))  # who comes back sees what is there now
-        room.guests.append(guest)
-        room.table.chairs[seat].name = str(first.get("name", ""))[:_NAME]
+        guest = Guest(socket, seat)
         try:
-            async with room.lock:
-                await self._show(room, [guest])
-                await self._go_on(room)
+            await room.join(guest, str(first.get("name", ""))[:_NAME])
             while (message := await _message(socket)) or not socket.closed:
-                room.used = time.monotonic()
-                await self._take(room, guest, message)
+                await room.take(guest, message, self._service)
         finally:
-            room.guests.remove(guest)
+            room.part(guest)
+            self._sockets.discard(socket)
         return socket
 
-    async def _take(self, room: Room, guest: Guest, message: dict[str, Any]) -> None:
-        """Do what a client asks; what makes no sense is answered by a line, and changes nothing."""
-        table = room.table
-        try:
-            async with room.lock:
-                if "act" in message:
-                    table.act(guest.seat, whole(message["act"]))
-                elif "deal" in message:
-                    table.hands.deal()
-                    for other in room.guests:
-                        other.seen = 0
-                elif "undo" in message:
-                    table.undo(guest.seat)
-                    for other in room.guests:
-                        other.seen = min(other.seen, len(table.hands.history_of(other.seat)) - 1)
-                elif "hint" in message:
-                    told = await self._think(lambda: self._service.hint(table, guest.seat, bool(message.get("search"))))
-                    await _tell(guest, told)
-                    return
-                elif "again" in message:
-                    await _tell(guest, await self._think(lambda: self._service.again(table, guest.seat)))
-                    return
-                else:
-                    raise ValueError("no such message; there are act, deal, undo, hint, again")
-                await self._show(room, room.guests)
-                await self._go_on(room)
-        except ValueError as error:
-            await _tell(guest, {"type": "error", "text": str(error)})
-
-    async def _go_on(self, room: Room) -> None:
-        """Let players act until a person is to, or the hand is over; all see each action as it comes."""
-        while room.table.waits_for_players:
-            await self._think(room.table.hands.let_play)
-            await self._show(room, room.guests)
-
-    async def _show(self, room: Room, guests: list[Guest]) -> None:
-        """Send each of them the scenes that it has not seen."""
-        for guest in list(guests):
-            told, guest.seen = room.table.scenes(guest.seat, guest.seen)
-            for scene in told:
-                await _tell(guest, scene)
-
     async def _close(self, app: web.Application) -> None:
-        for room in self._rooms.values():
-            for guest in list(room.guests):
-                await guest.socket.close(code=1001, message=b"the server ends")
+        for socket in list(self._sockets):
+            await socket.close(code=1001, message=b"the server ends")
         self._thinker.shutdown(wait=False, cancel_futures=True)
 
 
@@ -265,24 +204,20 @@ class Questions:
             try:
                 answers = await self._think(partial(self._analyst.answers, [question for question, _ in now]))
             except Exception as error:
+                _LOG.exception("no answers")
                 for _, future in now:
-                    future.set_exception(error)
-                raise
+                    if not future.done():
+                        future.set_exception(error)
+                continue
             for (_, future), answer in zip(now, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
 
 
-async def _tell(guest: Guest, message: dict[str, Any]) -> None:
-    """Send a message, unless the connection is gone: the seat waits until somebody comes back to it."""
-    with contextlib.suppress(ConnectionError):
-        await guest.socket.send_json(message)
-
-
 async def _json(request: web.Request) -> Any:
     try:
         return await request.json()
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, LookupError):  # the last for a character set that does not exist
         raise web.HTTPBadRequest(text="not JSON") from None
 
 

@@ -9,10 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from games.game import Game
-from games.rng import derive
 from search.pictures.scene import Layout, Scene
 from search.play.hints import Expectation, Visits
 from search.play.layouts import layout_of
@@ -33,9 +30,7 @@ class Chair:
 class Table:
     """Hands of one game with people at some seats."""
 
-    def __init__(
-        self, game: Game, level: str, players: Mapping[int, Player], seed: int, training: bool, number: str = ""
-    ) -> None:
+    def __init__(self, game: Game, level: str, players: Mapping[int, Player], seed: int, training: bool) -> None:
         """
         Args:
             level: what the players that are no people are called.
@@ -44,22 +39,24 @@ class Table:
         """
         self.game, self.level, self.training, self.seed = game, level, training, seed
         self.hands = Hands(game, players, seed)
-        self.id = number or secrets.token_urlsafe(6)
+        self.id = secrets.token_urlsafe(6)
         self.chairs = {seat: Chair(seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
         """Seat -> number of a finished hand -> points that its person made more in it than the network would have."""
 
     def seat_of(self, token: str) -> int | None:
         """The seat that a token is for; None for a token that fits none."""
-        found = [
-            chair.seat for chair in self.chairs.values() if secrets.compare_digest(chair.token.encode(), token.encode())
-        ]
+        found = [chair.seat for chair in self.chairs.values() if same_secret(chair.token, token)]
         return found[0] if found else None
 
     @property
     def waits_for_players(self) -> bool:
         """Whether a player that is no person is to act."""
         return not self.hands.over and self.hands.turn not in self.chairs
+
+    def tokens_of(self, seat: int) -> int:
+        """Length of a seat's history."""
+        return len(self.hands.history_of(seat))
 
     # ---- what a seat is told
 
@@ -88,7 +85,7 @@ class Table:
             "waiting_for": layout.names[(hands.turn - seat) % self.game.num_players]
             if not hands.over and not mine
             else "",
-            "can_undo": self.training and hands.can_undo,
+            "can_undo": self.training and hands.can_undo(seat),
             "training": self.training,
             "hand": hands.finished + (not hands.over),
             "names": list(layout.names),
@@ -134,12 +131,17 @@ class Table:
         """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
         if not self.training:
             raise ValueError("this table is not for training: what is played stays")
-        self.hands.undo()
+        self.hands.undo(seat)
+
+
+def same_secret(one: str, other: str) -> bool:
+    """Whether two texts are the same, in as much time whatever they are."""
+    return secrets.compare_digest(*(text.encode(errors="surrogatepass") for text in (one, other)))
 
 
 def new_seed() -> int:
     """Of a table that nobody gave one."""
-    return derive(secrets.randbits(63), "table") % 2**31
+    return secrets.randbits(63)  # so many that nobody finds it from a hand by trying
 
 
 def scene_message(scene: Scene) -> dict[str, Any]:
@@ -163,4 +165,4 @@ def whole(tokens: Any) -> list[int]:
     """Tokens that a client sent; ``ValueError`` for anything but a short list of numbers."""
     if not isinstance(tokens, list) or len(tokens) > 16 or not all(type(token) is int for token in tokens):
         raise ValueError("act: must be a list of tokens")
-    return [int(np.int64(token)) for token in tokens if -(2**31) < token < 2**31]
+    return list(tokens)

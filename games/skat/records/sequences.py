@@ -32,7 +32,7 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
     """
     game, states, titles, names = make_game("skat"), [], [], []
     fresh, skipped = blank(STATE, template(SCORINGS.index(game.options["scoring"])), EOS, 1), Counter[str]()
-    numbers = []
+    numbers, filled = list[int](), list[bool]()
     with path.open("rb") as file:
         for line in stream(file):
             state = fresh.copy()
@@ -44,6 +44,7 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
             titles.append(f"record {found.id}, line {line.number}")
             names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
             numbers.append(line.number)
+            filled.append(found.filled)
             if len(states) == most:
                 break
     counted = [
@@ -53,7 +54,9 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
     ]
     if not states:
         raise ValueError(f"{path}: has no deal to review{': ' if counted else ''}{'; '.join(counted)}")
-    return _recorded(game, np.concatenate(states), np.array(numbers, np.uint64), titles, names, counted)
+    sequences = _sequences(game, np.concatenate(states), np.array(numbers, np.uint64), names)
+    made_up = np.repeat(filled, game.num_players)
+    return RecordedDeals(game, sequences, tuple(titles), tuple(counted), made_up)
 
 
 def _replayed(text: str, state: np.void) -> Record | str:
@@ -67,21 +70,11 @@ def _replayed(text: str, state: np.void) -> Record | str:
     return record if record.tokens else _PASSED_OVER[2]
 
 
-def _recorded(
-    game: Game, states: np.ndarray, numbers: np.ndarray, titles: list[str], names: list[list[str]], notes: list[str]
-) -> RecordedDeals:
+def _sequences(game: Game, states: np.ndarray, numbers: np.ndarray, names: list[list[str]]) -> Sequences:
+    """Three of every deal; those that break off have outcome label 0, which means nothing."""
     deal, seat = np.repeat(np.arange(len(states)), game.num_players), np.tile(np.arange(game.num_players), len(states))
     over = states["public"]["turn"] < 0
     labels = np.zeros((len(states), game.num_players), np.int32)
     labels[over] = game.outcome(states[over])
-    sequences = Sequences(
-        game.histories(states[deal], seat)[0],
-        labels.reshape(-1),
-        seat,
-        np.array(names, object).reshape(-1),
-        numbers[deal],
-        deal,
-    )
-    if not over.all():
-        notes = [*notes, f"{np.count_nonzero(~over)} of {len(over)} deals break off, and are kept as far as they go"]
-    return RecordedDeals(game, sequences, tuple(titles), tuple(notes))
+    tokens, players = game.histories(states[deal], seat)[0], np.array(names, object).reshape(-1)
+    return Sequences(tokens, labels.reshape(-1), seat, players, numbers[deal], deal)

@@ -15,7 +15,16 @@ function leaveOut() {
   go(1);
 }
 
+// A link to a decision shows it, whatever was left out.
+function followed(event) {
+  least.value = 0;
+  for (const section of document.querySelectorAll(".step")) section.classList.remove("left-out");
+  location.hash = event.target.getAttribute("href");
+  event.preventDefault();
+}
+
 if (chooser) {
+  for (const link of document.querySelectorAll("#dearest a")) link.addEventListener("click", followed);
   chooser.addEventListener("change", choose);
   least.addEventListener("input", leaveOut);
   addEventListener("hashchange", () => { chooser.value = place().deal; });

@@ -52,7 +52,8 @@ $("open").addEventListener("submit", async (event) => {
   const [mine, ...others] = Object.values(seats);
   const link = (seat) => `${location.origin}${location.pathname}#table=${table}&seat=${seat}`;
   if (others.length) {
-    $("links").replaceChildren(element("span", text("invite")), ...others.flatMap((seat) => [element("br"), element("span", link(seat))]));
+    const lines = others.flatMap((seat) => [element("br"), element("span", link(seat))]);
+    $("links").replaceChildren(element("span", text("invite")), ...lines);
     $("links").hidden = false;
   }
   history.replaceState(null, "", link(mine));
@@ -94,7 +95,8 @@ function take(message) {
   } else if (message.type === "again") {
     const { hands, ahead, half } = message;
     const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
-    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")} (${hands})`;
+    const by = `${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")}`;
+    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${by} (${hands})`;
     $("told").replaceChildren(
       element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}.`),
       element("p", told),
@@ -144,7 +146,8 @@ function drawTable() {
     const made = element("div", "", `place place-${number}`);
     const name = element("span", `${place.name} ${place.player}`.trim(), place.to_play ? "name to-play" : "name");
     const points = [place.role, place.points ? String(place.points) : ""].filter(Boolean).join(", ");
-    made.append(name, place.card ? card(place.card) : element("span", "", "card empty"), element("span", points, "points"));
+    const laid = place.card ? card(place.card) : element("span", "", "card empty");
+    made.append(name, laid, element("span", points, "points"));
     return made;
   });
   const centre = element("div", "", "middle");
@@ -166,7 +169,8 @@ function drawHand() {
     if (scene.cards && choice.group !== group) drawn.push(element("span", "", "gap"));
     group = choice.group;
     const made = element("button", "", scene.cards ? `card ${choice.red ? "red" : ""}` : "word");
-    made.append(element("b", scene.cards ? choice.name.slice(0, -1) : choice.name), scene.cards ? choice.name.slice(-1) : "");
+    const [rank, suit] = scene.cards ? [choice.name.slice(0, -1), choice.name.slice(-1)] : [choice.name, ""];
+    made.append(element("b", rank), suit);
     made.setAttribute("aria-label", spoken(choice.name));
     made.setAttribute("aria-pressed", String(chosen.includes(choice.token)));
     made.dataset.token = choice.token;
@@ -198,21 +202,24 @@ function draw() {
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
   const totals = (scene.totals ?? []).map((total, number) => `${scene.names[number]} ${total}`);
   const now = scene.points.map((points, number) => `${scene.names?.[number] ?? number}: ${points}`);
-  $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...(totals.length ? [`Σ ${totals.join(", ")}`] : [])].join(" · ");
+  const sums = totals.length ? [`Σ ${totals.join(", ")}`] : [];
+  $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...sums].join(" · ");
   $("remarks").textContent = scene.remarks.join(" · ");
 }
 
 function tell(hint) {
   const table = element("table");
   const head = element("tr");
-  for (const key of ["action", "policy", "points", ...(hint.searched ? ["visits", "mean"] : [])]) head.append(element("th", text(key)));
+  const columns = ["action", "policy", "points", ...(hint.searched ? ["visits", "mean"] : [])];
+  head.append(...columns.map((key) => element("th", text(key))));
   table.append(head);
   for (const one of hint.actions) {
     const row = element("tr");
     const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
     share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
     row.append(element("td", one.name), share, element("td", one.value.toFixed(1)));
-    if (hint.searched) row.append(element("td", String(one.visits)), element("td", one.mean === null ? "-" : one.mean.toFixed(1)));
+    const mean = one.mean === null ? "-" : one.mean.toFixed(1);
+    if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
     table.append(row);
   }
   $("told").replaceChildren(element("p", `${text("expects")}: ${hint.value.toFixed(1)} ${text("points")}`), table);
@@ -230,12 +237,16 @@ function choose(token) {
   draw();
 }
 
+function wait() {
+  $("told").replaceChildren(element("p", text("thinking")));
+}
+
 $("confirm").addEventListener("click", () => send({ act: chosen }));
 $("next").addEventListener("click", () => { $("page").hidden = true; send({ deal: true }); });
 $("undo").addEventListener("click", () => send({ undo: true }));
 $("hint").addEventListener("click", () => send({ hint: true }));
-$("search").addEventListener("click", () => { $("told").replaceChildren(element("p", text("thinking"))); send({ hint: true, search: true }); });
-$("again").addEventListener("click", () => { $("told").replaceChildren(element("p", text("thinking"))); send({ again: true }); });
+$("search").addEventListener("click", () => { wait(); send({ hint: true, search: true }); });
+$("again").addEventListener("click", () => { wait(); send({ again: true }); });
 $("language").addEventListener("change", () => { language = $("language").value; translate(); });
 
 $("review").addEventListener("click", async () => {
@@ -251,7 +262,8 @@ $("review").addEventListener("click", async () => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (!scene || event.altKey || event.ctrlKey || event.metaKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
+  if (!scene || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (["INPUT", "SELECT"].includes(event.target.tagName)) return;
   const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
   const number = "1234567890abc".indexOf(event.key);
   const shortcuts = { h: "hint", g: "search", u: "undo", n: "next" };
@@ -259,8 +271,9 @@ document.addEventListener("keydown", (event) => {
   else if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
     const at = legal.indexOf(document.activeElement);
     legal[(at + (event.key === "ArrowRight" ? 1 : -1) + legal.length) % legal.length].focus();
-  } else if (event.key === "Enter" && !$("confirm").hidden && !legal.includes(document.activeElement)) $("confirm").click();
-  else if (shortcuts[event.key] && !$(shortcuts[event.key]).hidden) $(shortcuts[event.key]).click();
+  } else if (event.key === "Enter" && !$("confirm").hidden && !legal.includes(document.activeElement)) {
+    $("confirm").click();
+  } else if (shortcuts[event.key] && !$(shortcuts[event.key]).hidden) $(shortcuts[event.key]).click();
   else return;
   event.preventDefault();
 });

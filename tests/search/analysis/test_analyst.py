@@ -1,6 +1,7 @@
 """Questions of other programs: answers, mistakes, batches, and the lines of ``kibitz engine``."""
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -115,6 +116,15 @@ def test_lines_in_and_out_of_the_command() -> None:
     assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3
     assert [one.get("id") for one in answers] == [0, 1, 2, None, None, *range(3, 12)]
     assert "not JSON" in answers[3]["error"] and "a question is an object" in answers[4]["error"]
+
+
+def test_bytes_of_another_encoding_and_constants_that_are_no_json_do_not_end_it() -> None:
+    lines = b'{"id": "\xe4", "history": ["forehand"]}\n{"id": NaN}\n{"id": 3, "history": ["forehand"]}\n'
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    command = [sys.executable, "-m", "search.analysis", "skat"]
+    done = subprocess.run(command, input=lines, capture_output=True, check=False, timeout=300, env=environment)
+    _, first, second, third = [json.loads(line) for line in done.stdout.splitlines()]
+    assert first["expected"] == third["expected"] and "NaN is no JSON" in second["error"] and third["id"] == 3
 
 
 @pytest.mark.parametrize(

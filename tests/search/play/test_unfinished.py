@@ -72,15 +72,34 @@ def test_a_damaged_file_is_said_in_a_line_and_stays(text: str, tmp_path: Path) -
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("players", 5),
+        ("players", [1]),
+        ("seed", "x"),
+        ("seed", -1),
+        ("actions", [10**30]),
+        ("points", [[1.0]]),
+        ("seat", 0.5),
+    ],
+)
+def test_a_wrong_value_is_damage_too(key: str, value: object, tmp_path: Path) -> None:
+    path, game = left(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(UserError, match=r"unfinished-hearts\.json: is damaged; remove it"):
+        unfinished(str(path), game, PLAYERS, 0, None)
+
+
 def test_actions_that_are_not_legal_are_refused(tmp_path: Path) -> None:
     path, game = left(tmp_path)
     record = json.loads(path.read_text())
-    record["actions"][3] = 0 if record["actions"][3] else 1
+    record["actions"][5:] = record["actions"][:1]  # a card that is gone
     path.write_text(json.dumps(record))
     found = unfinished(str(path), game, PLAYERS, 0, None)
     assert found is not None
-    with pytest.raises(ValueError, match=r"not legal|illegal|cannot"):
-        session_of("hearts", seat=0).resume(found.points, [*found.actions[:2], 99, *found.actions[3:]])
+    with pytest.raises(ValueError, match=r"legal"):
+        session_of("hearts", seat=0).resume(found.points, found.actions)
 
 
 def test_other_players_seats_seeds_and_rules_do_not_overwrite_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
     told = [[action["value"] for action in note["actions"] if action["value"] is not None] for note in notes]
     assert notes and all(one["value"] == max(values) for one, values in zip(best, told, strict=True))
     once = (tmp_path / "review.json").read_bytes()
+    assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "1"]) == 2
     assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "0"]) == 0
     assert (tmp_path / "review.json").read_bytes() == once
 
@@ -111,7 +113,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["cut.parquet"], "cut.parquet"),
         (
             ["--out", "other", "RECORDS"],
-            "other/review.json: is the review of x.sgf; remove it, or choose another --out",
+            "other/review.json: is another review, of file 'x.sgf'; remove it",
         ),
         (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
     ],
@@ -125,7 +127,60 @@ def test_bad_input_gets_one_line(
     (tmp_path / "notes.txt").write_text("junk\n")
     (tmp_path / "cut.parquet").write_bytes(b"PAR1")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "review.json").write_text('{"file": "x.sgf"}')
+    (tmp_path / "other" / "review.json").write_text('{"asked": {"file": "x.sgf"}}')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "review.json").write_text("[]")
     assert main([str(RECORDS) if one == "RECORDS" else one for one in arguments]) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and said in error[0]
+
+
+def rewritten(tmp_path: Path, **changed: str) -> Path:
+    """The records with some properties changed, or added."""
+    text = RECORDS.read_text()
+    for key, value in changed.items():
+        text = re.sub(rf"{key}\[[^\]]*\]", "", text).replace("(;GM[Skat]", f"(;GM[Skat]{key}[{value}]")
+    (tmp_path / "changed.sgf").write_text(text)
+    return tmp_path / "changed.sgf"
+
+
+def reviewed(file: Path, out: Path, *more: str) -> dict[str, Any]:
+    assert main([str(file), "--out", str(out), *more]) == 0
+    found: dict[str, Any] = json.loads((out / "review.json").read_text())
+    return found
+
+
+def phases(record: dict[str, Any]) -> set[str]:
+    return {note["phase"] for deal in record["deals"] for seat in deal["seats"] for note in seat["decisions"]}
+
+
+def test_nobody_is_blamed_for_an_auction_that_was_filled_in(tmp_path: Path) -> None:
+    record = reviewed(rewritten(tmp_path, EV="auction filled in"), tmp_path / "out")
+    assert "call" not in phases(record) and "play" in phases(record)
+    assert any("were filled in, so nobody's calls are judged" in note for note in record["notes"])
+    assert "call" in phases(reviewed(RECORDS, tmp_path / "plain"))
+
+
+def test_a_name_does_nothing_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(rewritten(tmp_path, P0="no\x1b[31mrth".replace("[", "")))]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_deals_that_break_off_and_seats_that_are_missing_are_no_hindrance(tmp_path: Path) -> None:
+    """A shard of single histories of three deals, and one of a whole deal and a part of another."""
+    game, seeds = make_game("skat"), derive_many(3, 4)
+    players = make_players(["skat_rules"], game, SearchConfig())
+    states = play_table(game, players, np.zeros((4, 3), np.int64), seeds, secret=4).states
+    every = Sequences.of_deals(game, states, seeds, "rules")
+    for name, keep in (("single", [0, 4, 8]), ("part", [0, 1, 2, 3, 5])):
+        columns = every.tokens, every.outcome, every.seat, every.player, every.deal_seed, every.game
+        some = Sequences(*(column[keep] for column in columns))
+        write_shard(tmp_path / f"{name}.parquet", some, game, {})
+        record = reviewed(tmp_path / f"{name}.parquet", tmp_path / name)
+        cards = [
+            note["hindsight"]
+            for seat in record["deals"][0]["seats"]
+            for note in seat["decisions"]
+            if note["phase"] == "play"
+        ]
+        assert cards and all((one is None) == (name == "single") for one in cards)

@@ -17,10 +17,11 @@ from games.skat.rules import PLAY
 from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
 from search.players.table import play_table, turns_at
-from search.review.decisions import judge_deals
+from search.review.decisions import Decisions, judge_deals
 from search.review.figures import course, dearest, figures, ratio_interval, results_of
 from search.review.hindsight import hindsight
 from search.review.judges import NetworkJudge
+from search.review.report import deal_notes
 from search.roster.registry import make_players
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
@@ -78,8 +79,8 @@ def test_only_some_histories_and_the_same_whatever_is_judged_beside_them() -> No
     every = judge_deals(deals, np.arange(16), judge, 1.0, 1).decisions
     one = judge_deals(deals, np.array([6]), judge, 1.0, 1).decisions
     mine = every.take(np.flatnonzero(every.row == 6))
-    for name, column in vars(one).items():
-        np.testing.assert_array_equal(column, getattr(mine, name))
+    for name in Decisions.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(one, name), getattr(mine, name))
 
 
 def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
@@ -202,12 +203,23 @@ def test_the_parts_of_a_course_add_up_and_records_that_break_off_have_no_result(
     results = results_of(judged, game.outcomes.utility(), 100.0)
     assert set(results) == set(np.flatnonzero(deals.complete))
     for row in range(len(deals.sequences)):
-        found = course(judged, row, results.get(row))
+        mine = judged.decisions.row == row
+        found = course(judged, row, results.get(row), float(judged.decisions.cost[mine].sum()))
         parts = [found.start, found.cards, found.before_play, found.play]
         if row in results and found.play is not None:
             assert sum(part for part in parts if part is not None) == pytest.approx(results[row])
-        assert found.lost == pytest.approx(judged.decisions.cost[judged.decisions.row == row].sum())
     order = dearest(judged.decisions, 5)
     assert judged.decisions.cost[order[0]] == judged.decisions.cost.max()
     by_player = figures(judged)["player"]
     assert sum(one.decisions for one in by_player) == len(judged.decisions.row)
+
+
+def test_of_no_decision_nothing_is_said() -> None:
+    deals = played(HeartsGame(), 1)
+    judged = judge_deals(
+        deals, np.empty(0, np.int64), NetworkJudge(FunctionModel(hash_model(deals.game, 0.2)), CONFIG), 1.0, 1
+    )
+    assert len(judged.decisions.row) == 0 and len(dearest(judged.decisions)) == 0
+    assert figures(judged) == {"player": [], "phase": [], "seat": []}
+    notes = deal_notes(judged, np.arange(4), None, {})
+    assert [seat.decisions for seat in notes[0].seats] == [()] * 4

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,12 +11,16 @@ import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
+from learner.inference.engine import QueryEngine
 from search.pictures.pages import templates
+from search.play.session import Hands
+from search.serve.rooms import _BEHIND
 from search.serve.server import Server
 from tests.search.serve.material import config, lowest, service
 
-Scenario = Callable[[TestClient], Awaitable[None]]  # type: ignore[type-arg]
-KEY = "a secret of the house"
+Client = TestClient[Any, Any]
+Scenario = Callable[[Client], Awaitable[None]]
+KEY = "a-secret-of-the-house"
 
 
 def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
@@ -26,14 +31,14 @@ def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
     asyncio.run(served())
 
 
-async def opened(client: TestClient, **asked: Any) -> tuple[str, list[str]]:  # type: ignore[type-arg]
+async def opened(client: Client, **asked: Any) -> tuple[str, list[str]]:
     response = await client.post("/tables", json=asked)
     assert response.status == 200, await response.text()
     found = await response.json()
     return found["table"], [found["seats"][seat] for seat in sorted(found["seats"])]
 
 
-async def sat(client: TestClient, table: str, seat: str, name: str = "Ann") -> ClientWebSocketResponse:  # type: ignore[type-arg]
+async def sat(client: Client, table: str, seat: str, name: str = "Ann") -> ClientWebSocketResponse:
     socket = await client.ws_connect(f"/tables/{table}")
     await socket.send_json({"seat": seat, "name": name})
     return socket
@@ -52,7 +57,7 @@ def asks(message: dict[str, Any]) -> bool:
 
 
 def test_a_hand_with_its_hints_and_its_review() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules", training=True)
         headers = {"X-Kibitz-Seat": seat}
         assert (await client.get(f"/tables/{table}/review", headers=headers)).status == 409
@@ -77,7 +82,7 @@ def test_a_hand_with_its_hints_and_its_review() -> None:
 
 
 def test_two_people_see_each_other_play_and_one_comes_back() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         table, seats = await opened(client, level="rules", people=3)
         sockets = [await sat(client, table, seat, f"<b>{number}</b>") for number, seat in enumerate(seats)]
         turns = [asyncio.ensure_future(until(socket, asks)) for socket in sockets]
@@ -98,16 +103,16 @@ def test_two_people_see_each_other_play_and_one_comes_back() -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize("secret", ["", "wrong", None, 7, ["x"]])
+@pytest.mark.parametrize("secret", ["", "wrong", None, 7, ["x"], "\ud800"])
 def test_a_token_that_fits_no_seat_is_told_nothing(secret: Any) -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         table, _ = await opened(client)
         for name in (table, "nosuch"):
             socket = await client.ws_connect(f"/tables/{name}")
             await socket.send_json({"seat": secret})
             ended = await asyncio.wait_for(socket.receive(), 10)
             assert ended.type is WSMsgType.CLOSE and ended.data == 4403
-            response = await client.get(f"/tables/{name}/review", headers={"X-Kibitz-Seat": str(secret)})
+            response = await client.get(f"/tables/{name}/review", headers={"X-Kibitz-Seat": "wrong"})
             assert response.status == 403 and await response.text() == "this link fits no seat"
 
     run(scenario)
@@ -128,7 +133,7 @@ def test_a_token_that_fits_no_seat_is_told_nothing(secret: Any) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(message: dict[str, Any]) -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules")
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
@@ -144,7 +149,7 @@ def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(message: dict[str, 
 
 
 def test_other_sites_and_other_names_of_this_machine_are_refused() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         assert (await client.get("/about")).status == 200
         assert (await client.get("/about", headers={"Origin": "http://evil.example"})).status == 403
         assert (await client.get("/about", headers={"Host": "evil.example:8600"})).status == 403
@@ -156,7 +161,7 @@ def test_other_sites_and_other_names_of_this_machine_are_refused() -> None:
 
 
 def test_with_a_key_nobody_opens_a_table_or_asks_without_it() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         for headers, status in (({}, 403), ({"X-Kibitz-Key": "no"}, 403), ({"X-Kibitz-Key": KEY}, 200)):
             assert (await client.post("/tables", json={}, headers=headers)).status == status
             question = {"history": ["forehand"]}
@@ -169,10 +174,13 @@ def test_beyond_loopback_only_with_a_key() -> None:
     with pytest.raises(ValueError, match=r"host=0\.0\.0\.0: must be loopback"):
         config("skat", host="0.0.0.0")
     assert config("skat", host="0.0.0.0", key=KEY).key == KEY
+    for odd in ("with spaces in it", "mit-Umläuten-ä"):
+        with pytest.raises(ValueError, match="key: must be of printable ASCII characters without spaces"):
+            config("skat", key=odd)
 
 
 def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         questions = [{"id": number, "history": ["forehand"]} for number in range(20)] + [{"id": 20, "histroy": []}]
         response = await client.post("/answers", json=questions)
         assert await response.json() == service("skat").analyst.answers(questions)
@@ -180,6 +188,8 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
         assert await alone.json() == service("skat").analyst.answers(questions[:1])[0]
         assert (await client.post("/answers", json=questions * 2)).status == 503
         assert (await client.post("/answers", data=b"junk")).status == 400
+        odd = {"Content-Type": "application/json; charset=foo"}
+        assert (await client.post("/answers", data=b"{}", headers=odd)).status == 400
         many = await asyncio.gather(*(client.post("/answers", json=questions[:4]) for _ in range(200)))
         assert {response.status for response in many} <= {200, 503} and many[0].status == 200
         assert [await one.json() for one in many if one.status == 200][-1] == await (
@@ -190,14 +200,15 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
 
 
 def test_tables_are_bounded() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
-        assert [(await client.post("/tables", json={})).status for _ in range(3)] == [200, 200, 503]
+    async def scenario(client: Client) -> None:
+        asked = await asyncio.gather(*(client.post("/tables", json={}) for _ in range(8)))
+        assert sorted(response.status for response in asked) == [200] * 2 + [503] * 6
 
     run(scenario, tables=2)
 
 
 def test_the_page_holds_everything_and_the_api_is_described() -> None:
-    async def scenario(client: TestClient) -> None:  # type: ignore[type-arg]
+    async def scenario(client: Client) -> None:
         page = await (await client.get("/")).text()
         assert "default-src 'none'" in page and "src=" not in page.replace("frame-src", "").replace("-src", "")
         described = await (await client.get("/openapi.json")).json()
@@ -212,3 +223,70 @@ def test_both_languages_have_every_text() -> None:
     page, script = read("table.html").render(game="skat"), read("table.js").render()
     asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'text\("(\w+)"\)', script))
     assert set(english) == set(german) and asked <= set(english) and all(english.values()) and all(german.values())
+
+
+def test_a_player_that_fails_names_nobodys_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules")
+        monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))
+        socket = await sat(client, table, seat)
+        scene = await asyncio.wait_for(socket.receive_json(), 60)
+        if scene.get("your_turn"):
+            await socket.send_json({"act": lowest(scene)})
+        told = await until(socket, lambda message: message["type"] == "error")
+        assert told["text"] == "a player of this table has failed; open another table"
+
+    run(scenario)
+
+
+def test_who_reads_nothing_stops_nobody() -> None:
+    """Its connection is closed once it is far behind, and the other plays on."""
+
+    async def scenario(client: Client) -> None:
+        table, seats = await opened(client, level="rules", people=2, training=True)
+        first, slow = [await sat(client, table, seat) for seat in seats]
+        await slow.receive_json()
+        for number in range(3 * _BEHIND):
+            await first.send_json({"wrong": number})
+        for _ in range(3 * _BEHIND):
+            await until(first, lambda message: message["type"] == "error")
+        await first.send_json({"hint": True})
+        assert await asyncio.wait_for(first.receive_json(), 30)
+
+    run(scenario)
+
+
+def test_engines_are_touched_on_one_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set[str]()
+    release, query = QueryEngine.release, QueryEngine.query
+
+    def noted(of: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            threads.add(threading.current_thread().name)
+            return of(*arguments, **named)
+
+        return call
+
+    monkeypatch.setattr(QueryEngine, "release", noted(release))
+    monkeypatch.setattr(QueryEngine, "query", noted(query))
+
+    async def play(client: Client) -> None:
+        table, (seat,) = await opened(client, level="network", training=True)
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        undone = False
+        while not scene["over"]:
+            if scene["can_undo"] and not undone:
+                await socket.send_json({"undo": True})
+                undone, scene = True, await until(socket, asks)
+                continue
+            await socket.send_json({"act": lowest(scene)})
+            scene = await until(socket, asks)
+        await socket.send_json({"deal": True})
+        await until(socket, asks)
+
+    async def scenario(client: Client) -> None:
+        await asyncio.gather(play(client), play(client))
+
+    run(scenario)
+    assert len(threads) == 1 and next(iter(threads)).startswith("kibitz-thinks")

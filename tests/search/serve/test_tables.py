@@ -7,7 +7,7 @@ import pytest
 
 from games.registry import make_game
 from search.play.layouts import layout_of
-from search.serve.tables import Table, scene_message
+from search.serve.tables import Table, scene_message, whole
 from tests.search.serve.material import GAMES, lowest, service, table
 
 
@@ -138,7 +138,7 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
     ("asked", "said"),
     [
         ([], "a table is an object with level, people and training"),
-        ({"levle": "rules"}, "levle: no such key"),
+        ({"levle": "rules"}, "'levle': no such key"),
         ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, rules, network, search"),
         ({"level": ["rules"]}, "is none; there are"),
         ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
@@ -168,3 +168,38 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
         again = offered.again(at, 0)
         assert (again["hands"], again["ahead"]) == (number, 0.0) and (again["half"] is None) == (number < 5)
         at.hands.deal()
+
+
+@pytest.mark.parametrize(("game", "sign"), [("hearts", -1), ("skat", 1)])
+def test_ahead_means_better_by_the_rules_of_the_game(game: str, sign: int) -> None:
+    at, offered = table(game, 1, training=False), service(game)
+    differences = []
+    while not any(differences):
+        play_hand(at)
+        again = offered.again(at, 0)
+        differences.append(sign * (again["yours"] - again["points"]))
+        assert again["ahead"] == pytest.approx(sum(differences) / len(differences))
+        at.hands.deal()
+
+
+def test_people_take_back_their_own_decisions() -> None:
+    at = table("skat", 3)
+    first = at.hands.turn
+    at.act(first, lowest(at.scenes(first, 0)[0][-1]))
+    second = at.hands.turn
+    assert second != first and not at.scenes(second, 0)[0][-1]["can_undo"]
+    with pytest.raises(ValueError, match="there is nothing to take back"):
+        at.undo(second)
+    before = at.hands.history_of(first).tolist()
+    at.act(second, lowest(at.scenes(second, 0)[0][-1]))
+    at.undo(second)
+    assert at.hands.history_of(first).tolist() == before and at.hands.turn == second
+    at.undo(first)
+    assert at.hands.turn == first
+
+
+def test_what_is_no_legal_message_is_refused_whole() -> None:
+    at = table("skat", 3)
+    right = lowest(at.scenes(at.hands.turn, 0)[0][-1])
+    with pytest.raises(ValueError, match="that is no legal choice"):
+        at.act(at.hands.turn, whole([*right, 2**40]))

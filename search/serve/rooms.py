@@ -1,0 +1,135 @@
+"""Tables with the people who are connected to them. Everything that touches a table's hands runs on the thread that
+players and networks run on (``Think``), since these share engines."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from search.serve.games import Service
+from search.serve.tables import Table, whole
+
+Think = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs work on the one background thread."""
+_BEHIND = 256
+"""Messages that a client may leave unread before its connection is closed."""
+_MESSAGES = ("act", "deal", "undo", "hint", "again")
+_LOG = logging.getLogger(__name__)
+
+
+class Guest:
+    """A connection at a seat. What it is told waits in a queue of its own, so that nobody waits for a slow reader."""
+
+    def __init__(self, socket: web.WebSocketResponse, seat: int) -> None:
+        self.socket, self.seat = socket, seat
+        self.seen = 0
+        """Tokens of its history that it was shown."""
+        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BEHIND)
+        self._sender = asyncio.create_task(self._send())
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message soon; one that reads nothing is closed."""
+        try:
+            self._waiting.put_nowait(message)
+        except asyncio.QueueFull:
+            self.end()
+
+    def end(self) -> None:
+        """Send nothing more, and close the connection."""
+        self._sender.cancel()
+        self._closing = asyncio.create_task(self.socket.close())
+
+    async def _send(self) -> None:
+        with contextlib.suppress(ConnectionError):  # the seat waits until somebody comes back to it
+            while True:
+                await self.socket.send_json(await self._waiting.get())
+
+
+@dataclass
+class Room:
+    """A table and who is connected to it."""
+
+    table: Table
+    think: Think
+    guests: list[Guest] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while something happens at the table."""
+    used: float = field(default_factory=time.monotonic)
+
+    async def join(self, guest: Guest, name: str) -> None:
+        """A person sits down, or comes back: it sees what is there now."""
+        self.guests.append(guest)
+        self.table.chairs[guest.seat].name = name
+        async with self.lock:
+            guest.seen = await self.think(lambda: len(self.table.hands.history_of(guest.seat)))
+            await self._show([guest])
+            await self._go_on()
+
+    def part(self, guest: Guest) -> None:
+        """A connection has ended; its seat stays."""
+        self.guests.remove(guest)
+        self.used = time.monotonic()
+        guest.end()
+
+    async def take(self, guest: Guest, message: dict[str, Any], service: Service) -> None:
+        """Do what a client asks; what makes no sense is answered by a line, and changes nothing."""
+        self.used = time.monotonic()
+        async with self.lock:
+            try:
+                told = await self.think(lambda: self._do(guest.seat, message, service))
+            except ValueError as error:
+                guest.tell({"type": "error", "text": str(error)})
+                return
+            if told is not None:
+                guest.tell(told)
+                return
+            for other in self.guests:
+                if "deal" in message:
+                    other.seen = 0
+                elif "undo" in message:
+                    other.seen = min(other.seen, self.table.tokens_of(other.seat) - 1)
+            await self._show(self.guests)
+            await self._go_on()
+
+    def _do(self, seat: int, message: dict[str, Any], service: Service) -> dict[str, Any] | None:
+        """Do it; an answer for the seat alone, or None where all see what has changed."""
+        table = self.table
+        match next((name for name in _MESSAGES if name in message), ""):
+            case "act":
+                table.act(seat, whole(message["act"]))
+            case "deal":
+                table.hands.deal()
+            case "undo":
+                table.undo(seat)
+            case "hint":
+                return service.hint(table, seat, bool(message.get("search")))
+            case "again":
+                return service.again(table, seat)
+            case _:
+                raise ValueError(f"no such message; there are {', '.join(_MESSAGES)}")
+        return None
+
+    async def _go_on(self) -> None:
+        """Let players act until a person is to, or the hand is over; all see each action as it comes. What a player's
+        failure says may name its cards, so people are told no more than that there was one."""
+        try:
+            while self.table.waits_for_players:
+                await self.think(self.table.hands.let_play)
+                await self._show(self.guests)
+        except Exception:
+            _LOG.exception("a player failed")
+            for guest in self.guests:
+                guest.tell({"type": "error", "text": "a player of this table has failed; open another table"})
+
+    async def _show(self, guests: list[Guest]) -> None:
+        """Tell each of them the scenes that it has not seen."""
+        for guest in list(guests):
+            told, guest.seen = await self.think(partial(self.table.scenes, guest.seat, guest.seen))
+            for scene in told:
+                guest.tell(scene)
