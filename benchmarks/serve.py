@@ -7,6 +7,7 @@ of the same question alone.
 
 import argparse
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -118,8 +119,8 @@ def main() -> None:
 
     alone, counts = asyncio.run(measured())
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "search.analysis", options.game], input='{"history": []}\n', text=True,
-                   capture_output=True, check=True)  # fmt: skip
+    command = [sys.executable, "-m", "search.analysis", options.game]
+    subprocess.run(command, input=json.dumps(questions[0]) + "\n", text=True, capture_output=True, check=True)
     started, hint = time.perf_counter() - began, hinted(service)
     told = f"{counts['right']:,} right, {counts['wrong']} wrong, {counts['later']} told to come back"
     print(

@@ -232,6 +232,12 @@ class _Command(Generic[T]):
                 print(f"error: {failed.message}", file=sys.stderr)
 
 
+def game_alone() -> None:
+    """Let the name of the game stand alone as the first argument: ``kibitz play hearts``."""
+    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):
+        sys.argv[1] = f"game={sys.argv[1]}"
+
+
 def build(composed: DictConfig, schema: type[T]) -> T:
     """An instance of ``schema`` holding the values of ``composed``.
 

@@ -7,7 +7,6 @@ who answers. Questions that wait are answered together. ``search.analysis.analys
 import io
 import json
 import queue
-import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -84,6 +83,5 @@ def batches(file: TextIO, most: int) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz engine skat
-        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.game_alone()
     cli.run("analysis", AnalysisConfig, main)

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 import secrets
 import signal
 import sys
@@ -200,6 +199,5 @@ def _check_terminal() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz play hearts
-        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.game_alone()
     cli.run("play", PlayConfig, main, output_key="out")

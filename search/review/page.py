@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cluster.provenance import installed_version
 from games.recorded_deals import RecordedDeals
 from search.pictures.pages import templates
@@ -73,8 +75,8 @@ def _link(shown: Sequence[Shown], deal: DealNote, seat: SeatNote, note: Decision
 
 def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> Shown:
     sequences, seats = deals.sequences, deals.game.num_players
-    names = {int(sequences.seat[row]): str(sequences.player[row])
-             for row in range(len(sequences)) if sequences.game[row] == sequences.game[seat.row]}  # fmt: skip
+    rows = range(*np.searchsorted(sequences.game, [sequences.game[seat.row], sequences.game[seat.row] + 1]))
+    names = {int(sequences.seat[row]): str(sequences.player[row]) for row in rows}
     around = [names.get((seat.seat + k) % seats, "") for k in range(seats)]
     layout = layout_of(deals.game, around[1:], own=around[0])
     tokens = sequences.tokens[seat.row]
@@ -82,7 +84,7 @@ def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> Shown:
     return Shown(deal, seat, tuple(_parts(seat.course)), *_curve(seat.course), steps)
 
 
-def _step(layout: Layout, tokens, note: DecisionNote) -> Step:  # type: ignore[no-untyped-def]
+def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> Step:
     scene, vocabulary = layout.scene(tokens[: note.place]), layout.game.vocabulary
     chosen = tuple(tokens[note.place : note.place + 1].tolist())
     names = tuple(layout.token(vocabulary.names.index(action.name)) for action in note.actions)

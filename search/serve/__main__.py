@@ -1,9 +1,7 @@
 """Tables in a browser: ``kibitz serve skat``, then open the link that it prints."""
 
 import asyncio
-import re
 import signal
-import sys
 from urllib.parse import quote
 
 from aiohttp import web
@@ -42,6 +40,5 @@ async def _serve(config: ServeConfig, server: Server) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and re.fullmatch(r"[A-Za-z_][\w.:]*", sys.argv[1]):  # kibitz serve skat
-        sys.argv[1] = f"game={sys.argv[1]}"
+    cli.game_alone()
     cli.run("serve", ServeConfig, main)
