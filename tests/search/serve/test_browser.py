@@ -58,7 +58,7 @@ def test_a_whole_hand_with_a_reload_in_the_middle(address: str, touch: bool) -> 
         page.goto(address)
         page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
         page.select_option("#level", "rules")
-        press(page, "#open button", touch)
+        press(page, "#open button", touch, seconds=60)
         decisions = played(page, touch)
         assert decisions > 5 and page.inner_text("#score") and not wrong
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -88,6 +88,6 @@ def played(page, touch: bool) -> int:  # type: ignore[no-untyped-def]
     return pressed
 
 
-def press(page, target: str, touch: bool) -> None:  # type: ignore[no-untyped-def]
+def press(page, target: str, touch: bool, seconds: float = 1.0) -> None:  # type: ignore[no-untyped-def]
     first = page.locator(target).first
-    first.tap(timeout=1000) if touch else first.click(timeout=1000)
+    first.tap(timeout=1000 * seconds) if touch else first.click(timeout=1000 * seconds)
