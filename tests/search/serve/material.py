@@ -22,11 +22,11 @@ def service(game: str) -> Service:
     return Service(config(game))
 
 
-def table(game: str, people: int, training: bool = True) -> Table:
+def table(game: str, people: int, training: bool = True, player: str = "random") -> Table:
     made = service(game).game
-    (player,) = make_players(["random"], made, service(game)._config.search)
-    others: dict[int, Player] = {seat: player for seat in range(people, made.num_players)}
-    return Table(made, "random", others, 7, training)
+    (other,) = make_players([player], made, service(game)._config.search)
+    others: dict[int, Player] = {seat: other for seat in range(people, made.num_players)}
+    return Table(made, player, others, 7, training)
 
 
 def lowest(scene: dict[str, Any]) -> list[int]:

@@ -170,9 +170,9 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
         at.hands.deal()
 
 
-@pytest.mark.parametrize(("game", "sign"), [("hearts", -1), ("skat", 1)])
+@pytest.mark.parametrize(("game", "sign"), [("hearts", -1), ("skat", 1)])  # of points that people want
 def test_ahead_means_better_by_the_rules_of_the_game(game: str, sign: int) -> None:
-    at, offered = table(game, 1, training=False), service(game)
+    at, offered = table(game, 1, training=False, player=f"{game}_rules"), service(game)
     differences = []
     while not any(differences):
         play_hand(at)
