@@ -54,6 +54,8 @@ def _write_graph(net: Network, game: Game, out: str) -> None:
     path = Path(out)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"{out}: name a file in a directory that exists, such as net.onnx")
+    if path.exists():
+        raise ValueError(f"{out}: is there already; name a new file")
     export_onnx(net, game, path)
 
 

@@ -36,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")
     given = parser.parse_args(arguments)
     try:
+        if given.private and not given.target.startswith("hf://"):
+            raise UserError(f"--private: is for a hub; leave it out with {given.target}")
         if given.target.startswith("hf://"):
             where = upload(given.checkpoint, given.target, given.private, given.game)
         else:
@@ -96,7 +98,7 @@ def _card(checkpoint: str, own: str) -> tuple[dict[str, Any], str]:
     options = ", ".join(f"`{name}={value}`" for name, value in sorted(game.options.items())) or "none"
     return config, (
         f"# A network for {game.name}\n\n"
-        f"For [Kibitz](https://pypi.org/project/kibitz/): kind `{kind.name}`, {size:,} parameters, rules version "
+        f"For Kibitz: kind `{kind.name}`, {size:,} parameters, rules version "
         f"{game.rules_version}, id `{checkpoint_id(checkpoint)}`.\n\nRule options: {options}.\n\n"
         "```sh\nhf download USER/NAME --local-dir network\n"
         f"kibitz play {game.name} checkpoint=network\n```\n"

@@ -103,7 +103,6 @@ ONLY_IN = {
         "benchmarks.*",
         "search.roster.engines",
         "search.review.judges",
-        "search.serve.levels",
         "search.roster.registry",
         "search.tournament.checks",
         "search.tournament.evaluator",

@@ -11,9 +11,14 @@ from games.skat.rules import SCORINGS, template
 from games.skat.state import STATE, act, aside_of, deal_hands, legal
 
 
+def before_deal(scoring: str = SCORINGS[0], count: int = 1) -> np.ndarray:
+    """``STATE[count]``: states before the deal."""
+    return blank(STATE, template(SCORINGS.index(scoring)), EOS, count)
+
+
 def new_state() -> np.void:
     """A state before the deal."""
-    return blank(STATE, template(), EOS, 1)[0]
+    return before_deal()[0]
 
 
 @kernel
@@ -49,16 +54,16 @@ def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
 
 def states_at(game: Game, tokens: np.ndarray, deal: np.ndarray, seat: np.ndarray, place: np.ndarray) -> np.ndarray:
     """See ``search.players.support.Rebuild``."""
-    states, wanted = blank(STATE, _template(game), EOS, len(deal)), dict[int, dict[tuple[int, int], int]]()
+    scoring, wanted = str(game.options["scoring"]), dict[int, dict[tuple[int, int], int]]()
+    states = before_deal(scoring, len(deal))
     for row, (number, who, where) in enumerate(zip(deal.tolist(), seat.tolist(), place.tolist(), strict=True)):
         wanted.setdefault(number, {})[who, where] = row
     for number, rows in wanted.items():
-        state = blank(STATE, _template(game), EOS, 1)[0]
+        state, again = before_deal(scoring, 2)
         dealt = tokens[number, :, 1:11].astype(np.int64)
         state["dealt"] = (1 << dealt).sum(axis=1)
         state["tokens"][:, : tokens.shape[2]] = tokens[number]
         state["lengths"] = (tokens[number] != EOS).sum(axis=1)
-        again = blank(STATE, _template(game), EOS, 1)[0]
         deal_hands(again, state["dealt"])
         for token, who in zip(*(column.tolist() for column in actions_of(state)), strict=True):
             if (row := rows.pop((who, int(again["lengths"][who])), -1)) >= 0:
@@ -67,11 +72,6 @@ def states_at(game: Game, tokens: np.ndarray, deal: np.ndarray, seat: np.ndarray
         if rows:
             raise ValueError(f"deal {number}: its histories are not those of one deal")
     return states
-
-
-def _template(game: Game) -> np.ndarray:
-    """What all know of a deal of this game before it begins."""
-    return template(SCORINGS.index(str(game.options["scoring"])))
 
 
 def retraced(state: np.void) -> tuple[np.ndarray, np.ndarray, np.void]:

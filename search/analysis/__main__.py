@@ -18,6 +18,7 @@ from games.registry import make_game
 from search.analysis.analyst import Analyst
 from search.analysis.config import AnalysisConfig
 from search.review.judges import seat_judge
+from search.roster.engines import Engines
 
 _WAITING = 1024
 """Most questions read ahead."""
@@ -27,7 +28,7 @@ def main(config: AnalysisConfig) -> None:
     """Answer until standard input ends."""
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        seated = seat_judge(config.player, game, config.engine, config.search)
+        seated = seat_judge(config.player, game, Engines(game, config.engine), config.search)
     analyst = Analyst(game, seated, config.seed)
     print(json.dumps(analyst.about), flush=True)
     if isinstance(sys.stdin, io.TextIOWrapper):

@@ -24,6 +24,7 @@ from games.game import Game, Next
 from games.rng import derive, derive_many
 from search.players.player import Turns
 from search.review.judges import Opinion, Seated
+from search.review.report import rounded
 
 KEYS = ("id", "seat", "history")
 
@@ -119,14 +120,10 @@ class Analyst:
         actions = np.flatnonzero(legal)
         order = actions[np.argsort(-np.nan_to_num(np.where(np.isnan(chances), values, chances)[actions], nan=-1e9))]
         return {
-            "expected": _number(opinion.expected[row] * scale),
+            "expected": rounded(opinion.expected[row] * scale),
             "best": names[opinion.best[row]] if len(actions) else None,
             "actions": [
-                {"action": names[action], "probability": _number(chances[action]), "value": _number(values[action])}
+                {"action": names[action], "probability": rounded(chances[action]), "value": rounded(values[action])}
                 for action in order
             ],
         }
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)

@@ -31,6 +31,7 @@ from search.values.report import unit_of
 RECORD_GAMES = ("skat",)
 """Games that read files of records beside shards."""
 RESULT, PAGE = "review.json", "review.html"
+_PAGES = 30
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,8 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         for name in ("deals", "pages"):
-            if getattr(given, name) < 0:
+            if (getattr(given, name) or 0) < 0:
                 raise UserError(f"--{name} {getattr(given, name)}: must be 0 or more")
+        if given.pages is not None and not given.out:
+            raise UserError(f"--pages {given.pages}: is of the page, so give --out too")
         _check_out(given)
         deals = _deals(given.file, given.deals, given.game)
         review = _review(deals, given)
@@ -47,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(line)
         Console().print(render(review))
         if given.out:
-            _write(given.out, review, deals, given.pages)
+            _write(given.out, review, deals, _PAGES if given.pages is None else given.pages)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -65,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seat", type=int, default=-1, help="the only seat to review, from 0; all if left out")
     parser.add_argument("--out", default="", help=f"directory for {RESULT} and {PAGE}; nothing is kept if left out")
     parser.add_argument("--deals", type=int, default=0, help="review only so many deals from the first on; 0 for all")
-    parser.add_argument("--pages", type=int, default=30, help="deals on the page, those in which the most was lost")
+    parser.add_argument(
+        "--pages", type=int, default=None, help="deals on the page, those in which the most was lost; 30 if left out"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of a judge that searches")
     parser.add_argument("--game", default="", help="a game of your own that the shards are of, as module:attribute")
     return parser
@@ -83,6 +88,8 @@ def _deals(file: str, most: int, own: str) -> RecordedDeals:
         raise UserError(
             f"{file}: of a form that is not known; give a file that ends in .parquet or {' or '.join(readers)}"
         )
+    if own:
+        raise UserError(f"--game {own}: is for shards; {file} says itself what game it is of")
     reader: Reader = resolve_name(readers[ending])
     return reader(Path(file), most)
 

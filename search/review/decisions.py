@@ -12,7 +12,7 @@ import numpy as np
 from games.game import Next
 from games.recorded_deals import RecordedDeals
 from search.players.choices import choice_places, place_bits, turns_before
-from search.review.judges import Judge, Opinion
+from search.review.judges import Judge
 
 CALL = "call"
 """How the types of token for bids end."""
@@ -106,12 +106,8 @@ def judge_deals(
             parts.append(decisions)
         progress(first + len(some))
     expected *= scale
-    joined = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in (field.name for field in fields(Decisions))
-    }
-    order = np.lexsort((joined["place"], joined["row"]))
-    return Judged(deals, Decisions(**{name: column[order] for name, column in joined.items()}), expected, marks)
+    joined = Decisions(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Decisions)))
+    return Judged(deals, joined.take(np.lexsort((joined.place, joined.row))), expected, marks)
 
 
 def _judged(
@@ -137,29 +133,18 @@ def _judged(
         opinion = judge.opinion(turns)
         choice = np.flatnonzero(decides[here, places])
         views = game.views(turns.tokens[choice], places[choice])
-        yield (
-            places,
-            _decisions(rows[here[choice]], places[choice], game.next_type(views), tokens[here[choice], places[choice]],
-                       turns.legal[choice], opinion, choice, scale),
-            opinion.expected,
-            rows[here],
-        )  # fmt: skip
+        decisions = Decisions(
+            row=rows[here[choice]],
+            place=places[choice],
+            phase=game.next_type(views),
+            legal=turns.legal[choice],
+            probabilities=opinion.probabilities[choice],
+            values=opinion.values[choice] * scale,
+            best=opinion.best[choice],
+            played=tokens[here[choice], places[choice]].astype(np.int64),
+        )
+        yield places, decisions, opinion.expected, rows[here]
     judge.forget(np.arange(len(rows)))
-
-
-def _decisions(
-    rows: np.ndarray,
-    places: np.ndarray,
-    phase: np.ndarray,
-    played: np.ndarray,
-    legal: np.ndarray,
-    opinion: Opinion,
-    choice: np.ndarray,
-    scale: float,
-) -> Decisions:
-    values = opinion.values[choice] * scale
-    return Decisions(rows, places, phase, legal, opinion.probabilities[choice], values, opinion.best[choice],
-                     played.astype(np.int64))  # fmt: skip
 
 
 def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:

@@ -144,13 +144,13 @@ class Seated:
     """Whether its values and the utility have the same unit."""
 
 
-def seat_judge(name: str, game: Game, config: EngineConfig | None = None, search: SearchConfig | None = None) -> Seated:
+def seat_judge(name: str, game: Game, engines: Engines | None = None, search: SearchConfig | None = None) -> Seated:
     """The judge of a player's name, with the network that ships for the game where it needs one and names none.
 
     Args:
         name: as in a tournament; empty for how the network that ships plays best without a search.
-        config: of its query engine.
-        search: settings of the kinds of player; both the defaults if None.
+        engines: to share with others of the same thread; new ones with the default settings if None.
+        search: settings of the kinds of player; the defaults if None.
 
     Raises:
         ValueError: no such player or network, or one that tells no values or sees hidden cards.
@@ -162,7 +162,7 @@ def seat_judge(name: str, game: Game, config: EngineConfig | None = None, search
             raise ValueError(f"no network ships for {game.name}: give the player as {entrant.name}@DIR, or pimc")
         shipped = f"kibitz:{game.name}"
         entrant = replace(entrant, name=f"{entrant.name}@{shipped}", checkpoint=shipped)
-    engines = Engines(game, config or EngineConfig())
+    engines = engines or Engines(game, EngineConfig())
     (player,) = seat_players([entrant], [entrant.name], game, engines)
     utility = game.outcomes.utility(getattr(entrant.settings, "utility", "")).astype(np.float64)
     own = getattr(entrant.settings, "evaluator", "") in support.evaluators  # a solver's values are games won

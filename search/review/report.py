@@ -137,16 +137,16 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
         phase=phase_name(game.token_types[decisions.phase[number]]),
         played=names.name(played),
         best=names.name(int(decisions.best[number])),
-        cost=_number(decisions.cost[number]),
-        hindsight=_number(lost),
+        cost=rounded(decisions.cost[number]),
+        hindsight=rounded(lost),
         actions=tuple(
-            ActionNote(names.name(int(a)), _number(chances[a]), _number(values[a]), _number(after[a]))
+            ActionNote(names.name(int(a)), rounded(chances[a]), rounded(values[a]), rounded(after[a]))
             for a in legal[order]
         ),
     )
 
 
-def _number(value: float) -> float | None:
+def rounded(value: float) -> float | None:
     """Rounded to what is worth telling; None for NaN."""
     return None if np.isnan(value) else round(float(value), 4)
 

@@ -50,7 +50,7 @@ class Service:
             raise UserError(f"game={self.game.name}: has no pictures of a card table; choose hearts, skat or crew")
         self._engines, self._opened = Engines(self.game, config.engine), 0
         self.levels = levels(self.game)
-        self._seated: Seated = seat_judge("", self.game, config.engine, config.search)
+        self._seated: Seated = seat_judge("", self.game, self._engines, config.search)
         self.analyst = Analyst(self.game, self._seated, 0)
         model = self._engines.get(f"kibitz:{self.game.name}")
         self._hints = Hints(self.game, model, replace(config.search.go_mcts, num_runs=_SEARCHED), 0)

@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 
 from games.game import Game
-from learner.model.checkpoint import installed
 from search.roster import kinds
 
 
 def levels(game: Game) -> Mapping[str, str]:
-    """Name -> player (``search.roster.spec``), the weakest first: only what needs no file but the package's own."""
+    """Name -> player (``search.roster.spec``), the weakest first, of a game for which a network ships."""
     support, shipped = kinds.support_of(game), f"kibitz:{game.name}"
-    found = {"beginner": "random"}
-    if scripted := kinds.baseline(game):
-        found |= {"beginner": f"{scripted}:explore=0.15", "rules": scripted}
-    if game.name in installed():
-        found |= {
-            "network": f"{support.network_player}@{shipped}",
-            "search": f"go_mcts:num_runs=40:threshold=0.1@{shipped}",
-        }
-    return found
+    scripted = kinds.baseline(game) or "random"
+    return {
+        "beginner": f"{scripted}:explore=0.15",
+        "rules": scripted,
+        "network": f"{support.network_player}@{shipped}",
+        "search": f"go_mcts:num_runs=40:threshold=0.1@{shipped}",
+    }

@@ -67,7 +67,7 @@ class Room:
         self.guests.append(guest)
         self.table.chairs[guest.seat].name = name
         async with self.lock:
-            guest.seen = await self.think(lambda: len(self.table.hands.history_of(guest.seat)))
+            guest.seen = await self._tokens(guest)
             await self._show([guest])
             await self._go_on()
 
@@ -93,7 +93,7 @@ class Room:
                 if "deal" in message:
                     other.seen = 0
                 elif "undo" in message:
-                    other.seen = min(other.seen, self.table.tokens_of(other.seat) - 1)
+                    other.seen = min(other.seen, await self._tokens(other) - 1)
             await self._show(self.guests)
             await self._go_on()
 
@@ -126,6 +126,10 @@ class Room:
             _LOG.exception("a player failed")
             for guest in self.guests:
                 guest.tell({"type": "error", "text": "a player of this table has failed; open another table"})
+
+    async def _tokens(self, guest: Guest) -> int:
+        """Length of its history."""
+        return len(await self.think(partial(self.table.hands.history_of, guest.seat)))
 
     async def _show(self, guests: list[Guest]) -> None:
         """Tell each of them the scenes that it has not seen."""

@@ -54,10 +54,6 @@ class Table:
         """Whether a player that is no person is to act."""
         return not self.hands.over and self.hands.turn not in self.chairs
 
-    def tokens_of(self, seat: int) -> int:
-        """Length of a seat's history."""
-        return len(self.hands.history_of(seat))
-
     # ---- what a seat is told
 
     def layout(self, seat: int) -> Layout:

@@ -64,3 +64,10 @@ def test_what_cannot_be_exported_is_said_in_a_line(
     assert main([*arguments, "--onnx"]) == 2
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 1 and said in error[0] and not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.onnx").write_text("mine")
+    assert main(["kibitz:skat", str(tmp_path / "net.onnx"), "--onnx"]) == 2
+    assert "net.onnx: is there already; name a new file" in capsys.readouterr().err
+    assert (tmp_path / "net.onnx").read_text() == "mine"

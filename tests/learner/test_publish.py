@@ -48,6 +48,7 @@ def test_another_gets_a_card_with_its_facts_and_nothing_of_its_training(tmp_path
     [
         (["nowhere", "out"], "nowhere"),
         (["kibitz:skat", "full"], "full: is there already; name a new directory"),
+        (["kibitz:skat", "out", "--private"], "--private: is for a hub; leave it out with out"),
         (["kibitz:skat", "hf://name"], "hf://name: must be hf://USER/NAME"),
         (["broken", "out"], "broken"),
     ],

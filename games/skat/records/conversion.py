@@ -19,11 +19,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from games.compiled import blank
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, read_shard, write_shard
-from games.skat.cards import EOS
 from games.skat.records.agreement import differences
 from games.skat.records.directory import (
     LEFT_OUT,
@@ -42,7 +40,7 @@ from games.skat.records.lines import Line, stream
 from games.skat.records.marks import player_of
 from games.skat.records.seen import Seen, key_of
 from games.skat.records.selection import Filter
-from games.skat.rules import SCORINGS, template
+from games.skat.replay import before_deal
 from games.skat.state import STATE
 
 _PROGRESS_SECONDS = 5.0
@@ -132,7 +130,7 @@ class _Conversion:
         self.counts = Counter(self.progress.counts)
         self.left_out = Notes(out / LEFT_OUT, self.progress.left_out)
         self.rejected = Notes(rejected, self.progress.rejected)
-        self.fresh = blank(STATE, template(SCORINGS.index(config["scoring"])), EOS, 1)
+        self.fresh = before_deal(config["scoring"])
         self.state = self.fresh.copy()
         self.batches: dict[tuple[bool, bool], _Batch] = {}
         self.seen = Seen(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())

@@ -5,17 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from games.compiled import blank
 from games.game import Game
 from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from games.shards import Sequences
-from games.skat.cards import EOS
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.records.lines import stream
-from games.skat.rules import SCORINGS, template
-from games.skat.state import STATE
+from games.skat.replay import before_deal
 
 _PASSED_OVER = "no record of a deal", "not by our rules", "nobody has acted"
 
@@ -31,11 +28,11 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
         OSError: it cannot be read.
     """
     game, states, titles, names = make_game("skat"), [], [], []
-    fresh, skipped = blank(STATE, template(SCORINGS.index(game.options["scoring"])), EOS, 1), Counter[str]()
+    skipped = Counter[str]()
     numbers, filled = list[int](), list[bool]()
     with path.open("rb") as file:
         for line in stream(file):
-            state = fresh.copy()
+            state = before_deal()
             found = _replayed(line.text, state[0])
             if isinstance(found, str):
                 skipped[found] += 1

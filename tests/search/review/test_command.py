@@ -103,6 +103,8 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["--seat", "3", "RECORDS"], "--seat 3: skat has seats 0 to 2"),
         (["--deals", "-1", "RECORDS"], "--deals -1: must be 0 or more"),
         (["--pages", "-1", "RECORDS"], "--pages -1: must be 0 or more"),
+        (["--pages", "3", "RECORDS"], "--pages 3: is of the page, so give --out too"),
+        (["--game", "x:Y", "RECORDS"], "--game x:Y: is for shards"),
         (["--player", "argmaxval", "RECORDS"], "no player 'argmaxval'"),
         (["--player", "imitation", "RECORDS"], "it does not say what actions are worth; choose argmax_val"),
         (["--player", "pimc:cheat=true", "RECORDS"], "it sees hidden cards"),
