@@ -4,7 +4,7 @@ import numpy as np
 
 from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.search import Search
+from search.go_mcts.search import Search, Watch
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
 from search.players.histories import ModelPlayer
@@ -31,13 +31,14 @@ class GoMcts(ModelPlayer):
         found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
         return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
 
-    def search(self, turns: Turns) -> Search:
-        """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
+    def search(self, turns: Turns, watch: Watch | None = None) -> Search:
+        """Run the search of the turns to its end, or until ``watch`` ends it; the trees stay readable in ``.forest``,
+        tree ``i`` for turn ``i``."""
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
         kind, width = self._parallelism(len(roots.lengths))
         search = kind(self.game, self.histories.model, self.config, roots, width)
-        search.run()
+        search.run(watch)
         self.histories.store(turns, search.forest.nodes.handle[: len(roots.lengths)])
         return search
 

@@ -14,6 +14,7 @@ lets them begin early without changing the tree.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,10 @@ class SearchStatistics:
     """Model queries, each for many simulations."""
 
 
+Watch = Callable[[TokenForest], bool]
+"""Called with the trees between queries; False ends the searches."""
+
+
 class Search:
     """``B`` searches that advance together."""
 
@@ -54,17 +59,18 @@ class Search:
         self.sims = Simulations(game, roots, width, config)
         self._selection = SelectionRule(config.exploration, config.selection == "puct")
 
-    def run(self) -> None:
-        """Run all simulations of every search. Releases all handles but the roots', which belong to the caller."""
+    def run(self, watch: Watch | None = None) -> None:
+        """Run all simulations of every search, or until ``watch`` ends them. Releases all handles but the roots', which
+        belong to the caller."""
         try:
-            self._run()
+            self._run(watch)
         except BaseException:  # interrupted in the middle
             self.sims.release(np.arange(len(self.sims.tree)), self.model)
             self.model.release(self.forest.nodes.handle[: self.forest.num_nodes])
             raise
         self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
 
-    def _run(self) -> None:
+    def _run(self, watch: Watch | None) -> None:
         sims = self.sims
         sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each search, until its root is a decision
         began = time.monotonic()
@@ -72,7 +78,8 @@ class Search:
             waiting = self._advance()
             if len(waiting):
                 self._ask(self._first_at_each_node(waiting))
-                if 0 < self.config.seconds < time.monotonic() - began:
+                late = 0 < self.config.seconds < time.monotonic() - began
+                if late or (watch and not watch(self.forest)):
                     sims.left[:] = 0
                 sims.begin(np.flatnonzero(~sims.active))
 

@@ -4,7 +4,7 @@ Letter: ``T`` tokens of a history.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -14,6 +14,7 @@ from games.game import Game, Next
 
 TABLE_WIDTH, TABLE_HEIGHT = 50, 16
 """Columns and lines of the table; with the panel beside it, the hand and three lines of text it fills 80 x 24."""
+YOU = "You"
 
 
 class Pause(IntEnum):
@@ -146,10 +147,17 @@ class Layout:
     """Short names of the seats, the observer's first, then clockwise."""
     points_per_utility = 0.0
     """Points that a utility of 1 stands for; 0 if unknown."""
+    seen_by_all: Collection[str] = ()
+    """Labels of rows of cards that everybody sees."""
 
-    def __init__(self, game: Game, players: Sequence[str]) -> None:
-        """``players``: names, the observer's first, then clockwise."""
+    def __init__(self, game: Game, players: Sequence[str], observer: str = YOU) -> None:
+        """
+        Args:
+            players: names, the observer's first, then clockwise.
+            observer: what its seat is called; spectators call it by another name.
+        """
         self.game, self.players = game, players
+        self.names = (observer, *self.names[1:])
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """Lengths of the prefixes of a history (``[T]``) that are scenes, in order; at least one."""
@@ -159,6 +167,13 @@ class Layout:
         """The scene after a history (``[T]``)."""
         raise NotImplementedError
 
+    def public(self, scene: Scene) -> Scene:
+        """What spectators see of a scene: nothing that a seat alone has seen."""
+        table = scene.card_table
+        rows = () if table is None else tuple(row for row in table.shown if row[0] in self.seen_by_all)
+        cards = None if table is None else replace(table, shown=rows)
+        return replace(scene, table=Text(), choices=(), cards=False, needed=0, prompt="", card_table=cards)
+
     def token(self, token: int) -> str:
         """A token's name for people."""
         return self.game.vocabulary.name(token)
@@ -166,6 +181,11 @@ class Layout:
     def words(self, tokens: Iterable[int]) -> tuple[Choice, ...]:
         """Legal actions as choices by name."""
         return tuple(Choice(token, self.token(token), True) for token in tokens)
+
+    def does(self, seat: int, verb: str) -> str:
+        """A seat as the subject of a verb, such as "You bid" and "Left bids"."""
+        third = {"have": "has"}.get(verb, f"{verb}s")
+        return f"{self.names[seat]} {verb if self.names[seat] == YOU else third}"
 
     def state_of(self, tokens: np.ndarray) -> tuple[list[int], bool, tuple[float, ...]]:
         """Of a history (``[T]``): the legal actions, whether the observer is to act, and the points of each seat, its

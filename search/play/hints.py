@@ -3,6 +3,7 @@
 Letters: ``T`` tokens of a history.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from games.rng import derive
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
+from search.go_mcts.tree import TokenForest
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
@@ -85,8 +87,9 @@ class Hints:
             illegal=float(1 - chances[actions].sum()) if len(actions) else 0.0,
         )
 
-    def search(self, tokens: np.ndarray) -> dict[int, Visits]:
-        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice."""
+    def search(self, tokens: np.ndarray, watch: Callable[[dict[int, Visits]], bool] | None = None) -> dict[int, Visits]:
+        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice. ``watch`` sees
+        them as the search goes on, and ends it by False."""
         length = np.array([len(tokens)], np.int32)
         legal = self._game.view_legal(self._game.views(tokens[None], length))
         if legal.sum() < 2:
@@ -95,8 +98,13 @@ class Hints:
         zero, padded = np.zeros(1, np.int64), np.full((1, self._game.max_length), self._game.vocabulary.eos, np.int64)
         padded[0, : len(tokens)] = tokens
         self._player.start(self._game, 1)
-        forest = self._player.search(Turns(zero, zero, padded, length, legal, seeds)).forest
+        turns = Turns(zero, zero, padded, length, legal, seeds)
+        found = self._player.search(turns, (lambda forest: watch(_visits(forest))) if watch else None)
         self._player.forget(zero)
-        actions, values, visits = forest.root_statistics(0)
-        found = zip(actions.tolist(), values.tolist(), visits.tolist(), strict=True)
-        return {action: Visits(count, value) for action, value, count in found}
+        return _visits(found.forest)
+
+
+def _visits(forest: TokenForest) -> dict[int, Visits]:
+    """Of the root's actions."""
+    found = zip(*(each.tolist() for each in forest.root_statistics(0)), strict=True)
+    return {action: Visits(count, value) for action, value, count in found}

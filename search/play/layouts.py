@@ -9,24 +9,24 @@ from rich.text import Text
 
 from games.game import Game
 from search.pictures.canvas import shortened
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Layout, Scene
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, YOU, Layout, Scene
 from search.roster.kinds import support_of
 
 
-def layout_of(game: Game, players: Sequence[str], own: str = "") -> Layout:
+def layout_of(game: Game, players: Sequence[str], own: str = "", observer: str = YOU) -> Layout:
     """The layout of ``game``; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at the
-    observer's."""
+    observer's, which is called ``observer``."""
     named = support_of(game).layout
-    return (resolve_name(named) if named else PlainLayout)(game, (own, *players))
+    return (resolve_name(named) if named else PlainLayout)(game, (own, *players), observer)
 
 
 class PlainLayout(Layout):
     """Any game: the history in words, and a list of legal actions."""
 
-    def __init__(self, game: Game, players: Sequence[str]) -> None:
+    def __init__(self, game: Game, players: Sequence[str], observer: str = YOU) -> None:
         """See ``Layout``."""
-        super().__init__(game, players)
-        self.names = ("You", *(f"Seat +{i}" for i in range(1, game.num_players)))
+        self.names = (YOU, *(f"Seat +{i}" for i in range(1, game.num_players)))
+        super().__init__(game, players, observer)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """Every length from the first token on."""

@@ -48,6 +48,8 @@ class Hands:
         self._before: list[tuple[int, np.ndarray, int]] = []
         self.actions: list[int] = []
         """Of all seats in the current hand, in order."""
+        self.past: list[list[int]] = []
+        """The same of each finished hand."""
         self.deal()
 
     # ---- what people know
@@ -145,6 +147,25 @@ class Hands:
             self._act(action)
         self._look()
 
+    def replay(self, past: Sequence[Sequence[int]], actions: Sequence[int] | None) -> None:
+        """At the first deal: play these finished hands again (``past``), and these actions of the next one; None where
+        it was not dealt yet. ``ValueError`` for actions that are not legal, or hands that do not end."""
+        for number, hand in enumerate(past):
+            if number:
+                self.deal()
+            for action in hand:
+                self._act(action)
+            self._look()
+            if not self.over:
+                raise ValueError(f"hand {number} does not end")
+            self._finish()
+        if actions is not None:
+            if past:
+                self.deal()
+            for action in actions:
+                self._act(action)
+            self._look()
+
     def _restore(self, state: np.ndarray, actions: int) -> None:
         self._state = state
         del self.actions[actions:]
@@ -170,6 +191,7 @@ class Hands:
     def _finish(self) -> None:
         self.leave()
         self._points.append(self.game.points(self._state)[0])
+        self.past.append(list(self.actions))
         named = {seat: player.name for seat, player in self._players.items()} | dict.fromkeys(self.people, HUMAN)
         names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)
         seeds, first = np.array([self._deal_seed], np.uint64), len(self._finished)

@@ -26,9 +26,13 @@ class ServeConfig:
     seed: int | None = None
     """Seed of the tables' deals, counted on from table to table; null draws one for each."""
     tables: int = 32
-    """Most tables at once; one that nobody has sat at for an hour makes room."""
+    """Most tables at once; one that nobody has sat at for an hour makes room, and with ``out`` comes back with
+    whoever has its link."""
     waiting: int = 256
     """Most questions of other programs that wait; more are told to come back."""
+    out: str = ""
+    """Directory, path or URI, where tables are kept, with the secrets of their links, so that they outlive the server;
+    empty to keep none."""
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
 

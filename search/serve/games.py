@@ -1,6 +1,8 @@
 """What a server offers of one game, without any network: tables, hints, reviews, answers."""
 
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from search.analysis.analyst import Analyst
 from search.pictures.pages import templates
-from search.play.hints import Hints
+from search.play.hints import Hints, Visits
 from search.players.player import Player
 from search.review.decisions import judge_deals
 from search.review.figures import figures, results_of
@@ -24,20 +26,16 @@ from search.roster.kinds import support_of
 from search.roster.registry import make_players
 from search.serve.config import ServeConfig
 from search.serve.levels import levels
-from search.serve.tables import Table, new_seed
+from search.serve.tables import Table, Wanted, new_seed
 from search.tournament.statistics import ends_of
 
-_SEARCHED = 100
-"""Simulations of a hint's search."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A table that somebody asks for."""
-
-    level: str
-    people: int
-    training: bool
+_SEARCHED, _SEARCH_SECONDS = 1000, 5.0
+"""Most simulations and seconds of a hint's search, which people see as it goes and may stop."""
+_SHOWN_EVERY = 0.2
+"""Seconds."""
+_KEYS = ("level", "people", "training", "rival", "deals")
+_MOST_DEALS = 1000
+"""Of a match."""
 
 
 class Service:
@@ -53,11 +51,12 @@ class Service:
         self._seated: Seated = seat_judge("", self.game, self._engines, config.search)
         self.analyst = Analyst(self.game, self._seated, 0)
         model = self._engines.get(f"kibitz:{self.game.name}")
-        self._hints = Hints(self.game, model, replace(config.search.go_mcts, num_runs=_SEARCHED), 0)
+        settings = replace(config.search.go_mcts, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
+        self._hints = Hints(self.game, model, settings, 0)
 
     def about(self) -> dict[str, Any]:
         """What the page offers."""
-        return {**self.analyst.about, "levels": list(self.levels), "key": bool(self._config.key)}
+        return {**self.analyst.about, "levels": dict(self.levels), "key": bool(self._config.key)}
 
     def page(self) -> str:
         """The page of the table, self-contained."""
@@ -68,47 +67,69 @@ class Service:
     def wanted(self, asked: Any) -> Wanted:
         """A table as a client asks for it; ``ValueError`` says what is wrong."""
         if not isinstance(asked, dict):
-            raise ValueError("a table is an object with level, people and training")
+            raise ValueError(f"a table is an object with {', '.join(_KEYS)}")
         for key in asked:
-            if key not in ("level", "people", "training"):
-                raise ValueError(f"{key!r}: no such key; there are level, people, training")
-        level, people = asked.get("level", "network"), asked.get("people", 1)
-        if not isinstance(level, str) or level not in self.levels:
-            raise ValueError(f"level: {level!r} is none; there are {', '.join(self.levels)}")
+            if key not in _KEYS:
+                raise ValueError(f"{key!r}: no such key; there are {', '.join(_KEYS)}")
+        for key in ("level", "rival"):
+            level = asked.get(key, "network")
+            if not isinstance(level, str) or level not in self.levels:
+                raise ValueError(f"{key}: {level!r} is none; there are {', '.join(self.levels)}")
+        people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training") is True
         if type(people) is not int or not 1 <= people <= self.game.num_players:
             raise ValueError(f"people: {people!r}; {self.game.name} has seats for 1 to {self.game.num_players}")
-        return Wanted(level, people, asked.get("training") is True)
+        if type(deals) is not int or not 0 <= deals <= _MOST_DEALS:
+            raise ValueError(f"deals: {deals!r}; a match has 1 to {_MOST_DEALS}, and 0 is none")
+        if deals and training:
+            raise ValueError("deals: a match is no training; leave out one of them")
+        return Wanted(asked.get("level", "network"), people, training, asked.get("rival", "network"), deals)
 
     def table(self, wanted: Wanted) -> Table:
         """A new table: people sit from seat 0 on, evenly spread."""
+        seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
+        self._opened += 1
+        return self.table_of(wanted, seed)
+
+    def table_of(self, wanted: Wanted, seed: int) -> Table:
+        """A table of a seed, at its first deal."""
         seats = self.game.num_players
         people = {seats * number // wanted.people for number in range(wanted.people)}
         player = self._player(wanted.level)
         others: dict[int, Player] = {seat: player for seat in range(seats) if seat not in people}
-        seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
-        self._opened += 1
-        return Table(self.game, wanted.level, others, seed, wanted.training)
+        return Table(self.game, wanted, others, seed)
 
     def _player(self, level: str) -> Player:
         """A new player for a table of its own; players of all tables share the engines."""
         return make_players([self.levels[level]], self.game, self._config.search, engines=self._engines)[0]
 
-    def hint(self, table: Table, seat: int, search: bool) -> dict[str, Any]:
-        """What the network expects at a seat's turn. ``ValueError`` where the table is not for training."""
-        if not table.training:
+    def hint(self, table: Table, seat: int, watch: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
+        """What the network expects at a seat's turn. With ``watch`` also a search: it is shown what was found as the
+        search goes on, and ends it by False. ``ValueError`` where the table is not for training."""
+        if not table.wanted.training:
             raise ValueError("this table is not for training: no hints")
         history = table.hands.history_of(seat)
         found = self._hints.expect(history)
         if found is None or not found.actions:
             raise ValueError("hints are for your own turns")
-        return table.expectation(seat, found, self._hints.search(history) if search else {})
+        if watch is None:
+            return table.expectation(seat, found, {})
+        shown = time.monotonic()
+
+        def show(visits: dict[int, Visits]) -> bool:
+            nonlocal shown
+            if (now := time.monotonic()) - shown < _SHOWN_EVERY:
+                return True
+            shown = now
+            return watch(table.expectation(seat, found, visits, searching=True))
+
+        return table.expectation(seat, found, self._hints.search(history, show))
 
     def again(self, table: Table, seat: int) -> dict[str, Any]:
-        """The last hand played by the network in people's places, beside the person's result, and how far that person
-        is ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
+        """The last hand played by the rival in people's places, beside the person's result, and how far that person is
+        ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
             raise ValueError("the hand is not over")
-        rival = "network"
+        rival = table.wanted.rival
         points = table.hands.played_by(self._player(rival))
         mine = table.hands.points_of(seat)[-1]
         sign = -1.0 if self.game.outcomes.lower_is_better else 1.0

@@ -20,8 +20,9 @@ from aiohttp import WSMsgType, web
 from search.analysis.analyst import Analyst
 from search.serve.config import LOOPBACK, ServeConfig
 from search.serve.games import Service
+from search.serve.kept import KeptTables
 from search.serve.rooms import Guest, Room
-from search.serve.tables import same_secret
+from search.serve.tables import WATCHING, Table, same_secret
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Server:
         self._rooms, self._opening = dict[str, Room](), 0
         self._sockets = set[web.WebSocketResponse]()
         self._thinker = ThreadPoolExecutor(1, "kibitz-thinks")
+        self._kept = KeptTables(config.out, service) if config.out else None
         self._questions = Questions(service.analyst, config.waiting, self._think)
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
         self.app.add_routes(
@@ -121,9 +123,12 @@ class Server:
             table = await self._think(lambda: self._service.table(wanted))
         finally:
             self._opening -= 1
-        self._rooms[table.id] = Room(table, self._think)
+        self._rooms[table.id] = self._room_of(table)
         tokens = {str(chair.seat): chair.token for chair in table.chairs.values()}
-        return web.json_response({"table": table.id, "seats": tokens})
+        return web.json_response({"table": table.id, "seats": tokens, "watch": table.watching})
+
+    def _room_of(self, table: Table) -> Room:
+        return Room(table, self._service, self._think, self._kept.keep if self._kept else None)
 
     def _make_room(self) -> None:
         """Drop tables that nobody has sat at for long; 503 where there is no place."""
@@ -134,17 +139,28 @@ class Server:
         if len(self._rooms) + self._opening >= self._config.tables:
             raise web.HTTPServiceUnavailable(text=f"all {self._config.tables} tables are taken; come back later")
 
-    def _room(self, request: web.Request, token: str) -> tuple[Room, int]:
+    async def _room(self, request: web.Request, token: str) -> tuple[Room, int]:
         """The table that is asked for and the seat of a token; 403 for anything else, whether or not there is such a
         table."""
-        room = self._rooms.get(request.match_info["table"])
+        room = await self._find(request.match_info["table"])
         seat = room.table.seat_of(token) if room else None
         if room is None or seat is None:
             raise web.HTTPForbidden(text="this link fits no seat")
         return room, seat
 
+    async def _find(self, name: str) -> Room | None:
+        """A table that is open, or that was kept."""
+        if name not in self._rooms and self._kept:
+            table = await self._think(partial(self._kept.find, name))
+            if table is not None:
+                self._make_room()
+                self._rooms.setdefault(name, self._room_of(table))
+        return self._rooms.get(name)
+
     async def _review(self, request: web.Request) -> web.Response:
-        room, seat = self._room(request, request.headers.get("X-Kibitz-Seat", ""))
+        room, seat = await self._room(request, request.headers.get("X-Kibitz-Seat", ""))
+        if seat == WATCHING:
+            raise web.HTTPForbidden(text="who watches has made no decisions")
         if not room.table.hands.finished:
             raise web.HTTPConflict(text="no hand is over yet")
         async with room.lock:
@@ -158,8 +174,8 @@ class Server:
         self._sockets.add(socket)
         try:
             first = await asyncio.wait_for(_message(socket), _FIRST_SECONDS)
-            room, seat = self._room(request, str(first.get("seat", "")))
-        except (web.HTTPForbidden, TimeoutError):
+            room, seat = await self._room(request, str(first.get("seat", "")))
+        except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError):
             await socket.close(code=4403, message=b"this link fits no seat")
             self._sockets.discard(socket)
             return socket
@@ -167,7 +183,7 @@ class Server:
         try:
             await room.join(guest, str(first.get("name", ""))[:_NAME])
             while (message := await _message(socket)) or not socket.closed:
-                await room.take(guest, message, self._service)
+                await room.take(guest, message)
         finally:
             room.part(guest)
             self._sockets.discard(socket)

@@ -1,7 +1,7 @@
 """Tables that people sit at in a browser, without any network: who sits where, and what each seat may be told.
 
-A seat is told scenes (``search.pictures.scene``), which are functions of its own history alone. Nothing else of a hand
-leaves this module before the hand is over.
+A seat is told scenes (``search.pictures.scene``), which are functions of its own history alone. Spectators are told
+what all seats see (``Layout.public``). Nothing else of a hand leaves this module before the hand is over.
 """
 
 import secrets
@@ -9,12 +9,34 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from games.game import Game
 from search.pictures.scene import Layout, Scene
 from search.play.hints import Expectation, Visits
 from search.play.layouts import layout_of
 from search.play.session import Hands
 from search.players.player import Player
+
+WATCHING = -1
+"""In place of a seat: somebody who sees no hand."""
+_SPECTATED = "Near"
+"""What spectators call the seat at the bottom."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table that somebody asks for."""
+
+    level: str
+    """What the players that are no people are called (``search.serve.levels``)."""
+    people: int
+    training: bool
+    """Whether people may take back what they did, and ask for hints."""
+    rival: str
+    """The level that plays the same deals in people's places."""
+    deals: int
+    """Of a match against the rival; 0 for as many as people like, compared when they ask."""
 
 
 @dataclass
@@ -30,23 +52,19 @@ class Chair:
 class Table:
     """Hands of one game with people at some seats."""
 
-    def __init__(self, game: Game, level: str, players: Mapping[int, Player], seed: int, training: bool) -> None:
-        """
-        Args:
-            level: what the players that are no people are called.
-            players: of some seats; people sit at the others.
-            training: whether people may take back what they did, and ask for hints.
-        """
-        self.game, self.level, self.training, self.seed = game, level, training, seed
+    def __init__(self, game: Game, wanted: Wanted, players: Mapping[int, Player], seed: int) -> None:
+        """``players``: of some seats; people sit at the others."""
+        self.game, self.wanted, self.seed = game, wanted, seed
         self.hands = Hands(game, players, seed)
-        self.id = secrets.token_urlsafe(6)
+        self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
         self.chairs = {seat: Chair(seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
         """Seat -> number of a finished hand -> points that its person made more in it than the network would have."""
 
     def seat_of(self, token: str) -> int | None:
-        """The seat that a token is for; None for a token that fits none."""
-        found = [chair.seat for chair in self.chairs.values() if same_secret(chair.token, token)]
+        """The seat that a token is for, ``WATCHING`` for that of spectators; None for a token that fits none."""
+        tokens = {WATCHING: self.watching} | {seat: chair.token for seat, chair in self.chairs.items()}
+        found = [seat for seat, secret in tokens.items() if same_secret(secret, token)]
         return found[0] if found else None
 
     @property
@@ -54,42 +72,66 @@ class Table:
         """Whether a player that is no person is to act."""
         return not self.hands.over and self.hands.turn not in self.chairs
 
+    @property
+    def match_over(self) -> bool:
+        """Whether all deals of a match have been played."""
+        return self.hands.over and 0 < self.wanted.deals <= self.hands.finished
+
     # ---- what a seat is told
 
     def layout(self, seat: int) -> Layout:
         """The pictures of a seat, with the names of those around."""
-        around = [(seat + k) % self.game.num_players for k in range(1, self.game.num_players)]
-        names = [self.chairs[other].name or "guest" if other in self.chairs else self.level for other in around]
-        return layout_of(self.game, names)
+        seats, first = self.game.num_players, max(seat, 0)
+        names = [self.name_at((first + k) % seats) for k in range(seats)]
+        if seat == WATCHING:
+            return layout_of(self.game, names[1:], own=names[0], observer=_SPECTATED)
+        return layout_of(self.game, names[1:])
+
+    def name_at(self, seat: int) -> str:
+        """Of the person or player at a seat."""
+        return self.chairs[seat].name or "guest" if seat in self.chairs else self.wanted.level
+
+    def history_of(self, seat: int) -> np.ndarray:
+        """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
+        return self.hands.history_of(max(seat, 0))
 
     def scenes(self, seat: int, seen: int) -> tuple[list[dict[str, Any]], int]:
         """The scenes of a seat after the first ``seen`` tokens of its history, or the present one if there is none
         later; and the tokens of the last of them."""
-        layout, history = self.layout(seat), self.hands.history_of(seat)
+        layout, history = self.layout(seat), self.history_of(seat)
         stops = layout.stops(history)
         later = [stop for stop in stops if stop > seen] or stops[-1:]
-        told = [scene_message(layout.scene(history[:stop])) for stop in later]
+        scenes = [layout.scene(history[:stop]) for stop in later]
+        if seat == WATCHING:
+            scenes = [layout.public(scene) for scene in scenes]
+        told = [scene_message(scene) for scene in scenes]
         told[-1] |= self._moment(seat)
         return told, later[-1]
 
     def _moment(self, seat: int) -> dict[str, Any]:
-        hands, layout = self.hands, self.layout(seat)
-        mine = hands.turn == seat
+        hands, layout, watching = self.hands, self.layout(seat), seat == WATCHING
+        mine, first = hands.turn == seat and not watching, max(seat, 0)
+        others = not hands.over and not mine
         return {
             "your_turn": mine,
             "over": hands.over,
-            "waiting_for": layout.names[(hands.turn - seat) % self.game.num_players]
-            if not hands.over and not mine
-            else "",
-            "can_undo": self.training and hands.can_undo(seat),
-            "training": self.training,
+            "match_over": self.match_over,
+            "deals": self.wanted.deals,
+            "waiting_for": layout.names[(hands.turn - first) % self.game.num_players] if others else "",
+            "can_undo": not watching and self.wanted.training and hands.can_undo(seat),
+            "training": self.wanted.training and not watching,
+            "watching": watching,
             "hand": hands.finished + (not hands.over),
             "names": list(layout.names),
-            "totals": [float(total) for total in hands.points_of(seat).sum(axis=0)],
+            "totals": [float(total) for total in hands.points_of(first).sum(axis=0)],
+            "history": [] if watching else [self.game.vocabulary.name(token) for token in hands.history_of(seat)],
         }
 
-    def expectation(self, seat: int, found: Expectation, visits: Mapping[int, Visits]) -> dict[str, Any]:
-        """What a network says to a seat about its own history, in points where the layout knows them."""
+    def expectation(
+        self, seat: int, found: Expectation, visits: Mapping[int, Visits], searching: bool = False
+    ) -> dict[str, Any]:
+        """What a network says to a seat about its own history, in points where the layout knows them; ``searching``
+        while a search goes on."""
         layout = self.layout(seat)
         scale = layout.points_per_utility or 1.0
         return {
@@ -97,6 +139,8 @@ class Table:
             "value": found.value * scale,
             "unit": "points" if layout.points_per_utility else "value",
             "searched": bool(visits),
+            "searching": searching,
+            "simulations": sum(one.visits for one in visits.values()),
             "actions": [
                 {
                     "name": layout.token(hint.token),
@@ -125,9 +169,15 @@ class Table:
 
     def undo(self, seat: int) -> None:
         """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
-        if not self.training:
+        if not self.wanted.training:
             raise ValueError("this table is not for training: what is played stays")
         self.hands.undo(seat)
+
+    def deal(self) -> None:
+        """Deal the next hand. ``ValueError`` while one is being played, or after a match."""
+        if self.match_over:
+            raise ValueError(f"the match of {self.wanted.deals} deals is over; open another table")
+        self.hands.deal()
 
 
 def same_secret(one: str, other: str) -> bool:

@@ -10,7 +10,6 @@ from games.crew.table import Table, Task, card_text, stops, table_of
 from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.pictures.scene import Card, Scene
 
-_SEATS = ("You", "Left", "Across", "Right")
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
     Spot(name=(10, 5), points=4, card=(8, 6)),
@@ -40,7 +39,8 @@ class CrewLayout(CardLayout):
     """The Crew, the observer at the bottom."""
 
     game: CrewGame
-    names = _SEATS
+    names = ("You", "Left", "Across", "Right")
+    seen_by_all = ("Tasks",)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
@@ -59,7 +59,7 @@ class CrewLayout(CardLayout):
         cards = self.card_table(
             table.turn,
             table.trick,
-            _middle(table),
+            self._middle(table),
             (("Your hand", table.hand if speaks else ()), ("Tasks", free)),
             roles=[_role(table, seat) for seat in range(4)],
         )
@@ -71,10 +71,30 @@ class CrewLayout(CardLayout):
             needed=int(my_turn),
             prompt=_PROMPTS[table.phase] if my_turn else "",
             pause=pause_at(table.trick, moved=table.phase in (TALK, PLAY)),
-            remarks=_radio(table),
+            remarks=self._radio(table),
             points=points,
             card_table=cards,
         )
+
+    def _middle(self, table: Table) -> tuple[str, ...]:
+        """The seat that leads or took the trick, or the mission's result; and its special rules."""
+        lines = []
+        if table.result >= 0:
+            lines.append("Success" if table.result else "Failure")
+        elif table.trick is not None:
+            seat = table.trick.winner if table.trick.complete else table.trick.leader
+            lines.append(f"{self.names[seat]} {'took it' if table.trick.complete else 'led'}")
+        special = MISSIONS[table.mission - 1].special if table.mission else ()
+        lines += [", ".join(special)] if special else []
+        return tuple(line[:_MIDDLE_WIDTH] for line in lines[:2])
+
+    def _radio(self, table: Table) -> tuple[str, ...]:
+        """Statements by radio, a line for each seat that made one; there is room for four."""
+        said = [
+            f"{self.names[seat]}: {card_text(card)}" + (f" {MARKS[mark]}" if 0 <= mark < UNMARKED else "")
+            for seat, card, mark in table.said
+        ]
+        return ("Radio", *said) if 0 < len(said) < 4 else tuple(said)
 
 
 def _role(table: Table, seat: int) -> str:
@@ -89,28 +109,6 @@ def _task_text(task: Task) -> str:
     """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
     tile = f":{task.tile}" if task.tile.isdigit() else "ω" if task.tile == "omega" else task.tile
     return card_text(task.card) + tile
-
-
-def _middle(table: Table) -> tuple[str, ...]:
-    """The seat that leads or took the trick, or the mission's result; and its special rules."""
-    lines = []
-    if table.result >= 0:
-        lines.append("Success" if table.result else "Failure")
-    elif table.trick is not None:
-        seat = table.trick.winner if table.trick.complete else table.trick.leader
-        lines.append(f"{_SEATS[seat]} {'took it' if table.trick.complete else 'led'}")
-    special = MISSIONS[table.mission - 1].special if table.mission else ()
-    lines += [", ".join(special)] if special else []
-    return tuple(line[:_MIDDLE_WIDTH] for line in lines[:2])
-
-
-def _radio(table: Table) -> tuple[str, ...]:
-    """Statements by radio, a line for each seat that made one; there is room for four."""
-    said = [
-        f"{_SEATS[seat]}: {card_text(card)}" + (f" {MARKS[mark]}" if 0 <= mark < UNMARKED else "")
-        for seat, card, mark in table.said
-    ]
-    return ("Radio", *said) if 0 < len(said) < 4 else tuple(said)
 
 
 def _title(table: Table) -> str:

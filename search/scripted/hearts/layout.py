@@ -9,7 +9,6 @@ from games.tricks import Trick
 from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.pictures.scene import Card, Scene
 
-_SEATS = ("You", "West", "North", "East")
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
     Spot(name=(10, 4), points=8, card=(8, 5)),
@@ -31,7 +30,7 @@ class HeartsLayout(CardLayout):
     """Hearts, the observer at the bottom."""
 
     game: HeartsGame
-    names = _SEATS
+    names = ("You", "West", "North", "East")
     points_per_utility = float(UTILITY_POINTS)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
@@ -52,7 +51,7 @@ class HeartsLayout(CardLayout):
         legal, my_turn, points = self.state_of(tokens)
         needed = (PASS_SIZE - len(table.passed) if table.passing else 1) if my_turn else 0
         trick = table.tricks[-1] if table.tricks else None
-        cards = self.card_table(table.turn, trick, _middle(table, trick), _passed(table), points=table.points)
+        cards = self.card_table(table.turn, trick, self._middle(table, trick), self._passed(table), points=table.points)
         return Scene(
             title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
@@ -66,21 +65,21 @@ class HeartsLayout(CardLayout):
             card_table=cards,
         )
 
+    def _passed(self, table: Table) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The cards passed and received, until the first trick is over."""
+        if not table.passed or len(table.tricks) > 1:
+            return ()
+        to, giver = self.names[table.direction], _FROM[table.direction]
+        return ((f"To {to}", table.passed), (f"From {giver}", table.received))
 
-def _passed(table: Table) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The cards passed and received, until the first trick is over."""
-    if not table.passed or len(table.tricks) > 1:
-        return ()
-    return ((f"To {_SEATS[table.direction]}", table.passed), (f"From {_FROM[table.direction]}", table.received))
-
-
-def _middle(table: Table, trick: Trick | None) -> tuple[str, ...]:
-    """Text in the middle of the table."""
-    if trick is not None:
-        return (f"{_SEATS[trick.leader]} led", *([f"{_SEATS[trick.winner]} took it"] if trick.complete else []))
-    if table.turn >= 0:
-        return ("You lead" if table.turn == 0 else f"{_SEATS[table.turn]} leads",)
-    return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
+    def _middle(self, table: Table, trick: Trick | None) -> tuple[str, ...]:
+        """Text in the middle of the table."""
+        if trick is not None:
+            taken = [f"{self.names[trick.winner]} took it"] if trick.complete else []
+            return (f"{self.names[trick.leader]} led", *taken)
+        if table.turn >= 0:
+            return (self.does(table.turn, "lead"),)
+        return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
 
 
 def _title(table: Table) -> str:

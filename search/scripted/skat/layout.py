@@ -10,7 +10,6 @@ from games.tricks import Trick
 from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.pictures.scene import TABLE_WIDTH, Card, Scene
 
-_SEATS = ("You", "Left", "Right")
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
     Spot(name=(10, 4), points=8, card=(8, 5)),
@@ -27,7 +26,8 @@ class SkatLayout(CardLayout):
     """Skat, the observer at the bottom."""
 
     game: SkatGame
-    names = _SEATS
+    names = ("You", "Left", "Right")
+    seen_by_all = ("Open", "Turned over", "and")
     points_per_utility = float(UTILITY_POINTS)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
@@ -51,7 +51,7 @@ class SkatLayout(CardLayout):
         cards = self.card_table(
             table.turn,
             trick,
-            (self._auction(table) if table.soloist < 0 else _contract(table), *_trick_lines(trick), *_end(table)),
+            self._middle(table, trick),
             _shown(table, speaks),
             points=table.points,
             roles=[_role(table, seat) for seat in range(3)],
@@ -65,7 +65,7 @@ class SkatLayout(CardLayout):
             choices=self.words(legal) if speaks else hand,
             cards=not speaks,
             needed=_needed(table) if my_turn else 0,
-            prompt=_prompt(table) if my_turn else "",
+            prompt=self._prompt(table) if my_turn else "",
             pause=pause_at(trick, moved=bool(table.calls)),
             remarks=self.last_trick(table.tricks),
             points=points,
@@ -79,30 +79,49 @@ class SkatLayout(CardLayout):
             return "Everybody has passed"
         line = ""
         for seat, token in reversed(table.calls):
-            said = f"{_SEATS[seat]} {self.token(token)}"
+            said = f"{self.names[seat]} {self.token(token)}"
             if len(said) + len(line) + 5 > TABLE_WIDTH:
                 return f"… · {line}"
             line = f"{said} · {line}" if line else said
         return line or "The auction begins"
 
+    def _prompt(self, table: Table) -> str:
+        """The question to the observer, on its turn."""
+        if table.phase == AUCTION:
+            if table.calls and table.calls[-1][1] > HOLD:
+                return f"{self.does(table.calls[-1][0], 'bid')} {table.bid}: hold it or pass"
+            return f"Bid more than {table.bid}, or pass" if table.bid else "Bid 18 or more, or pass"
+        return {
+            CHOICE: "Pick up the talon, or play from the hand",
+            DISCARD: "Put two cards away",
+            DECLARATION: f"Name your game: you have bid {table.bid}",
+            MODIFIER: "Announce more, or play plain",
+            PLAY: "Your card",
+        }[table.phase]
+
+    def _middle(self, table: Table, trick: Trick | None) -> tuple[str, ...]:
+        """The auction or the contract, the trick, and the result."""
+        lines = [self._auction(table) if table.soloist < 0 else self._contract(table)]
+        if trick is not None:
+            took, led = f"{self.names[trick.winner]} took it", f"{self.names[trick.leader]} led"
+            lines.append(took if trick.complete else led)
+        if table.result is not None:
+            result = table.result
+            how = "won" if result.won else "overbid" if result.overbid else "lost"
+            who = self.names[table.soloist]
+            lines.append(f"{who} {how}: {result.points} card points, value {result.value}")
+        return tuple(lines)
+
+    def _contract(self, table: Table) -> str:
+        if table.game < 0:
+            return f"{self.does(table.soloist, 'have')} the bid at {table.bid}"
+        hand = "" if table.picked_up else " hand"
+        more = f", {MODIFIERS[table.modifier]}" if table.modifier else ""
+        return f"{self.does(table.soloist, 'play')} {GAMES[table.game]}{hand}{more}; bid {table.bid}"
+
 
 def _needed(table: Table) -> int:
     return 2 - len(table.laid) if table.phase == DISCARD else 1
-
-
-def _prompt(table: Table) -> str:
-    """The question to the observer, on its turn."""
-    if table.phase == AUCTION:
-        if table.calls and table.calls[-1][1] > HOLD:
-            return f"{_does(table.calls[-1][0], 'bid')} {table.bid}: hold it or pass"
-        return f"Bid more than {table.bid}, or pass" if table.bid else "Bid 18 or more, or pass"
-    return {
-        CHOICE: "Pick up the talon, or play from the hand",
-        DISCARD: "Put two cards away",
-        DECLARATION: f"Name your game: you have bid {table.bid}",
-        MODIFIER: "Announce more, or play plain",
-        PLAY: "Your card",
-    }[table.phase]
 
 
 def _role(table: Table, seat: int) -> str:
@@ -110,28 +129,6 @@ def _role(table: Table, seat: int) -> str:
     if table.soloist < 0:
         return SEATS[(table.place + seat) % 3]
     return "soloist" if seat == table.soloist else "defender"
-
-
-def _contract(table: Table) -> str:
-    if table.game < 0:
-        return f"{_SEATS[table.soloist]} {'have' if table.soloist == 0 else 'has'} the bid at {table.bid}"
-    hand = "" if table.picked_up else " hand"
-    more = f", {MODIFIERS[table.modifier]}" if table.modifier else ""
-    return f"{_does(table.soloist, 'play')} {GAMES[table.game]}{hand}{more}; bid {table.bid}"
-
-
-def _trick_lines(trick: Trick | None) -> tuple[str, ...]:
-    if trick is None:
-        return ()
-    return (f"{_SEATS[trick.winner]} took it" if trick.complete else f"{_SEATS[trick.leader]} led",)
-
-
-def _end(table: Table) -> tuple[str, ...]:
-    if table.result is None:
-        return ()
-    result = table.result
-    how = "won" if result.won else "overbid" if result.overbid else "lost"
-    return (f"{_SEATS[table.soloist]} {how}: {result.points} card points, value {result.value}",)
 
 
 def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
@@ -151,7 +148,3 @@ def _title(table: Table) -> str:
     if table.game < 0:
         return "Skat"
     return f"Skat · {GAMES[table.game]}" + (f" · trick {len(table.tricks)} of 10" if table.tricks else "")
-
-
-def _does(seat: int, verb: str) -> str:
-    return f"{_SEATS[seat]} {verb}{'s' if seat else ''}"

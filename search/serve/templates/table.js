@@ -8,6 +8,7 @@ let socket = null;
 let scene = null;
 let chosen = [];
 let queue = [];
+let searching = false;
 let showing = false;
 
 const text = (key) => texts[language][key] ?? key;
@@ -31,8 +32,10 @@ function translate() {
 
 async function lobby() {
   const about = await (await fetch("about")).json();
-  for (const level of about.levels) $("level").append(element("option", level));
-  $("level").value = about.levels.includes("network") ? "network" : about.levels.at(-1);
+  for (const select of [$("level"), $("rival")]) {
+    for (const level of Object.keys(about.levels)) select.append(element("option", level));
+    select.value = "network";
+  }
   $("people").max = about.seats;
   $("lobby").hidden = false;
   $("name").focus();
@@ -41,6 +44,7 @@ async function lobby() {
 $("open").addEventListener("submit", async (event) => {
   event.preventDefault();
   const asked = { level: $("level").value, people: Number($("people").value), training: $("training").checked };
+  Object.assign(asked, { rival: $("rival").value, deals: Number($("deals").value) });
   const key = fragment().get("key") ?? "";
   const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key };
   const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
@@ -48,14 +52,13 @@ $("open").addEventListener("submit", async (event) => {
     $("refused").textContent = await response.text();
     return;
   }
-  const { table, seats } = await response.json();
+  const { table, seats, watch } = await response.json();
   const [mine, ...others] = Object.values(seats);
   const link = (seat) => `${location.origin}${location.pathname}#table=${table}&seat=${seat}`;
-  if (others.length) {
-    const lines = others.flatMap((seat) => [element("br"), element("span", link(seat))]);
-    $("links").replaceChildren(element("span", text("invite")), ...lines);
-    $("links").hidden = false;
-  }
+  const lines = (links) => links.flatMap((one) => [element("br"), element("span", link(one))]);
+  const invited = others.length ? [element("span", text("invite")), ...lines(others), element("br")] : [];
+  $("links").replaceChildren(...invited, element("span", text("watchers")), ...lines([watch]));
+  $("links").hidden = false;
   history.replaceState(null, "", link(mine));
   sit();
 });
@@ -96,7 +99,7 @@ function take(message) {
     const { hands, ahead, half } = message;
     const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
     const by = `${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")}`;
-    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${by} (${hands})`;
+    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${by} (${hands}${scene?.deals ? `/${scene.deals}` : ""})`;
     $("told").replaceChildren(
       element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}.`),
       element("p", told),
@@ -115,6 +118,7 @@ async function showNext() {
     chosen = [];
     $("said").textContent = "";
     $("told").replaceChildren();
+    searching = false;
     draw();
     if (queue.length) await new Promise((done) => setTimeout(done, PAUSES[scene.pause] * Number($("speed").value)));
   }
@@ -197,9 +201,12 @@ function draw() {
   if (last && scene.waiting_for) prompt = `${text("waiting")} ${scene.waiting_for}`;
   $("prompt").textContent = prompt;
   $("confirm").hidden = !(asks && scene.needed > 1 && left === 0);
-  $("next").hidden = $("again").hidden = $("review").hidden = !(last && scene.over);
+  $("next").hidden = !(last && scene.over) || scene.watching || scene.match_over;
+  $("again").hidden = !(last && scene.over) || scene.watching || scene.deals > 0;
+  $("review").hidden = !(last && scene.over) || scene.watching;
   $("undo").hidden = !(last && scene.can_undo);
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
+  $("stop").hidden = !searching;
   const totals = (scene.totals ?? []).map((total, number) => `${scene.names[number]} ${total}`);
   const now = scene.points.map((points, number) => `${scene.names?.[number] ?? number}: ${points}`);
   const sums = totals.length ? [`Σ ${totals.join(", ")}`] : [];
@@ -208,6 +215,8 @@ function draw() {
 }
 
 function tell(hint) {
+  searching = hint.searching;
+  $("stop").hidden = !searching;
   const table = element("table");
   const head = element("tr");
   const columns = ["action", "policy", "points", ...(hint.searched ? ["visits", "mean"] : [])];
@@ -222,7 +231,9 @@ function tell(hint) {
     if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
     table.append(row);
   }
-  $("told").replaceChildren(element("p", `${text("expects")}: ${hint.value.toFixed(1)} ${text("points")}`), table);
+  const simulations = hint.searched ? ` · ${hint.simulations} ${text("simulations")}` : "";
+  const expected = `${text("expects")}: ${hint.value.toFixed(1)} ${text("points")}${simulations}`;
+  $("told").replaceChildren(element("p", expected), table);
 }
 
 // ---- what the person does
@@ -245,8 +256,14 @@ $("confirm").addEventListener("click", () => send({ act: chosen }));
 $("next").addEventListener("click", () => { $("page").hidden = true; send({ deal: true }); });
 $("undo").addEventListener("click", () => send({ undo: true }));
 $("hint").addEventListener("click", () => send({ hint: true }));
-$("search").addEventListener("click", () => { wait(); send({ hint: true, search: true }); });
+$("search").addEventListener("click", () => { wait(); send({ search: true }); });
+$("stop").addEventListener("click", () => send({ stop: true }));
 $("again").addEventListener("click", () => { wait(); send({ again: true }); });
+$("deals").addEventListener("input", () => {
+  const match = Number($("deals").value) > 0;
+  $("training").disabled = match;
+  if (match) $("training").checked = false;
+});
 $("language").addEventListener("change", () => { language = $("language").value; translate(); });
 
 $("review").addEventListener("click", async () => {
@@ -266,7 +283,7 @@ document.addEventListener("keydown", (event) => {
   if (["INPUT", "SELECT"].includes(event.target.tagName)) return;
   const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
   const number = "1234567890abc".indexOf(event.key);
-  const shortcuts = { h: "hint", g: "search", u: "undo", n: "next" };
+  const shortcuts = { h: "hint", g: "search", s: "stop", u: "undo", n: "next" };
   if (number >= 0 && legal[number]) legal[number].click();
   else if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
     const at = legal.indexOf(document.activeElement);

@@ -10,7 +10,7 @@ from games.game import Game
 from games.samegame.describe import LETTERS, cell_name
 from games.samegame.game import SameGame
 from search.pictures.canvas import Canvas
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Board, Choice, Layout, Scene
+from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, YOU, Board, Choice, Layout, Scene
 
 _COLOURS = ("#d64545", "#3f7fd6", "#e0b400", "#3fae5a", "#a05fd0", "#e07f2f", "#3fb8b8", "#c9c9c9", "#8a6d4b")
 _PROMPT = "Take a block: click it, or arrows and space; Enter confirms"
@@ -23,9 +23,9 @@ class SameGameLayout(Layout):
     names = ("You",)
     points_per_utility = 1000.0
 
-    def __init__(self, game: Game, players: Sequence[str]) -> None:
+    def __init__(self, game: Game, players: Sequence[str], observer: str = YOU) -> None:
         """``ValueError`` for a board that does not fit the screen."""
-        super().__init__(game, players)
+        super().__init__(game, players, observer)
         rows, columns = self._sizes
         if rows > TABLE_HEIGHT or columns > TABLE_WIDTH:
             raise ValueError(f"game.options.rows={rows}: the screen shows boards of at most {TABLE_HEIGHT} rows")

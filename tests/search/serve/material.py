@@ -8,7 +8,7 @@ from search.players.player import Player
 from search.roster.registry import make_players
 from search.serve.config import ServeConfig
 from search.serve.games import Service
-from search.serve.tables import Table
+from search.serve.tables import Table, Wanted
 
 GAMES = ("hearts", "skat", "crew")
 
@@ -22,11 +22,11 @@ def service(game: str) -> Service:
     return Service(config(game))
 
 
-def table(game: str, people: int, training: bool = True, player: str = "random") -> Table:
+def table(game: str, people: int, training: bool = True, player: str = "random", deals: int = 0) -> Table:
     made = service(game).game
     (other,) = make_players([player], made, service(game)._config.search)
     others: dict[int, Player] = {seat: other for seat in range(people, made.num_players)}
-    return Table(made, player, others, 7, training)
+    return Table(made, Wanted(player, people, training, "network", deals), others, 7)
 
 
 def lowest(scene: dict[str, Any]) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 
 from games.registry import make_game
 from search.play.layouts import layout_of
-from search.serve.tables import Table, scene_message, whole
+from search.serve.tables import Table, Wanted, scene_message, whole
 from tests.search.serve.material import GAMES, lowest, service, table
 
 
@@ -44,7 +44,7 @@ def test_people_play_whole_hands_and_the_next_one(game: str) -> None:
 def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) -> None:
     """And from public facts: whose turn it is, and sums of points of hands that are over."""
     at = table(game, 2)
-    moment = {"your_turn", "over", "waiting_for", "can_undo", "training", "hand", "names", "totals"}
+    moment = set(at._moment(0))
     seen, told = dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs}
     while not at.hands.over:
         play_on(at, seen, told)
@@ -106,7 +106,7 @@ def test_a_table_that_is_not_for_training_takes_nothing_back_and_gives_no_hints(
     while at.waits_for_players:
         at.hands.let_play()
     at.act(0, lowest(at.scenes(0, 0)[0][-1]))
-    for forbidden in (lambda: at.undo(0), lambda: service("skat").hint(at, 0, False)):
+    for forbidden in (lambda: at.undo(0), lambda: service("skat").hint(at, 0)):
         with pytest.raises(ValueError, match="this table is not for training"):
             forbidden()
 
@@ -123,7 +123,7 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
     at, offered = table(game, 1), service(game)
     while at.waits_for_players:
         at.hands.let_play()
-    hint = offered.hint(at, 0, search=False)
+    hint = offered.hint(at, 0)
     assert sum(one["probability"] for one in hint["actions"]) == pytest.approx(1, abs=1e-3)
     with pytest.raises(ValueError, match="the hand is not over"):
         offered.again(at, 0)
@@ -137,10 +137,13 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ([], "a table is an object with level, people and training"),
+        ([], "a table is an object with level, people, training, rival, deals"),
         ({"levle": "rules"}, "'levle': no such key"),
         ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, rules, network, search"),
         ({"level": ["rules"]}, "is none; there are"),
+        ({"rival": "argmax"}, "rival: 'argmax' is none; there are beginner, rules, network, search"),
+        ({"deals": -1}, "deals: -1; a match has 1 to 1000, and 0 is none"),
+        ({"deals": 10, "training": True}, "deals: a match is no training"),
         ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
         ({"people": True}, "people: True"),
         ({"people": 4}, "people: 4"),
@@ -156,7 +159,7 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
     """Who plays as the network does is level with it, hand for hand."""
     offered = service("hearts")
     network = offered._player("network")
-    at = Table(offered.game, "network", dict.fromkeys(range(1, 4), network), 11, False)
+    at = Table(offered.game, Wanted("network", 1, False, "network", 0), dict.fromkeys(range(1, 4), network), 11)
     for number in range(1, 6):
         while not at.hands.over:
             if at.waits_for_players:

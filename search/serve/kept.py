@@ -1,0 +1,84 @@
+"""Tables that outlive the server: what people did at each, and the secrets of its links, in a file of its own, and its
+finished hands as a shard beside it."""
+
+import logging
+import re
+from dataclasses import asdict
+from typing import Any
+
+from cluster.errors import UserError
+from cluster.files import storage
+from search.serve.games import Service
+from search.serve.tables import Chair, Table, Wanted
+
+FORMAT = 1
+_ID = re.compile(r"[\w-]{1,32}")
+_LOG = logging.getLogger(__name__)
+
+
+class KeptTables:
+    """Tables in a directory, path or URI."""
+
+    def __init__(self, out: str, service: Service) -> None:
+        """``UserError`` for a directory that cannot be written to."""
+        storage.check_writable(out)
+        self._out, self._service = out.rstrip("/"), service
+
+    def keep(self, table: Table) -> None:
+        """Write where a table stands, and its finished hands."""
+        hands = table.hands
+        shard = f"{self._out}/hands-{table.id}.parquet"
+        if hands.over:
+            hands.save(shard, {"seating": "serve"})
+        storage.write_json_atomic(
+            self._path(table.id),
+            {
+                "format": FORMAT,
+                "game": _rules_of(table),
+                "wanted": asdict(table.wanted),
+                "seed": table.seed,
+                "watching": table.watching,
+                "chairs": [asdict(chair) for chair in table.chairs.values()],
+                "past": hands.past,
+                "actions": None if hands.over else hands.actions,
+                "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
+            },
+        )
+
+    def find(self, name: str) -> Table | None:
+        """The table of this id as it was left; None where there is none that can be used, which the log explains."""
+        if not _ID.fullmatch(name):
+            return None
+        path = self._path(name)
+        try:
+            return self._restored(name, storage.read_json(path))
+        except FileNotFoundError:
+            return None
+        except UserError as error:
+            _LOG.warning("%s", error)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
+        return None
+
+    def _restored(self, name: str, record: dict[str, Any]) -> Table:
+        if record["format"] != FORMAT:
+            raise ValueError(f"format {record['format']}")
+        table = self._service.table_of(Wanted(**record["wanted"]), record["seed"])
+        if record["game"] != _rules_of(table):
+            raise ValueError(f"rules {record['game']}")
+        chairs = {chair.seat: chair for chair in (Chair(**one) for one in record["chairs"])}
+        if set(chairs) != set(table.chairs):
+            raise ValueError(f"seats {sorted(chairs)}")
+        table.id, table.watching, table.chairs = name, record["watching"], chairs
+        table.hands.replay(record["past"], record["actions"])
+        for seat, number, ahead in record["compared"]:
+            table.compared.setdefault(seat, {})[number] = ahead
+        return table
+
+    def _path(self, name: str) -> str:
+        return f"{self._out}/table-{name}.json"
+
+
+def _rules_of(table: Table) -> list[Any]:
+    """What a kept table must have been played by."""
+    return [table.game.name, dict(table.game.options), table.game.rules_version]
