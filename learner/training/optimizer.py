@@ -2,7 +2,7 @@
 an AdamW of its own.
 
 Muon (Jordan et al. 2024) makes the momentum of a weight matrix nearly orthogonal before it steps. The small networks of
-the demos learn sooner with it (docs/results.md, "The optimiser").
+the demos learn sooner with it (docs/results/networks.md, "The optimiser").
 """
 
 from collections.abc import Sequence

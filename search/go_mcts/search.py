@@ -7,7 +7,7 @@ player's legal actions and the outcome of a history; the model gives everything 
 Nothing is queried twice: the tree keeps the model's handle and next-token distribution of every node. A new decision's
 children get theirs from the query that values them, so that the rollout behind it begins two tokens further.
 
-docs/search.md lists what Algorithm 3 leaves open, and our choices.
+docs/search/go_mcts.md lists what Algorithm 3 leaves open, and our choices.
 
 With ``lanes`` several simulations of a tree are in flight at once and avoid each other; ``search.go_mcts.speculative``
 lets them begin early without changing the tree.

@@ -1,8 +1,8 @@
 """Speculative simulations: they begin before their turn, and the trees come out as if they had not.
 
 A simulation selects as if earlier ones in flight had ended with the mean found so far. Simulations are committed in
-order (docs/search.md): each repeats its selections on the committed tree. If one differs, the simulation and all later
-ones, which relied on it, are rolled back and run anew.
+order (docs/search/go_mcts.md): each repeats its selections on the committed tree. If one differs, the simulation and
+all later ones, which relied on it, are rolled back and run anew.
 """
 
 from typing import Any, NamedTuple

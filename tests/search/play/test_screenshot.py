@@ -1,4 +1,4 @@
-"""The picture of the README."""
+"""The picture of docs/play.md."""
 
 import html
 from pathlib import Path
