@@ -90,7 +90,7 @@ def test_a_kind_shares_no_name_with_a_preset_and_no_model_type_with_another(offe
 
 def test_a_kind_that_two_packages_offer_is_refused_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     twice = [EntryPoint("rnn", value, plugins.MODELS) for value in ("a:RNN", "b:RNN")]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: twice)
+    monkeypatch.setattr(plugins, "_entries", lambda group: twice)
     with pytest.raises(ValueError, match=r"more than once \(a:RNN of .*, b:RNN of .*\); uninstall one of the packages"):
         kinds.find("rnn")
 

@@ -4,56 +4,19 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp import WSMsgType, WSServerHandshakeError
 
 from learner.inference.engine import QueryEngine
 from search.pictures.pages import templates
 from search.play.session import Hands
 from search.serve.rooms import _BEHIND
-from search.serve.server import Server
+from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import config, lowest, service
 
-Client = TestClient[Any, Any]
-Scenario = Callable[[Client], Awaitable[None]]
 KEY = "a-secret-of-the-house"
-
-
-def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
-    async def served() -> None:
-        async with TestClient(TestServer(Server(config(game, **settings), service(game)).app)) as client:
-            await asyncio.wait_for(scenario(client), 120)
-
-    asyncio.run(served())
-
-
-async def opened(client: Client, **asked: Any) -> tuple[str, list[str]]:
-    response = await client.post("/tables", json=asked)
-    assert response.status == 200, await response.text()
-    found = await response.json()
-    return found["table"], [found["seats"][seat] for seat in sorted(found["seats"])]
-
-
-async def sat(client: Client, table: str, seat: str, name: str = "Ann") -> ClientWebSocketResponse:
-    socket = await client.ws_connect(f"/tables/{table}")
-    await socket.send_json({"seat": seat, "name": name})
-    return socket
-
-
-async def until(socket: ClientWebSocketResponse, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The first message that is wanted."""
-    while True:
-        message: dict[str, Any] = await asyncio.wait_for(socket.receive_json(), 60)
-        if wanted(message):
-            return message
-
-
-def asks(message: dict[str, Any]) -> bool:
-    return bool(message["type"] == "scene" and (message.get("your_turn") or message.get("over")))
 
 
 def test_a_hand_with_its_hints_and_its_review() -> None:

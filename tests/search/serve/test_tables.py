@@ -2,13 +2,24 @@
 
 import json
 import re
+from itertools import count
+from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.text import Text
 
 from games.registry import make_game
+from games.rng import derive_many
+from games.shards import read_shard
+from search.pictures.scene import Scene
 from search.play.layouts import layout_of
-from search.serve.tables import Table, Wanted, scene_message, whole
+from search.serve.kept import KeptTables
+from search.serve.tables import WATCHING, Table, Wanted, scene_message, whole
 from tests.search.serve.material import GAMES, lowest, service, table
+
+SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
+"""The keys of a scene."""
 
 
 def play_on(at: Table, seen: dict[int, int], told: dict[int, list[dict]]) -> None:  # type: ignore[type-arg]
@@ -59,6 +70,78 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) 
     secrets = [at.chairs[1].token, str(at.seed), str(at.hands._deal_seed)]
     sent = json.dumps(at.scenes(0, 0)[0])
     assert not any(secret in sent for secret in secrets if len(secret) > 3)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_spectators_see_what_every_seat_knows(game: str) -> None:
+    """In whatever other seats hold, as far as one of them knows, spectators see the same."""
+    rules, drawn = make_game(game), np.random.default_rng(3)
+    at = table(game, rules.num_players)
+    layout = at.layout(WATCHING)
+    for decision in count():
+        told = [{key: scene[key] for key in SCENE} for scene in at.scenes(WATCHING, 0)[0]]
+        for knowing in range(1, rules.num_players) if decision % 7 == 0 else ():
+            history = at.hands.history_of(knowing)
+            views = rules.views(np.tile(history, (4, 1)), np.full(4, len(history)))
+            worlds, seats = rules.determinize(views, derive_many(decision, 4))
+            tokens, lengths = rules.histories(worlds, (seats.astype(np.int64) - knowing) % rules.num_players)
+            for row, length in zip(tokens, lengths, strict=True):
+                stops = layout.stops(row[:length])
+                assert [scene_message(layout.public(layout.scene(row[:stop]))) for stop in stops] == told
+        if at.hands.over:
+            return
+        scene = at.scenes(at.hands.turn, 0)[0][-1]
+        legal = [choice["token"] for choice in scene["choices"] if choice["legal"]]
+        at.act(at.hands.turn, drawn.choice(legal, scene["needed"], replace=False).tolist())
+
+
+def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
+    offered = service("skat")
+    kept, at = KeptTables(str(tmp_path), offered), offered.table(Wanted("rules", 2, False, "rules", 3))
+    for _ in range(2):
+        play_hand(at)
+        offered.again(at, 0)
+        kept.keep(at)
+        assert same(kept.find(at.id), at)
+        at.deal()
+    while not at.hands.over and len(at.hands.actions) < 6:
+        play_on(at, dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs})
+    kept.keep(at)
+    back = kept.find(at.id)
+    assert back is not None and same(back, at)
+    for one in (back, at):
+        play_hand(one)
+        kept.keep(one)
+    assert same(back, at) and back.match_over
+    assert len(read_shard(tmp_path / f"hands-{at.id}.parquet", at.game)) == 3 * 3
+    with pytest.raises(ValueError, match="the match of 3 deals is over"):
+        back.deal()
+
+
+def same(one: Table | None, other: Table) -> bool:
+    """Whether two tables stand alike."""
+    assert one is not None
+    facts = [
+        [at.id, at.watching, at.chairs, at.compared, at.hands.turn, at.hands.points_of(0).tolist(), at.hands.past]
+        + [at.history_of(seat).tolist() for seat in at.chairs]
+        for at in (one, other)
+    ]
+    return facts[0] == facts[1]
+
+
+def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept, at = KeptTables(str(tmp_path), service("skat")), table("skat", 1)
+    kept.keep(at)
+    path = tmp_path / f"table-{at.id}.json"
+    sound = json.loads(path.read_text())
+    for change in ({"format": 9}, {"game": ["skat", {}, 0]}, {"past": [[1, 2]]}, {"actions": [-5]}, {"seed": "x"},
+                   {"chairs": []}, {"wanted": {}}):  # fmt: skip
+        path.write_text(json.dumps(sound | change))
+        assert kept.find(at.id) is None and path.name in caplog.records[-1].message, change
+    path.write_bytes(b"\xff{")
+    assert kept.find(at.id) is None and path.name in caplog.records[-1].message
+    told = len(caplog.records)
+    assert kept.find("../secret") is None and kept.find("nosuch") is None and len(caplog.records) == told
 
 
 def test_what_is_not_allowed_changes_nothing() -> None:

@@ -1,0 +1,224 @@
+"""Several connections at a table: searches that go on, spectators, matches, restarts, and what each is sent."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import ClientWebSocketResponse
+
+from games.game import Game
+from games.registry import make_game
+from games.rng import derive
+from search.play.layouts import layout_of
+from search.players.player import Player, Turns
+from search.players.table import play_table
+from search.roster.registry import make_players
+from search.serve.tables import scene_message
+from search.tournament.statistics import ends_of
+from tests.search.serve.clients import Client, asks, opened, run, sat, until
+from tests.search.serve.material import lowest, service
+
+
+def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules", training=True)
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        while True:  # to a decision that takes a while: one with several likely actions
+            await socket.send_json({"search": True})
+            first = await until(socket, lambda told: told["type"] == "hint")
+            if first["searching"]:
+                break
+            await socket.send_json({"act": lowest(scene)})
+            scene = await until(socket, asks)
+        await socket.send_json({"stop": True})
+        last = await until(socket, lambda told: told["type"] == "hint" and not told["searching"])
+        assert 0 < first["simulations"] <= last["simulations"] < 1000
+        await socket.send_json({"search": True})
+        await until(socket, lambda told: told["type"] == "hint")
+        await socket.send_json({"act": lowest(scene)})  # ends the search too
+        assert (await until(socket, asks))["choices"] != scene["choices"]
+
+    run(scenario, "hearts")
+
+
+def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
+    async def scenario(client: Client) -> None:
+        response = await client.post("/tables", json={"level": "rules", "people": 1})
+        found = await response.json()
+        table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
+        player, spectator = await sat(client, table, seat), await sat(client, table, watch, "Nosy")
+        scene = await until(player, asks)
+        while not scene["over"]:
+            await player.send_json({"act": lowest(scene)})
+            scene = await until(player, asks)
+        seen = [await spectator.receive_json()]
+        while not seen[-1].get("over"):
+            seen.append(await spectator.receive_json())
+        assert len(seen) > 5 and not any(one["choices"] or one["prompt"] or one.get("history") for one in seen)
+        for message in (
+            {"act": [1]},
+            {"deal": True},
+            {"hint": True},
+            {"search": True},
+            {"undo": True},
+            {"again": True},
+        ):
+            await spectator.send_json(message)
+            assert await spectator.receive_json() == {"type": "error", "text": "you watch this table"}
+        review = await client.get(f"/tables/{table}/review", headers={"X-Kibitz-Seat": watch})
+        assert review.status == 403
+        assert "Nosy" not in json.dumps(scene)
+
+    run(scenario)
+
+
+def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
+    """Scenes, hints, searches and errors, each made again here from the history that the seat was told."""
+    offered, sent, rules = service("skat"), list[dict[str, Any]](), make_game("skat")
+
+    async def play(socket: ClientWebSocketResponse, asked: list[dict[str, Any]]) -> None:
+        scene: dict[str, Any] = {"over": False}
+        while not scene["over"]:
+            message = await asyncio.wait_for(socket.receive_json(), 60)
+            sent.extend([message] if asked else [])
+            if not asks(message):
+                continue
+            scene = message
+            for question in asked if scene["your_turn"] else ():
+                await socket.send_json(question)
+                while (not sent[-1].get("actions") and sent[-1]["type"] != "error") or sent[-1].get("searching"):
+                    sent.append(await asyncio.wait_for(socket.receive_json(), 60))
+                sent.append({"type": "answered"})
+            if scene["your_turn"]:
+                await socket.send_json({"act": lowest(scene)})
+
+    async def scenario(client: Client) -> None:
+        table, seats = await opened(client, level="rules", people=2, training=True)
+        sockets = [await sat(client, table, seat, "") for seat in seats]
+        asked: list[dict[str, Any]] = [{"hint": True}, {"act": [31, 30, 29]}, {"deal": True}, {"nonsense": 1}]
+        await asyncio.gather(play(sockets[0], asked), play(sockets[1], []))
+
+    run(scenario)
+    layout, waiting, history = layout_of(rules, ["guest", "rules"]), list[dict[str, Any]](), np.empty(0, np.int64)
+    for message in sent:
+        if message["type"] == "error":
+            assert message["text"] in ERRORS
+        elif message["type"] == "hint":
+            expected = offered._hints.expect(history)
+            assert expected and message["value"] == pytest.approx(100 * expected.value, abs=0.01)
+            assert {(one["name"], round(one["probability"], 3)) for one in message["actions"]} == {
+                (layout.token(hint.token), round(hint.probability, 3)) for hint in expected.actions
+            }
+            assert set(message) == HINT and all(set(action) == ACTION for action in message["actions"])
+        elif message["type"] == "scene":
+            waiting.append(message)
+        if message["type"] == "scene" and message.get("history"):
+            history = np.array([rules.vocabulary.names.index(name) for name in message["history"]])
+            own = [scene_message(layout.scene(history[:stop])) for stop in layout.stops(history)]
+            own = json.loads(json.dumps(own))
+            for one in waiting:
+                assert {key: one[key] for key in own[0]} in own
+            assert set().union(*waiting) == {*own[0], *MOMENT}
+            waiting = []
+    assert not waiting and sum(message["type"] == "hint" for message in sent) > 3
+
+
+ERRORS = {
+    "that is no legal choice",
+    "the hand is not over; play it to its end before the next one is dealt",
+    "no such message; there are act, deal, undo, hint, search, stop, again",
+}
+HINT = {"type", "value", "unit", "searched", "searching", "simulations", "actions"}
+ACTION = {"name", "probability", "value", "visits", "mean"}
+MOMENT = {"your_turn", "over", "match_over", "deals", "waiting_for", "can_undo", "training", "watching", "hand"}
+MOMENT |= {"names", "totals", "history"}
+"""What a seat is told beside its scenes: whose turn it is, what the table is for, results of hands that are over."""
+
+
+def test_a_table_outlives_its_server(tmp_path: Path) -> None:
+    """The same link leads to the same moment; a link that fits no seat is told nothing there either."""
+    links, scenes = list[str](), list[dict[str, Any]]()
+
+    async def before(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules", training=True)
+        links.extend([table, seat])
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        await socket.send_json({"act": lowest(scene)})
+        scenes.append(await until(socket, asks))
+
+    async def after(client: Client) -> None:
+        table, seat = links
+        socket = await sat(client, table, seat)
+        scenes.append(await until(socket, asks))
+        for wrong in ((table, "wrong"), ("nosuch", seat), ("..%2F..%2Fx", seat)):
+            ended = await (await sat(client, *wrong)).receive()
+            assert ended.data == 4403
+
+    run(before, out=str(tmp_path))
+    run(after, out=str(tmp_path))
+    moved = {"can_undo"}  # what was done before cannot be taken back
+    assert {key: value for key, value in scenes[1].items() if key not in moved} == {
+        key: value for key, value in scenes[0].items() if key not in moved
+    }
+
+
+def test_thirty_duplicate_deals_are_a_tournament() -> None:
+    """A client plays a match against the network by a scripted player; the same two at the tables of tournaments have
+    the same points on these deals."""
+    deals, ends = 30, list[dict[str, Any]]()
+    rules = make_game("skat")
+    offered = service("skat")
+    (mine,) = make_players(["skat_rules"], rules, offered._config.search)
+
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="network", deals=deals, rival="network")
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        while True:
+            if scene["over"]:
+                ends.append(await until(socket, lambda told: told["type"] == "again"))
+                if scene["match_over"]:
+                    break
+                await socket.send_json({"deal": True})
+            else:
+                await socket.send_json({"act": decided(rules, mine, scene)})
+            scene = await until(socket, asks)
+        await socket.send_json({"deal": True})
+        told = await until(socket, lambda told: told["type"] == "error")
+        assert told["text"] == "the match of 30 deals is over; open another table"
+
+    run(scenario)
+    seeds = np.array([derive(5, "hand", number) for number in range(deals)], np.uint64)
+    (network,) = make_players([offered.levels["network"]], rules, offered._config.search)
+    points = [
+        play_table(
+            rules, [player, network], np.tile([0, 1, 1], (deals, 1)), seeds, secret=derive(5, "decisions")
+        ).points
+        for player in (mine, network)
+    ]
+    ahead = points[0][:, 0] - points[1][:, 0]
+    low, high = ends_of(ahead)
+    assert low is not None and high is not None
+    assert [(end["yours"], end["points"]) for end in ends] == [*zip(points[0][:, 0], points[1][:, 0], strict=True)]
+    assert ends[-1]["hands"] == deals and ends[-1]["ahead"] == pytest.approx(ahead.mean())
+    assert ends[-1]["half"] == pytest.approx((high - low) / 2)
+
+
+def decided(rules: Game, player: Player, scene: dict[str, Any]) -> list[int]:
+    """A whole decision of a player, from what its seat is told."""
+    tokens, found = [rules.vocabulary.names.index(name) for name in scene["history"]], list[int]()
+    while len(found) < scene["needed"]:
+        history = np.array([tokens + found])
+        length = np.array([history.shape[1]], np.int32)
+        padded = np.full((1, rules.max_length), rules.vocabulary.eos, np.int64)
+        padded[0, : length[0]] = history
+        legal = rules.view_legal(rules.views(padded, length))
+        zero = np.zeros(1, np.int64)
+        player.start(rules, 1)
+        found.append(int(player.act(Turns(zero, zero, padded, length, legal, np.zeros(1, np.uint64)))[0]))
+    return found
