@@ -5,7 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from aiohttp import web
@@ -64,6 +64,64 @@ def test_a_whole_hand_with_a_reload_in_the_middle(address: str, touch: bool) -> 
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         assert page.locator("#hand button:not([aria-label])").count() == 0
         browser.close()
+
+
+def test_three_browsers_at_a_table_and_every_button() -> None:
+    """Two people and a spectator at a table for training: hint, search, stop, take back, rival, review, next hand."""
+    with served("skat") as address, playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        ann, ben, watching = (browser.new_context().new_page() for _ in range(3))
+        ann.goto(address)
+        ann.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+        ann.fill("#name", "Ann <b>")
+        ann.select_option("#level", "rules")
+        ann.fill("#people", "2")
+        press(ann, "#open button", touch=False, seconds=60)
+        ann.wait_for_selector("#links span:nth-of-type(4)")
+        links = [text for text in ann.locator("#links span").all_inner_texts() if text.startswith("http")]
+        for page, link in zip((ben, watching), links, strict=True):
+            page.goto(link)
+            page.wait_for_selector("#felt .place")
+        mover = first_to_act((ann, ben))
+        press(mover, "#hint", touch=False)
+        mover.wait_for_selector("#told table")
+        press(mover, "#search", touch=False)
+        mover.wait_for_selector("#told:has-text('simulations')")
+        if mover.is_visible("#stop"):
+            press(mover, "#stop", touch=False)
+        press(mover, "#hand button:not(:disabled)", touch=False)
+        press(mover, "#undo", touch=False, seconds=20)
+        mover.wait_for_selector("#undo", state="hidden")
+        while ann.is_hidden("#next"):
+            step(first_to_act((ann, ben)))
+            assert watching.locator("#hand button").count() == 0 and "Ann <b>" in watching.inner_text("#felt")
+        press(ann, "#again", touch=False)
+        ann.wait_for_selector("#told:has-text('points a hand')")
+        press(ann, "#review", touch=False)
+        ann.frame_locator("#page").locator("h1:has-text('Review')").wait_for()
+        press(ann, "#next", touch=False)
+        ann.wait_for_selector("#next", state="hidden")
+        assert watching.is_hidden("#review") and watching.is_hidden("#next")
+        browser.close()
+
+
+def first_to_act(pages):  # type: ignore[no-untyped-def]
+    """The page that is asked for something, or sees the end of the hand."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for page in pages:
+            page.evaluate("document.getElementById('speed').value = '0.2'")
+            if page.locator("#hand button:not(:disabled)").count() or page.is_visible("#next"):
+                return page
+        pages[0].wait_for_timeout(30)
+    raise AssertionError(pages[0].inner_text("#table"))
+
+
+def step(page) -> None:  # type: ignore[no-untyped-def]
+    """Press what can be pressed."""
+    target = "#confirm" if page.is_visible("#confirm") else "#hand button:not(:disabled):not(.chosen)"
+    with suppress(playwright.TimeoutError):  # another scene came while it was pressed
+        press(page, target, touch=False)
 
 
 def played(page, touch: bool) -> int:  # type: ignore[no-untyped-def]
