@@ -1,17 +1,20 @@
 """How fast ``kibitz serve`` answers: ``python -m benchmarks.serve [GAME] [--seconds 60]``.
 
 One question alone over HTTP, against a process that is started for each (``kibitz engine``); a hint with a search of
-100 simulations; then 200 clients at once, each asking again as soon as it is answered, every answer compared with that
-of the same question alone.
+100 simulations; how long somebody waits for the page and for the first cards in a browser; then 200 clients at once,
+each asking again as soon as it is answered, every answer compared with that of the same question alone.
 """
 
 import argparse
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
@@ -28,7 +31,7 @@ from search.serve.server import Server
 from search.serve.tables import Table
 
 Client = TestClient[Any, Any]
-CLIENTS, QUESTIONS = 200, 100
+CLIENTS, QUESTIONS, SIMULATIONS = 200, 100, 100
 
 
 def questions_of(game: Game, count: int) -> list[dict[str, Any]]:
@@ -86,20 +89,58 @@ async def crowd(
 
 
 def hinted(service: Service) -> float:
-    """Median seconds of a hint with a search, at decisions of a hand."""
+    """Median seconds until a search shows as many simulations, at decisions of a hand."""
     table: Table = service.table(service.wanted({"level": "rules", "training": True}))
     found = []
     while not table.hands.over:
         if table.waits_for_players:
             table.hands.let_play()
             continue
-        began = time.perf_counter()
-        service.hint(table, 0, search=True)
-        found.append(time.perf_counter() - began)
+        began, seconds = time.perf_counter(), list[float]()
+
+        def watch(hint: dict[str, Any], began: float = began, seconds: list[float] = seconds) -> bool:
+            seconds += [time.perf_counter() - began] * (hint["simulations"] >= SIMULATIONS)
+            return not seconds
+
+        service.hint(table, 0, watch)
+        found += seconds  # a decision with one likely action is not searched so long
         scene = table.scenes(0, 0)[0][-1]
         legal = [choice["token"] for choice in scene["choices"] if choice["legal"]]
         table.act(0, legal[: scene["needed"]])
     return median(found)
+
+
+@contextmanager
+def serving(game: str) -> Iterator[str]:
+    """The link of a server that was started for it."""
+    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def shown(game: str) -> dict[str, float]:
+    """Seconds that somebody waits: for the link, for the first paint of the page, and for a table with its cards."""
+    from playwright.sync_api import sync_playwright
+
+    began, found = time.perf_counter(), dict[str, float]()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with serving(game) as link, sync_playwright() as started:
+        found["link"] = time.perf_counter() - began
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(link)
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        found["first paint"] = paint / 1000
+        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+        asked = time.perf_counter()
+        page.click("#open button")
+        page.wait_for_selector("#hand button:not(:disabled)", timeout=120_000)
+        found["first cards"] = time.perf_counter() - asked
+        browser.close()
+    return found
 
 
 def main() -> None:
@@ -107,6 +148,7 @@ def main() -> None:
     parser.add_argument("game", nargs="?", default="skat")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the crowd")
     options = parser.parse_args()
+    waits = shown(options.game)
     config = ServeConfig(game=GameConfig(name=options.game), seed=1)
     service = Service(config)
     questions = questions_of(service.game, QUESTIONS)
@@ -123,8 +165,10 @@ def main() -> None:
     subprocess.run(command, input=json.dumps(questions[0]) + "\n", text=True, capture_output=True, check=True)
     started, hint = time.perf_counter() - began, hinted(service)
     told = f"{counts['right']:,} right, {counts['wrong']} wrong, {counts['later']} told to come back"
+    print(f"{CLIENTS} clients for {options.seconds:g} s: {told}")
     print(
-        f"{CLIENTS} clients for {options.seconds:g} s: {told}; a hint with 100 simulations takes {1000 * hint:.0f} ms"
+        f"a hint with {SIMULATIONS} simulations: {hint:.2f} s; "
+        + ", ".join(f"{k}: {v:.2f} s" for k, v in waits.items())
     )
     rate = counts["right"] / options.seconds
     report(

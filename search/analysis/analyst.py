@@ -11,22 +11,36 @@ A question is a JSON object::
      "actions": [{"action": "QS", "probability": 0.8, "value": -0.9}, ...]}
 
 ``probability``, ``value`` and ``expected`` are null where the judge does not say (``search.review.judges``); on another
-seat's turn there are no actions and ``best`` is null. A question that makes no sense is answered by
-``{"id": 7, "error": "..."}``.
+seat's turn there are no actions and ``best`` is null. In place of a history there may be the record of a deal, in games
+that have records (``Support.records``)::
+
+    {"id": 8, "seat": 0, "record": "(;GM[Skat]PC[International Skat Server]..."}
+
+Its answer has ``decisions``: an answer for each choice of the seat, with ``played``, and ``place``, how many tokens the
+seat had seen. A question that makes no sense is answered by ``{"id": 7, "error": "..."}``.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from games.game import Game, Next
+from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
+from search.players.choices import choice_places
 from search.players.player import Turns
 from search.review.judges import Opinion, Seated
 from search.review.report import rounded
+from search.roster.kinds import support_of
 
-KEYS = ("id", "seat", "history")
+KEYS = ("id", "seat", "history", "record")
+
+Asked = tuple[dict[str, Any], int, list[int]]
+"""The answer to fill in, the seat, and the tokens that it has seen."""
 
 
 class Analyst:
@@ -47,33 +61,41 @@ class Analyst:
     def answers(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
         """An answer to each question, in order; one that cannot be answered has an ``error``."""
         found: list[dict[str, Any]] = [{} for _ in questions]
-        asked = list[tuple[int, int, list[int]]]()
-        for number, question in enumerate(questions):
+        asked = list[Asked]()
+        for answer, question in zip(found, questions, strict=True):
             if isinstance(question, Mapping) and "id" in question:
-                found[number]["id"] = question["id"]
+                answer["id"] = question["id"]
             try:
-                asked.append((number, *self._read(question)))
+                asked += self._read(question, answer)
             except ValueError as error:
-                found[number]["error"] = str(error)
+                answer["error"] = str(error)
         if asked:
             turns = self._turns(asked)
             own = turns.legal.any(axis=1)
             told = np.flatnonzero(own | self.seated.judge.tells_others)
-            self._answer(turns.take(told), [found[asked[row][0]] for row in told])
+            self._answer(turns.take(told), [asked[row][0] for row in told])
             for row in np.setdiff1d(np.arange(len(asked)), told):
-                found[asked[row][0]] |= {"expected": None, "best": None, "actions": []}
+                asked[row][0].update(expected=None, best=None, actions=[])
         return found
 
-    def _read(self, question: Any) -> tuple[int, list[int]]:
-        """Seat and tokens of a question; ``ValueError`` says what is wrong with it."""
+    def _read(self, question: Any, answer: dict[str, Any]) -> list[Asked]:
+        """What a question asks; ``ValueError`` says what is wrong with it."""
         if not isinstance(question, Mapping):
             raise ValueError("a question is an object with seat and history")
         for key in question:
             if key not in KEYS:
                 raise ValueError(f"{key}: no such key; there are {', '.join(KEYS)}")
-        seat, history = question.get("seat", 0), question.get("history")
+        seat = question.get("seat", 0)
         if type(seat) is not int or not 0 <= seat < self.game.num_players:
             raise ValueError(f"seat: {seat!r} is no seat; {self.game.name} has 0 to {self.game.num_players - 1}")
+        if "record" in question:
+            if "history" in question:
+                raise ValueError("record: leave it out, or history")
+            answer["decisions"], asked = self._recorded(question["record"], seat)
+            return asked
+        return [(answer, seat, self._tokens_of(question.get("history")))]
+
+    def _tokens_of(self, history: Any) -> list[int]:
         if not isinstance(history, list) or not history:
             raise ValueError("history: must be a list of one token's name at least")
         if len(history) >= self.game.max_length:
@@ -87,9 +109,39 @@ class Analyst:
             raise ValueError("history: what it says could not have happened")
         if self.game.next(view)[0] == Next.END:
             raise ValueError("history: the deal is over")
-        return seat, tokens
+        return tokens
 
-    def _turns(self, asked: Sequence[tuple[int, int, list[int]]]) -> Turns:
+    def _recorded(self, record: Any, seat: int) -> tuple[list[dict[str, Any]], list[Asked]]:
+        """The answers to fill in for a seat's choices in a recorded deal."""
+        deals = self._deal_of(record)
+        row = np.flatnonzero(deals.sequences.seat == seat)[:1]
+        tokens, lengths = deals.sequences.tokens[row], deals.lengths[row]
+        answers, asked = list[dict[str, Any]](), list[Asked]()
+        for place in np.flatnonzero(choice_places(self.game, tokens, lengths)[0]):
+            played = self.game.vocabulary.name(int(tokens[0, place]))
+            answers.append({"place": int(place), "played": played})
+            asked.append((answers[-1], seat, tokens[0, :place].tolist()))
+        return answers, asked
+
+    def _deal_of(self, record: Any) -> RecordedDeals:
+        readers = support_of(self.game).records
+        if not readers:
+            raise ValueError(f"record: {self.game.name} has no records; give a history")
+        if not isinstance(record, str):
+            raise ValueError("record: must be a text")
+        ending, reader = next(iter(readers.items()))
+        with TemporaryDirectory() as place:
+            path = Path(place, f"record{ending}")
+            path.write_text(record, encoding="utf-8", errors="replace")
+            try:
+                deals: RecordedDeals = resolve_name(reader)(path, 1)
+            except ValueError as error:
+                raise ValueError(f"record: {str(error).replace(f'{path}: ', '')}") from None
+        if deals.game.options != self.game.options:
+            raise ValueError(f"record: is read by the rules {dict(deals.game.options)}")
+        return deals
+
+    def _turns(self, asked: Sequence[Asked]) -> Turns:
         game, count = self.game, len(asked)
         tokens = np.full((count, game.max_length), game.vocabulary.eos, np.int64)
         for row, (_, _, history) in enumerate(asked):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from games.registry import make_game
 from games.rng import derive_many
+from games.skat.records.sequences import read_records
 from learner.config import EngineConfig
 from search.analysis.analyst import Analyst
 from search.go_mcts.config import GoMctsConfig
@@ -18,6 +20,7 @@ from search.play.hints import Hints
 from search.review.judges import seat_judge
 from search.roster.engines import Engines
 
+RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 GAMES = ("hearts", "skat", "crew")
 
 
@@ -103,6 +106,33 @@ def test_a_judge_without_expectation_on_others_turns() -> None:
     assert analyst.answers([choice]) == [answer] and answer["best"] in {one["action"] for one in answer["actions"]}
     waiting = {**choice, "history": choice["history"][:5]}
     assert analyst.answers([waiting])[0] == {"id": choice["id"], "expected": None, "best": None, "actions": []}
+
+
+def test_a_record_is_answered_decision_by_decision() -> None:
+    """As the histories of its seat are."""
+    game = make_game("skat")
+    analyst = Analyst(game, seat_judge("", game), 1)
+    record = RECORDS.read_text(encoding="utf-8").splitlines()[0]
+    (answer,) = analyst.answers([{"id": 1, "seat": 1, "record": record}])
+    tokens = read_records(RECORDS, 1).sequences.tokens[1]
+    names = [game.vocabulary.name(token) for token in tokens]
+    for decision in answer["decisions"]:
+        assert names[decision["place"]] == decision.pop("played")
+        (alone,) = analyst.answers([{"seat": 1, "history": names[: decision.pop("place")]}])
+        assert alone["best"] == decision["best"] and len(alone["actions"]) == len(decision["actions"]) > 1
+        assert alone["expected"] == pytest.approx(decision["expected"], abs=0.2)
+    assert len(answer["decisions"]) > 5
+    for wrong, said in (
+        ("junk", "record: has no deal to review"),
+        (5, "record: must be a text"),
+        ("", "record: has no deal to review"),
+    ):
+        assert said in analyst.answers([{"record": wrong}])[0]["error"]
+    assert analyst.answers([{"record": record, "history": []}])[0] == {"error": "record: leave it out, or history"}
+    other = Analyst(make_game("skat", {"scoring": "classic"}), analyst.seated, 1)
+    assert "record: is read by the rules" in other.answers([{"record": record}])[0]["error"]
+    hearts = Analyst(make_game("hearts"), analyst.seated, 1)
+    assert hearts.answers([{"record": record}])[0]["error"] == "record: hearts has no records; give a history"
 
 
 def test_lines_in_and_out_of_the_command() -> None:
