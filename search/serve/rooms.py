@@ -150,8 +150,14 @@ class Room:
             loop.call_soon_threadsafe(guest.tell, found)
             return not stopped.is_set()
 
+        def work() -> dict[str, Any] | None:
+            """Nothing, if it was stopped while it waited."""
+            return None if stopped.is_set() else self.service.hint(self.table, guest.seat, watch)
+
         try:
-            guest.tell(await self.think(partial(self.service.hint, self.table, guest.seat, watch)))
+            found = await self.think(work)
+            if found is not None:
+                guest.tell(found)
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
 

@@ -40,6 +40,7 @@ from games.skat.records.lines import Line, stream
 from games.skat.records.marks import player_of
 from games.skat.records.seen import Seen, key_of
 from games.skat.records.selection import Filter
+from games.skat.records.sequences import sequences_of
 from games.skat.replay import before_deal
 from games.skat.state import STATE
 
@@ -104,15 +105,9 @@ class _Batch:
         return f"{'partial/' if self.partial else ''}{kind}_{stretch:05d}.parquet"
 
     def sequences(self, game: Game) -> Sequences:
-        """The three of every deal, whose seed is the number of its line. Those that end early have outcome label 0,
-        which means nothing."""
+        """The three of every deal, whose seed is the number of its line."""
         states, lines = self.states[: len(self.lines)], np.array(self.lines, np.uint64)
-        player = player_of(self.filled, self.partial)
-        if not self.partial:
-            return Sequences.of_deals(game, states, lines, player)
-        deal, seat = np.repeat(np.arange(len(states)), 3), np.tile(np.arange(3), len(states))
-        tokens, _ = game.histories(states[deal], seat)
-        return Sequences(tokens, np.zeros(len(deal)), seat, np.full(len(deal), player, object), lines[deal], deal)
+        return sequences_of(game, states, lines, player_of(self.filled, self.partial))
 
     @property
     def marks(self) -> dict[str, str]:

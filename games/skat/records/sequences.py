@@ -51,7 +51,8 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
     ]
     if not states:
         raise ValueError(f"{path}: has no deal to review{': ' if counted else ''}{'; '.join(counted)}")
-    sequences = _sequences(game, np.concatenate(states), np.array(numbers, np.uint64), names)
+    played = np.concatenate(states)
+    sequences = sequences_of(game, played, np.array(numbers, np.uint64), np.array(names, object))
     made_up = np.repeat(filled, game.num_players)
     return RecordedDeals(game, sequences, tuple(titles), tuple(counted), made_up)
 
@@ -67,11 +68,15 @@ def _replayed(text: str, state: np.void) -> Record | str:
     return record if record.tokens else _PASSED_OVER[2]
 
 
-def _sequences(game: Game, states: np.ndarray, numbers: np.ndarray, names: list[list[str]]) -> Sequences:
-    """Three of every deal; those that break off have outcome label 0, which means nothing."""
+def sequences_of(game: Game, states: np.ndarray, numbers: np.ndarray, names: np.ndarray | str) -> Sequences:
+    """Three of every deal, whose seeds are ``numbers``. Those that break off have outcome label 0, which means nothing.
+
+    Args:
+        names: ``object[G, 3]`` of the players, or the name of all.
+    """
     deal, seat = np.repeat(np.arange(len(states)), game.num_players), np.tile(np.arange(game.num_players), len(states))
     over = states["public"]["turn"] < 0
     labels = np.zeros((len(states), game.num_players), np.int32)
     labels[over] = game.outcome(states[over])
-    tokens, players = game.histories(states[deal], seat)[0], np.array(names, object).reshape(-1)
-    return Sequences(tokens, labels.reshape(-1), seat, players, numbers[deal], deal)
+    tokens, players = game.histories(states[deal], seat)[0], np.broadcast_to(np.asarray(names, object), labels.shape)
+    return Sequences(tokens, labels.reshape(-1), seat, players.reshape(-1), numbers[deal], deal)

@@ -39,6 +39,8 @@ def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
         assert 0 < first["simulations"] <= last["simulations"] < 1000
         await socket.send_json({"search": True})
         await until(socket, lambda told: told["type"] == "hint")
+        for _ in range(200):  # each ends the one before
+            await socket.send_json({"search": True})
         await socket.send_json({"act": lowest(scene)})  # ends the search too
         assert (await until(socket, asks))["choices"] != scene["choices"]
 
