@@ -26,6 +26,16 @@ states ``[M]`` at these turns. ``ValueError`` for histories that are not of one 
 
 
 @dataclass(frozen=True)
+class Level:
+    """An opponent that people choose by its name."""
+
+    player: str
+    """As in tournaments (``search.roster.spec``)."""
+    rating: int
+    """In a round robin with the other levels in which the scripted player has 0 (docs/serve.md)."""
+
+
+@dataclass(frozen=True)
 class Support:
     """The record of one game. Texts are ``module:attribute``, imported when needed."""
 
@@ -54,6 +64,10 @@ class Support:
     auction: str = ""
     """What it tells of its auction to players that bid up to a percentile (``search.players.bidding.Auction``); empty
     without an auction."""
+
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """Opponents in the browser (``kibitz serve``) by name, the weakest first; ``network``, which plays the same deals
+    for comparison, is one of them."""
 
     @property
     def baseline(self) -> PlayerKind | None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from search.roster.engines import Engines
 from search.roster.kinds import support_of
 from search.roster.registry import make_players
 from search.serve.config import ServeConfig
-from search.serve.levels import levels
 from search.serve.tables import Table, Wanted, new_seed
 from search.tournament.statistics import ends_of
 
@@ -44,10 +43,11 @@ class Service:
     def __init__(self, config: ServeConfig) -> None:
         """``UserError`` for a game without pictures of cards, or without a network that ships."""
         self._config, self.game = config, make_game(config.game.name, config.game.options)
-        if not support_of(self.game).layout or self.game.num_players < 2:
+        support = support_of(self.game)
+        if not support.layout or not support.levels:
             raise UserError(f"game={self.game.name}: has no pictures of a card table; choose hearts, skat or crew")
         self._engines, self._opened = Engines(self.game, config.engine), 0
-        self.levels = levels(self.game)
+        self.levels = support.levels
         self._seated: Seated = seat_judge("", self.game, self._engines, config.search)
         self.analyst = Analyst(self.game, self._seated, 0)
         model = self._engines.get(f"kibitz:{self.game.name}")
@@ -56,7 +56,11 @@ class Service:
 
     def about(self) -> dict[str, Any]:
         """What the page offers."""
-        return {**self.analyst.about, "levels": dict(self.levels), "key": bool(self._config.key)}
+        return {
+            **self.analyst.about,
+            "levels": {name: asdict(one) for name, one in self.levels.items()},
+            "key": bool(self._config.key),
+        }
 
     def page(self) -> str:
         """The page of the table, self-contained."""
@@ -100,7 +104,7 @@ class Service:
 
     def _player(self, level: str) -> Player:
         """A new player for a table of its own; players of all tables share the engines."""
-        return make_players([self.levels[level]], self.game, self._config.search, engines=self._engines)[0]
+        return make_players([self.levels[level].player], self.game, self._config.search, engines=self._engines)[0]
 
     def hint(self, table: Table, seat: int, watch: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
         """What the network expects at a seat's turn. With ``watch`` also a search: it is shown what was found as the

@@ -160,6 +160,9 @@ class Room:
                 guest.tell(found)
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
+        except Exception:
+            _LOG.exception("a search failed")
+            guest.tell({"type": "error", "text": "the search has failed"})
 
     async def _go_on(self) -> None:
         """Let players act until a person is to, or the hand is over; all see each action as it comes. What a failure

@@ -29,7 +29,7 @@ class Wanted:
     """A table that somebody asks for."""
 
     level: str
-    """What the players that are no people are called (``search.serve.levels``)."""
+    """What the players that are no people are called (``Support.levels``)."""
     people: int
     training: bool
     """Whether people may take back what they did, and ask for hints."""

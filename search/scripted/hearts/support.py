@@ -1,7 +1,7 @@
 """Support of Hearts: scripted players and pictures."""
 
 from search.players.kinds import PlayerKind, player_class
-from search.players.support import Support
+from search.players.support import Level, Support
 from search.scripted.hearts.config import HeartsComplexConfig
 
 SUPPORT = Support(
@@ -29,4 +29,11 @@ SUPPORT = Support(
     ),
     network_player="argmax_val:threshold=0.02:policy_weight=0.1",
     layout="search.scripted.hearts.layout:HeartsLayout",
+    levels={
+        "beginner": Level("hearts_rules:explore=0.15", 0),
+        "casual": Level("imitation:temperature=2@kibitz:hearts", 0),
+        "rules": Level("hearts_rules", 0),
+        "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 0),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 0),
+    },
 )

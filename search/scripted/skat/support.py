@@ -1,7 +1,7 @@
 """Support of Skat: scripted players, pictures and PIMC's solver."""
 
 from search.players.kinds import PlayerKind, player_class
-from search.players.support import Support
+from search.players.support import Level, Support
 from search.scripted.skat.config import SkatRulesConfig
 
 SUPPORT = Support(
@@ -29,4 +29,11 @@ SUPPORT = Support(
     rebuild="games.skat.replay:states_at",
     records={".sgf": "games.skat.records.sequences:read_records"},
     auction="search.scripted.skat.auction:calls",
+    levels={
+        "beginner": Level("skat_rules:explore=0.15", 0),
+        "casual": Level("imitation:temperature=2@kibitz:skat", 0),
+        "rules": Level("skat_rules", 0),
+        "network": Level("argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat", 0),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 0),
+    },
 )

@@ -33,7 +33,11 @@ function translate() {
 async function lobby() {
   const about = await (await fetch("about")).json();
   for (const select of [$("level"), $("rival")]) {
-    for (const level of Object.keys(about.levels)) select.append(element("option", level));
+    for (const [name, { rating }] of Object.entries(about.levels)) {
+      const option = element("option", `${name} (${rating > 0 ? "+" : ""}${rating})`);
+      option.value = name;
+      select.append(option);
+    }
     select.value = "network";
   }
   $("people").max = about.seats;

@@ -196,7 +196,7 @@ def test_thirty_duplicate_deals_are_a_tournament() -> None:
 
     run(scenario)
     seeds = np.array([derive(5, "hand", number) for number in range(deals)], np.uint64)
-    (network,) = make_players([offered.levels["network"]], rules, offered._config.search)
+    (network,) = make_players([offered.levels["network"].player], rules, offered._config.search)
     points = [
         play_table(
             rules, [player, network], np.tile([0, 1, 1], (deals, 1)), seeds, secret=derive(5, "decisions")
