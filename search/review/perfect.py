@@ -58,8 +58,8 @@ def history_of(deals: RecordedDeals, seat: SeatNote, support: Support) -> tuple[
     from before the line."""
     perfect, game = seat.perfect, deals.game
     assert perfect is not None
-    first = starts_of(deals)[int(deals.sequences.game[seat.row])]
-    played = _played(deals, _leads(deals, np.array([first])), support)
+    first = np.array([seat.row - seat.seat])  # a deal with a line has the histories of all seats, in their order
+    played = _played(deals, _leads(deals, first), support)
     state, seats = played.states[perfect.start].copy(), np.array([seat.seat])
     before = int(game.histories(state, seats)[1][0])
     for name in perfect.line:
