@@ -24,6 +24,11 @@ Rebuild = Callable[[Game, np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.nd
 """(game, histories of all seats ``[D, P, L]``, ``int64[M]`` deals, seats, and tokens that the seats have) -> the true
 states ``[M]`` at these turns. ``ValueError`` for histories that are not of one deal."""
 
+Line = Callable[[Game, np.ndarray, np.ndarray], np.ndarray]
+"""(game, states ``[D]``, ``int64[D, P, N]`` what each seat really did from there on, -1 behind it) -> ``int64[D, T]``:
+what is done from there to the end of the deal if all play perfectly with open hands, -1 behind it. Of actions that are
+equally good, a seat does what it really did at that turn of its, else the lowest token."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -54,6 +59,8 @@ class Support:
     """The judge that reviews ask what a decision cost with all cards open; empty for none."""
     rebuild: str = ""
     """True states of recorded deals, for ``hindsight`` (``Rebuild``)."""
+    line: str = ""
+    """How deals go on if all play perfectly, shown in reviews beside ``hindsight`` (``Line``); empty for none."""
     records: Mapping[str, str] = field(default_factory=dict)
     """End of a file's name -> what reads such records of deals (``games.recorded_deals.Reader``)."""
     rollouts: Mapping[str, str] = field(default_factory=dict)

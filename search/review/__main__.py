@@ -23,6 +23,7 @@ from search.review.figures import figures, results_of
 from search.review.hindsight import hindsight
 from search.review.judges import seat_judge
 from search.review.page import page
+from search.review.perfect import with_perfect_play
 from search.review.report import Review, deal_notes
 from search.review.text import deal_lines, render
 from search.roster.kinds import support_of
@@ -45,12 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
             raise UserError(f"--pages {given.pages}: is of the page, so give --out too")
         _check_out(given)
         deals = _deals(given.file, given.deals, given.game)
-        review = _review(deals, given)
+        pages = _PAGES if given.pages is None else given.pages
+        review = _review(deals, given, pages)
         for line in deal_lines(review):
             print(line)
         Console().print(render(review))
         if given.out:
-            _write(given.out, review, deals, _PAGES if given.pages is None else given.pages)
+            _write(given.out, review, deals, pages)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -94,7 +96,7 @@ def _deals(file: str, most: int, own: str) -> RecordedDeals:
     return reader(Path(file), most)
 
 
-def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
+def _review(deals: RecordedDeals, given: argparse.Namespace, pages: int) -> Review:
     game, support = deals.game, support_of(deals.game)
     if not -1 <= given.seat < game.num_players:
         raise UserError(f"--seat {given.seat}: {game.name} has seats 0 to {game.num_players - 1}")
@@ -107,6 +109,7 @@ def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
     points = seated.utility * unit_of(game, seated.utility)[1]
     after = hindsight(deals, judged.decisions, support, points)
     results = results_of(judged, seated.utility, seated.scale) if seated.in_points else {}
+    notes = deal_notes(judged, rows, after, results)
     return Review(
         file=Path(given.file).name,
         asked=_asked(given),
@@ -116,7 +119,7 @@ def _review(deals: RecordedDeals, given: argparse.Namespace) -> Review:
         unit=seated.unit,
         notes=deals.notes,
         figures=figures(judged),
-        deals=deal_notes(judged, rows, after, results),
+        deals=with_perfect_play(deals, notes, support, points, pages),
     )
 
 

@@ -24,8 +24,7 @@ def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, util
     game, sequences, seats = deals.game, deals.sequences, deals.game.num_players
     if not support.hindsight:
         return None
-    starts = np.flatnonzero(np.diff(sequences.game, prepend=-1)).tolist()
-    whole = [first for first in starts if _is_whole(sequences, first, seats)]
+    whole = [*starts_of(deals).values()]
     number = np.full(len(sequences), -1)
     for count, first in enumerate(whole):
         number[first : first + seats] = count
@@ -39,6 +38,14 @@ def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, util
         labels = support.judge(support.hindsight)(game, states)
         values[rows] = np.where(labels >= 0, utility[labels], np.nan)
     return values
+
+
+def starts_of(deals: RecordedDeals) -> dict[int, int]:
+    """Deal -> its first history, of the deals with the histories of all seats."""
+    sequences = deals.sequences
+    starts = np.flatnonzero(np.diff(sequences.game, prepend=-1)).tolist()
+    whole = [first for first in starts if _is_whole(sequences, first, deals.game.num_players)]
+    return {int(sequences.game[first]): first for first in whole}
 
 
 def _is_whole(sequences: Sequences, first: int, seats: int) -> bool:

@@ -8,11 +8,13 @@ import numpy as np
 from cluster.provenance import installed_version
 from games.recorded_deals import RecordedDeals
 from search.pictures.pages import templates
-from search.pictures.scene import Layout, Scene
+from search.pictures.scene import CardTable, Layout, Pause, Scene
 from search.play.layouts import layout_of
 from search.review.figures import Course
-from search.review.report import DealNote, DecisionNote, Review, SeatNote, dearest_of
+from search.review.perfect import history_of
+from search.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, dearest_of
 from search.review.text import decision_text, lost_text, share
+from search.roster.kinds import support_of
 
 _DEAREST = 20
 _WIDTH, _HEIGHT, _MARGIN = 640, 150, 12
@@ -31,6 +33,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class OpenCards:
+    """Perfect play with all cards open, for people."""
+
+    changes: tuple[tuple[str, str, int], ...]
+    """Who, the card, and the step on the page at which the seat itself played it, 0 for others' cards."""
+    start: str
+    """The card that was really played where the line begins; empty for a line from the first card on."""
+    line: tuple[str, ...]
+    tricks: tuple[CardTable, ...]
+    """Of the line, each when it is complete; none in a game without tricks."""
+    end: tuple[str, ...]
+    """What stands in the middle of the table at the end."""
+
+
+@dataclass(frozen=True)
 class Shown:
     """A seat of a deal on the page."""
 
@@ -43,11 +60,12 @@ class Shown:
     zero: float
     """Height of 0 in the curve."""
     steps: tuple[Step, ...]
+    open_cards: OpenCards | None
 
 
 def page(review: Review, deals: RecordedDeals, most: int) -> str:
     """The page as HTML, with those ``most`` deals to step through in which the most was lost."""
-    kept = sorted(review.deals, key=lambda deal: -deal.lost)[:most]
+    kept = costliest(review.deals, most)
     order = {deal.title: number for number, deal in enumerate(review.deals)}
     shown = [
         _shown(deals, deal, seat) for deal in sorted(kept, key=lambda one: order[one.title]) for seat in deal.seats
@@ -81,7 +99,35 @@ def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> Shown:
     layout = layout_of(deals.game, around[1:], own=around[0])
     tokens = sequences.tokens[seat.row]
     steps = tuple(_step(layout, tokens, note) for note in seat.decisions)
-    return Shown(deal, seat, tuple(_parts(seat.course)), *_curve(seat.course), steps)
+    open_cards = None if seat.perfect is None else _open_cards(layout, deals, seat, seat.perfect)
+    return Shown(deal, seat, tuple(_parts(seat.course)), *_curve(seat.course), steps, open_cards)
+
+
+def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: PerfectPlay) -> OpenCards:
+    def face(name: str) -> str:
+        return layout.token(layout.game.vocabulary.names.index(name))
+
+    def who(absolute: int) -> str:
+        relative = (absolute - seat.seat) % len(layout.names)
+        return f"{layout.names[relative]} {layout.players[relative]}".strip()
+
+    own = (step for step, note in enumerate(seat.decisions, start=1) if note.hindsight)
+    changes = [(who(one.seat), face(one.card), next(own, 0) if one.seat == seat.seat else 0) for one in perfect.changes]
+    started = [one for one in perfect.changes if one.seat == seat.seat]
+    tokens, before = history_of(deals, seat, support_of(layout.game))
+    scenes = [layout.scene(tokens[:stop]) for stop in layout.stops(tokens) if stop > before]
+    tricks = dict[tuple[str, ...], CardTable]()  # the end of a deal shows its last trick once more
+    for scene in scenes:
+        if scene.pause == Pause.TRICK and (table := scene.card_table):
+            tricks[tuple(place.card.name for place in table.places if place.card)] = table
+    last = scenes[-1].card_table if scenes else None
+    return OpenCards(
+        changes=tuple(changes),
+        start=face(started[0].card) if started else "",
+        line=tuple(map(face, perfect.line)),
+        tricks=tuple(tricks.values()),
+        end=last.middle if last else (),
+    )
 
 
 def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> Step:

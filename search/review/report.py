@@ -46,6 +46,34 @@ class DecisionNote:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A card after which the result under perfect play was another."""
+
+    number: int
+    """Cards that were played before it."""
+    seat: int
+    card: str
+    cost: float
+    """Points that it cost its seat."""
+
+
+@dataclass(frozen=True)
+class PerfectPlay:
+    """What a seat would have got if all had played perfectly with all cards open: known only afterwards."""
+
+    first: float
+    """Points, if all had done so from the first card on."""
+    changes: tuple[Change, ...]
+    """Of all seats, in order."""
+    start: int
+    """Cards that were played before ``line``: those before the seat's own first change, or none."""
+    points: float
+    """At the end of ``line``."""
+    line: tuple[str, ...]
+    """Cards of perfect play to the end of the deal, whoever plays them."""
+
+
+@dataclass(frozen=True)
 class SeatNote:
     """A seat of a deal."""
 
@@ -57,6 +85,8 @@ class SeatNote:
     decisions: tuple[DecisionNote, ...]
     dearest: tuple[int, ...]
     """Places in ``decisions``, the dearest first."""
+    perfect: PerfectPlay | None = None
+    """None where it was not asked for, or no solver says."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +179,11 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
 def rounded(value: float) -> float | None:
     """Rounded to what is worth telling; None for NaN."""
     return None if np.isnan(value) else round(float(value), 4)
+
+
+def costliest(deals: Sequence[DealNote], most: int) -> list[DealNote]:
+    """The ``most`` deals in which the most was lost."""
+    return sorted(deals, key=lambda deal: -deal.lost)[:most]
 
 
 def dearest_of(deals: Sequence[DealNote], count: int) -> list[tuple[DealNote, SeatNote, DecisionNote]]:

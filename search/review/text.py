@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from search.review.figures import BOTH, Figure
-from search.review.report import DecisionNote, Review, SeatNote, dearest_of
+from search.review.report import DealNote, DecisionNote, Review, SeatNote, dearest_of
 
 _DEAREST = 10
 
@@ -18,7 +18,21 @@ def deal_lines(review: Review) -> Iterator[str]:
         lost = ", ".join(f"{seat.player} {seat.course.lost:.1f}" for seat in deal.seats)
         worst = dearest_of([deal], 1)
         told = f"; dearest: {decision_text(worst[0][1], worst[0][2])}" if worst else ""
-        yield f"{deal.title}: lost {lost}{told}"
+        yield f"{deal.title}: lost {lost}{told}{_perfect_text(deal)}"
+
+
+def _perfect_text(deal: DealNote) -> str:
+    """What perfect play with all cards open comes to for the seat with the most at stake, and what first changed it."""
+    found = {seat: seat.perfect for seat in deal.seats if seat.perfect}
+    if not found:
+        return ""
+    seat, perfect = max(found.items(), key=lambda one: abs(one[1].first))
+    until = ""
+    if perfect.changes:
+        first = perfect.changes[0]
+        player = next((seat.player for seat in deal.seats if seat.seat == first.seat), f"seat {first.seat}")
+        until = f" until card {first.number + 1}, {first.card} of {player}"
+    return f"; all cards open: {seat.player} {perfect.first:+.1f}{until}"
 
 
 def decision_text(seat: SeatNote, note: DecisionNote) -> str:

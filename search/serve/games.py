@@ -20,6 +20,7 @@ from search.review.figures import figures, results_of
 from search.review.hindsight import hindsight
 from search.review.judges import Seated, seat_judge
 from search.review.page import page
+from search.review.perfect import with_perfect_play
 from search.review.report import Review, deal_notes
 from search.roster.engines import Engines
 from search.roster.kinds import support_of
@@ -151,7 +152,9 @@ class Service:
         deals = RecordedDeals(game, table.hands.last, ("your hand",))
         rows = np.array([seat])
         judged = judge_deals(deals, rows, self._seated.judge, self._seated.scale, 0)
-        points = self._seated.utility * self._seated.scale
+        points, support = self._seated.utility * self._seated.scale, support_of(game)
+        after = hindsight(deals, judged.decisions, support, points)
+        notes = deal_notes(judged, rows, after, results_of(judged, self._seated.utility, self._seated.scale))
         review = Review(
             file="your last hand",
             asked={},
@@ -161,7 +164,6 @@ class Service:
             unit=self._seated.unit,
             notes=(),
             figures=figures(judged),
-            deals=deal_notes(judged, rows, hindsight(deals, judged.decisions, support_of(game), points),
-                             results_of(judged, self._seated.utility, self._seated.scale)),
-        )  # fmt: skip
+            deals=with_perfect_play(deals, notes, support, points, 1),
+        )
         return page(review, deals, 1)

@@ -16,6 +16,7 @@ from games.skat.rules import OVER, PLAY, template
 from games.skat.state import STATE, act, legal, result_of
 from games.skat.values import BIDS
 from search.players.random_player import choose_uniformly
+from search.scripted.skat.solved import line
 from search.scripted.skat.solver.minimax import GENERATIONS
 from search.scripted.skat.solver.solve import Solver
 
@@ -176,6 +177,70 @@ def test_a_jack_takes_the_ace_and_the_ten_is_good_then(solver: Solver) -> None:
     assert points[card_id("CJ")] == 2 + 11 + 10
     assert points[card_id("DT")] == 2  # the ten is lost to the ace, and the jack takes sevens
     assert np.count_nonzero(points >= 0) == 2
+
+
+# ---- lines of perfect play -------------------------------------------------------------------------------------------
+
+
+def nothing_played(states: np.ndarray) -> np.ndarray:
+    """``real`` of lines where nothing is known of what was played."""
+    return np.full((len(states), 3, 0), -1)
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("cards", [1, 2, 3, 4])
+def test_every_card_of_a_line_is_legal_and_keeps_what_plain_minimax_says(contract: str, cards: int) -> None:
+    states = positions(contract, 12, cards, seed=20 + cards)
+    by_wins = contract in ("null", EVERY_TRICK, "a bid above the game")  # whether points matter in the last differs
+    played, kept = line(GAME, states, nothing_played(states)), np.full(12, -1)
+    for place in range(3 * cards):
+        running = np.flatnonzero(GAME.to_move(states) >= 0)
+        some, now = states[running], played[running, place]
+        values = best_of(some, plain(some)[0 if by_wins else 1])
+        assert (values == kept[running]).all() or place == 0
+        kept[running] = values
+        assert GAME.legal(some)[np.arange(len(some)), now].all()
+        GAME.play(some, now)
+        states[running] = some
+        over = GAME.to_move(states) < 0
+        assert (played[over, place + 1 :] == -1).all()
+    assert over.all() and [result_of(state)[0 if by_wins else 4] for state in states] == kept.tolist()
+
+
+def test_a_line_prefers_the_card_that_was_played_then_the_lowest() -> None:
+    states = positions("suit", 60, cards=4, seed=9)
+    legal_now, (_, points) = GAME.legal(states)[:, :NUM_CARDS], plain(states)
+    equal = legal_now & (points == best_of(states, points)[:, None])
+    lowest_card, highest_card = equal.argmax(1), NUM_CARDS - 1 - equal[:, ::-1].argmax(1)
+    assert (lowest_card != highest_card).sum() > 10
+    np.testing.assert_array_equal(line(GAME, states, nothing_played(states))[:, 0], lowest_card)
+    real = np.full((len(states), 3, 1), -1)
+    real[np.arange(len(states)), GAME.to_move(states), 0] = highest_card
+    np.testing.assert_array_equal(line(GAME, states, real)[:, 0], highest_card)
+    worse = legal_now & (points >= 0) & ~equal
+    real[:, :, 0] = worse.argmax(1)[:, None]  # of a card that is not as good nothing is kept
+    rows = worse.any(1)
+    np.testing.assert_array_equal(line(GAME, states, real)[rows, 0], lowest_card[rows])
+
+
+@pytest.mark.parametrize("contract", ["suit", "grand", "null"])
+def test_a_deal_that_was_played_perfectly_is_its_own_line(contract: str) -> None:
+    """All of ten cards, and what is left of them in the middle of a trick."""
+    states = positions(contract, 4, cards=10, seed=4)
+    played = line(GAME, states, nothing_played(states))
+    for done in (0, 4):
+        some, turns, real = states.copy(), np.zeros((4, 3), np.int64), np.full((4, 3, 10), -1)
+        for place in range(done):
+            GAME.play(some, played[:, place])
+        later = some.copy()
+        for place in range(done, played.shape[1]):
+            rows = np.flatnonzero(GAME.to_move(later) >= 0)
+            seats = GAME.to_move(later)[rows]
+            real[rows, seats, turns[rows, seats]] = played[rows, place]
+            turns[rows, seats] += 1
+            GAME.play(later, played[:, place])
+        left = line(GAME, some, real)
+        np.testing.assert_array_equal(left[:, : 30 - done], played[:, done:])
 
 
 # ---- whole deals -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ function followed(event) {
 }
 
 if (chooser) {
-  for (const link of document.querySelectorAll("#dearest a")) link.addEventListener("click", followed);
+  for (const link of document.querySelectorAll("main a[href^='#deal=']")) link.addEventListener("click", followed);
   chooser.addEventListener("change", choose);
   least.addEventListener("input", leaveOut);
   addEventListener("hashchange", () => { chooser.value = place().deal; });

@@ -1,4 +1,4 @@
-"""Skat's card play solved with all hands open: an evaluator of PIMC, and a judge of branches."""
+"""Skat's card play solved with all hands open: an evaluator of PIMC, a judge of branches, and lines of perfect play."""
 
 import numpy as np
 
@@ -40,3 +40,13 @@ def judge(game: Game, states: np.ndarray) -> np.ndarray:
     game.play(ends, card)
     labels[playing[row], card] = game.decided(ends, seats[row], won[row, card])
     return labels
+
+
+def line(game: Game, states: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """A ``search.players.support.Line``: the soloist plays for the most card points, the defenders for the fewest; in
+    null, and where every trick is needed, for the win."""
+    cards, ends = Solver().lines(states, real), states.copy()
+    for place in range(cards.shape[1]):
+        cards[game.to_move(ends) < 0, place:] = -1
+        game.play(ends, cards[:, place])
+    return cards

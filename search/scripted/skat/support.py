@@ -27,6 +27,7 @@ SUPPORT = Support(
     judges={"solver": "search.scripted.skat.solved:judge"},
     hindsight="solver",
     rebuild="games.skat.replay:states_at",
+    line="search.scripted.skat.solved:line",
     records={".sgf": "games.skat.records.sequences:read_records"},
     auction="search.scripted.skat.auction:calls",
     levels={

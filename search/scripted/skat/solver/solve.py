@@ -4,11 +4,21 @@ import numpy as np
 
 from games.bits import lowest
 from games.compiling import kernel
-from games.skat.cards import NULL, NUM_CARDS, matadors_of, points_of
+from games.skat.cards import NULL, NUM_CARDS, NUM_PLAYS, matadors_of, points_of
 from games.skat.rules import OVER, PLAY
 from games.skat.state import aside_of, twelve_of
 from games.skat.values import BIDS, judge
-from search.scripted.skat.solver.layout import ALIKE, CARD_AT, JOINED, POINTS_AT, RUNS, SUIT_AT, TRUMPS, places_of
+from search.scripted.skat.solver.layout import (
+    ALIKE,
+    CARD_AT,
+    JOINED,
+    PLACE_OF,
+    POINTS_AT,
+    RUNS,
+    SUIT_AT,
+    TRUMPS,
+    places_of,
+)
 from search.scripted.skat.solver.minimax import (
     DEAL,
     EVERY_TRICK,
@@ -73,6 +83,18 @@ class Solver:
         points = np.full((len(states), NUM_CARDS), -1, np.int64)
         card_points_batch(self._deal[0], self._nodes, self._table, _checked(states), points)
         return points
+
+    def lines(self, states: np.ndarray, real: np.ndarray) -> np.ndarray:
+        """``int64[B, 30]``: the cards that are played from here on if every card keeps the soloist's points, -1 behind
+        the last. The rules may end a deal before that.
+
+        Args:
+            real: ``int64[B, 3, N]``: cards that each seat really played from here on, in order, -1 behind them. Of
+                cards that are equally good a seat plays the one of these that is its next, else the lowest.
+        """
+        cards = np.full((len(states), NUM_PLAYS), -1, np.int64)
+        lines_batch(self._deal[0], self._nodes, self._table, _checked(states), real, cards)
+        return cards
 
 
 def _checked(states: np.ndarray) -> np.ndarray:
@@ -241,3 +263,44 @@ def card_points_batch(deal, nodes, table, states, points):
             points[row, CARD_AT[game, place]] = got + value
             guess = value
             left &= left - 1
+
+
+@kernel
+def _keeps(deal, nodes, table, depth, game, card, value):
+    """Whether a card is legal at ``nodes[depth]``, and after it the soloist gets ``value`` points from there on: at
+    least, if the card is its own, else at most. The position after it is in ``nodes[depth + 1]`` then."""
+    place = PLACE_OF[game, card]
+    if legal_places(nodes[depth]) >> place & 1 == 0:
+        return False
+    left = value - play(deal, nodes[depth], nodes[depth + 1], place)
+    if nodes[depth]["soloist"] == 0:
+        return _reaches(deal, nodes, table, depth + 1, left)
+    return not _reaches(deal, nodes, table, depth + 1, left + 1)
+
+
+@kernel
+def _keeping(deal, nodes, table, depth, game, value, wanted):
+    """The card that keeps ``value``: ``wanted`` if it does, -1 being none, else the lowest that does."""
+    if wanted >= 0 and _keeps(deal, nodes, table, depth, game, wanted, value):
+        return np.int64(wanted)
+    card = np.int64(0)
+    while card < NUM_CARDS - 1 and not _keeps(deal, nodes, table, depth, game, card, value):
+        card += 1
+    return card
+
+
+@kernel
+def lines_batch(deal, nodes, table, states, real, cards):
+    """Write the cards that are played if every one of them keeps the value of every row."""
+    for row in range(len(states)):
+        got, target = _set_up(deal, nodes, table, states[row])
+        game, soloist = states[row]["public"]["game"], states[row]["public"]["soloist"]
+        value, turns, depth = _value(deal, nodes, table, 0, target - got), np.zeros(3, np.int64), 0
+        while nodes[depth]["hands"][0] != 0:
+            seat = (soloist - nodes[depth]["soloist"]) % 3
+            wanted = real[row, seat, turns[seat]] if turns[seat] < real.shape[2] else np.int64(-1)
+            card = _keeping(deal, nodes, table, depth, game, value, wanted)
+            value -= play(deal, nodes[depth], nodes[depth + 1], PLACE_OF[game, card])
+            cards[row, depth] = card
+            turns[seat] += 1
+            depth += 1

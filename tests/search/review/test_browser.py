@@ -1,0 +1,112 @@
+"""The page of a review in a real browser, opened from its file."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from search.review.__main__ import main
+from tests.search.review.test_decisions import RECORDS
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("review")
+    assert main([str(RECORDS), "--out", str(out)]) == 0
+    return (out / "review.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(params=[(1280, 800), (390, 844)], ids=["desk", "phone"])
+def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page; at the end nothing has gone wrong, nothing was fetched, and it is no wider than the window."""
+    width, height = request.param
+    opened = browser.new_page(viewport={"width": width, "height": height})
+    wrong, fetched = list[str](), list[str]()
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("request", lambda asked: fetched.append(asked.url))
+    opened.goto(address)
+    yield opened
+    assert not wrong and fetched == [address]
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    opened.close()
+
+
+def where(page: Any) -> tuple[int, int, int]:
+    """Deal, step, and number of steps, as the page says; what is shown agrees."""
+    _, step, _, count = page.inner_text("#where").split()
+    deal = page.evaluate("deals.findIndex((article) => !article.hidden) + 1")
+    assert int(page.input_value("#deal")) == deal and page.locator(".deal:visible").count() == 1
+    assert page.locator(".step:visible").count() == 1 and page.input_value("#step") == step
+    return deal, int(step), int(count)
+
+
+def test_steps_by_button_key_and_slider_stop_at_the_ends(page: Any) -> None:
+    deal, step, count = where(page)
+    assert (deal, step) == (1, 1) and count > 3
+    page.click("#back")
+    assert where(page) == (1, 1, count)
+    page.click("#on")
+    page.locator("#where").press("ArrowRight")
+    assert where(page) == (1, 3, count)
+    page.keyboard.press("ArrowLeft")
+    assert where(page) == (1, 2, count)
+    page.fill("#step", str(count))
+    page.click("#on")
+    assert where(page) == (1, count, count)
+    page.select_option("#deal", "2")
+    assert where(page)[:2] == (2, 1)
+
+
+def test_only_decisions_that_cost_enough_are_stepped_through(page: Any) -> None:
+    dear = page.evaluate("[...deals[0].querySelectorAll('.step')].filter((one) => one.dataset.cost >= 1).length")
+    count = where(page)[2]
+    page.fill("#least", "1")
+    assert 0 < dear < count and where(page) == (1, 1, dear)
+    for step in range(1, dear + 1):
+        assert float(page.locator(".step:visible").get_attribute("data-cost")) >= 1
+        assert where(page)[1] == step
+        page.click("#on")
+    page.fill("#least", "0")
+    assert where(page) == (1, 1, count)
+
+
+def test_a_link_from_the_dearest_decisions_shows_it_whatever_was_left_out(page: Any) -> None:
+    link, cost = page.locator("#dearest a").nth(1), page.locator("#dearest tr").nth(1)
+    page.fill("#least", "1000000")
+    link.click()
+    page.wait_for_selector(".step:visible")
+    deal, step, _ = where(page)
+    assert link.get_attribute("href") == f"#deal={deal}&step={step}" and page.input_value("#least") == "0"
+    told = page.inner_text(".step:visible .cost")
+    assert told.removesuffix(".").rpartition(" ")[2] in cost.inner_text() and "cost" in told
+
+
+def test_perfect_play_opens_trick_by_trick_and_leads_to_the_card_that_changed_it(page: Any) -> None:
+    links = page.locator(".open-cards a")
+    assert links.count() > 0
+    number, href = page.evaluate(
+        "[deals.findIndex((one) => one.querySelector('.open-cards a')) + 1, "
+        "document.querySelector('.open-cards a').getAttribute('href')]"
+    )
+    page.select_option("#deal", str(number))
+    page.click(".open-cards:visible summary")
+    assert page.locator(".tricks:visible tr").count() > 1
+    page.locator(".open-cards:visible a").first.click()
+    page.wait_for_function("(asked) => location.hash === asked", arg=href)
+    deal, step, _ = where(page)
+    assert href == f"#deal={deal}&step={step}" and deal == number
+    assert "lost" in page.inner_text(".step:visible .expectation")
