@@ -1,5 +1,7 @@
 """Pictures of The Crew: four names and cards around a table, drawn from one seat's history alone."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from games.crew.cards import MARKS, UNMARKED
@@ -65,7 +67,7 @@ class CrewLayout(CardLayout):
         )
         return Scene(
             title=_title(table),
-            table=draw_table(cards, _SPOTS, _MIDDLE),
+            table=draw_table(replace(cards, middle=_shortened(cards.middle)), _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else self.hand(table.hand, legal, lambda card: card // 9),
             cards=not speaks,
             needed=int(my_turn),
@@ -86,7 +88,7 @@ class CrewLayout(CardLayout):
             lines.append(f"{self.names[seat]} {'took it' if table.trick.complete else 'led'}")
         special = MISSIONS[table.mission - 1].special if table.mission else ()
         lines += [", ".join(special)] if special else []
-        return tuple(line[:_MIDDLE_WIDTH] for line in lines[:2])
+        return tuple(lines)
 
     def _radio(self, table: Table) -> tuple[str, ...]:
         """Statements by radio, a line for each seat that made one; there is room for four."""
@@ -109,6 +111,11 @@ def _task_text(task: Task) -> str:
     """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
     tile = f":{task.tile}" if task.tile.isdigit() else "ω" if task.tile == "omega" else task.tile
     return card_text(task.card) + tile
+
+
+def _shortened(middle: tuple[str, ...]) -> tuple[str, ...]:
+    """What there is room for between the cards."""
+    return tuple(line[:_MIDDLE_WIDTH] for line in middle)
 
 
 def _title(table: Table) -> str:
