@@ -89,7 +89,11 @@ class Table:
 
     def name_at(self, seat: int) -> str:
         """Of the person or player at a seat."""
-        return self.chairs[seat].name or "guest" if seat in self.chairs else self.wanted.level
+        return self._chosen(seat) or ("guest" if seat in self.chairs else self.wanted.level)
+
+    def _chosen(self, seat: int) -> str:
+        """The name that a seat's person chose; empty where none did."""
+        return self.chairs[seat].name if seat in self.chairs else ""
 
     def history_of(self, seat: int) -> np.ndarray:
         """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
@@ -104,7 +108,10 @@ class Table:
         scenes = [layout.scene(history[:stop]) for stop in later]
         if seat == WATCHING:
             scenes = [layout.public(scene) for scene in scenes]
-        told = [scene_message(scene) for scene in scenes]
+        # Names that people chose are no words of the server's, so the page must not translate them.
+        seats, first = self.game.num_players, max(seat, 0)
+        named = [bool(self._chosen((first + k) % seats)) for k in range(seats)]
+        told = [scene_message(scene) | {"named": named} for scene in scenes]
         told[-1] |= self._moment(seat)
         return told, later[-1]
 

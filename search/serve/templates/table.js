@@ -10,6 +10,7 @@ let chosen = [];
 let queue = [];
 let searching = false;
 let showing = false;
+let heard = null; // the hint or comparison that is on the page
 
 const text = (key) => texts[language][key] ?? key;
 const fragment = () => new URLSearchParams(location.hash.slice(1));
@@ -21,10 +22,18 @@ function element(tag, content = "", className = "") {
   return made;
 }
 
+function label(tag, key) {
+  const made = element(tag, text(key));
+  made.dataset.text = key;
+  return made;
+}
+
 function translate() {
   document.documentElement.lang = language;
   $("language").value = language;
   for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
+  for (const one of document.querySelectorAll("[data-phrase]")) saying(one, one.dataset.phrase);
+  if (heard) take(heard);
   if (scene) draw();
 }
 
@@ -34,7 +43,7 @@ async function lobby() {
   const about = await (await fetch("about")).json();
   for (const select of [$("level"), $("rival")]) {
     for (const [name, { rating }] of Object.entries(about.levels)) {
-      const option = element("option", `${name} (${rating > 0 ? "+" : ""}${rating})`);
+      const option = saying(element("option"), `${name} (${rating > 0 ? "+" : ""}${rating})`);
       option.value = name;
       select.append(option);
     }
@@ -53,15 +62,15 @@ $("open").addEventListener("submit", async (event) => {
   const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key };
   const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
   if (!response.ok) {
-    $("refused").textContent = await response.text();
+    saying($("refused"), await response.text());
     return;
   }
   const { table, seats, watch } = await response.json();
   const [mine, ...others] = Object.values(seats);
   const link = (seat) => `${location.origin}${location.pathname}#table=${table}&seat=${seat}`;
   const lines = (links) => links.flatMap((one) => [element("br"), element("span", link(one))]);
-  const invited = others.length ? [element("span", text("invite")), ...lines(others), element("br")] : [];
-  $("links").replaceChildren(...invited, element("span", text("watchers")), ...lines([watch]));
+  const invited = others.length ? [label("span", "invite"), ...lines(others), element("br")] : [];
+  $("links").replaceChildren(...invited, label("span", "watchers"), ...lines([watch]));
   $("links").hidden = false;
   history.replaceState(null, "", link(mine));
   sit();
@@ -76,17 +85,17 @@ function sit() {
   const base = location.href.split("#")[0].replace(/^http/, "ws");
   socket = new WebSocket(new URL(`tables/${encodeURIComponent(place.get("table"))}`, base));
   socket.addEventListener("open", () => {
-    $("said").textContent = "";
+    saying($("said"), "");
     socket.send(JSON.stringify({ seat: place.get("seat"), name: $("name").value || sessionStorage.name || "" }));
     if ($("name").value) sessionStorage.name = $("name").value;
   });
   socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
   socket.addEventListener("close", (event) => {
     if (event.code === 4403) {
-      $("said").textContent = text("noseat");
+      saying($("said"), "this link fits no seat");
       return;
     }
-    $("said").textContent = text("lost");
+    saying($("said"), "the connection is lost; trying again");
     setTimeout(sit, 2000);
   });
 }
@@ -98,18 +107,20 @@ function take(message) {
     queue.push(message);
     if (!showing) showNext();
   } else if (message.type === "hint") {
+    heard = message;
     tell(message);
   } else if (message.type === "again") {
+    heard = message;
     const { hands, ahead, half } = message;
     const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
     const by = `${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")}`;
     const told = `${text(ahead < 0 ? "behind" : "ahead")} ${by} (${hands}${scene?.deals ? `/${scene.deals}` : ""})`;
     $("told").replaceChildren(
-      element("p", `${text("yours")} ${message.yours}, ${message.player} ${text("made")} ${message.points}.`),
+      element("p", `${text("yours")} ${message.yours}, ${phrase(message.player)} ${text("made")} ${message.points}.`),
       element("p", told),
     );
   } else if (message.type === "error") {
-    $("said").textContent = message.text;
+    saying($("said"), message.text);
     chosen = [];
     draw();
   }
@@ -120,7 +131,8 @@ async function showNext() {
   while (queue.length) {
     scene = queue.shift();
     chosen = [];
-    $("said").textContent = "";
+    saying($("said"), "");
+    heard = null;
     $("told").replaceChildren();
     searching = false;
     draw();
@@ -140,8 +152,9 @@ function spoken(name) {
 
 function card(one, extra = "") {
   const made = element("span", "", `card ${one.red ? "red" : ""} ${one.faded ? "faded" : ""} ${extra}`);
-  made.append(element("b", one.name.slice(0, -1)), one.name.slice(-1));
-  made.setAttribute("aria-label", spoken(one.name));
+  const name = phrase(one.name);
+  made.append(element("b", name.slice(0, -1)), name.slice(-1));
+  made.setAttribute("aria-label", spoken(name));
   made.setAttribute("role", "img");
   return made;
 }
@@ -152,16 +165,18 @@ function drawTable() {
   felt.className = `table seats-${places.length}`;
   const drawn = places.map((place, number) => {
     const made = element("div", "", `place place-${number}`);
-    const name = element("span", `${place.name} ${place.player}`.trim(), place.to_play ? "name to-play" : "name");
-    const points = [place.role, place.points ? String(place.points) : ""].filter(Boolean).join(", ");
+    const player = scene.named?.[number] ? place.player : phrase(place.player);
+    const who = `${phrase(place.name)} ${player}`.trim();
+    const name = element("span", who, place.to_play ? "name to-play" : "name");
+    const points = [phrase(place.role), place.points ? String(place.points) : ""].filter(Boolean).join(", ");
     const laid = place.card ? card(place.card) : element("span", "", "card empty");
     made.append(name, laid, element("span", points, "points"));
     return made;
   });
   const centre = element("div", "", "middle");
-  for (const line of middle) centre.append(element("p", line));
-  for (const [label, cards] of shown) {
-    const row = element("p", `${label}: `);
+  for (const line of middle) centre.append(element("p", phrase(line)));
+  for (const [said, cards] of shown) {
+    const row = element("p", `${phrase(said)}: `);
     row.append(...cards.map((one) => card(one, "small")));
     centre.append(row);
   }
@@ -177,9 +192,10 @@ function drawHand() {
     if (scene.cards && choice.group !== group) drawn.push(element("span", "", "gap"));
     group = choice.group;
     const made = element("button", "", scene.cards ? `card ${choice.red ? "red" : ""}` : "word");
-    const [rank, suit] = scene.cards ? [choice.name.slice(0, -1), choice.name.slice(-1)] : [choice.name, ""];
+    const name = phrase(choice.name);
+    const [rank, suit] = scene.cards ? [name.slice(0, -1), name.slice(-1)] : [name, ""];
     made.append(element("b", rank), suit);
-    made.setAttribute("aria-label", spoken(choice.name));
+    made.setAttribute("aria-label", spoken(name));
     made.setAttribute("aria-pressed", String(chosen.includes(choice.token)));
     made.dataset.token = choice.token;
     made.classList.toggle("chosen", chosen.includes(choice.token));
@@ -194,15 +210,15 @@ function drawHand() {
 
 function draw() {
   if (!scene) return;
-  $("title").textContent = scene.title;
+  $("title").textContent = phrase(scene.title);
   drawTable();
   drawHand();
   const last = queue.length === 0;
   const left = scene.needed - chosen.length;
   const asks = scene.your_turn && last;
-  let prompt = asks ? scene.prompt : "";
+  let prompt = asks ? phrase(scene.prompt) : "";
   if (asks && scene.needed > 1) prompt += ` (${text("choose")} ${left} ${text("more")})`;
-  if (last && scene.waiting_for) prompt = `${text("waiting")} ${scene.waiting_for}`;
+  if (last && scene.waiting_for) prompt = `${text("waiting")} ${phrase(scene.waiting_for)}`;
   $("prompt").textContent = prompt;
   $("confirm").hidden = !(asks && scene.needed > 1 && left === 0);
   $("next").hidden = !(last && scene.over) || scene.watching || scene.match_over;
@@ -211,11 +227,12 @@ function draw() {
   $("undo").hidden = !(last && scene.can_undo);
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
   $("stop").hidden = !searching;
-  const totals = (scene.totals ?? []).map((total, number) => `${scene.names[number]} ${total}`);
-  const now = scene.points.map((points, number) => `${scene.names?.[number] ?? number}: ${points}`);
+  const names = (scene.names ?? []).map(phrase);
+  const totals = (scene.totals ?? []).map((total, number) => `${names[number]} ${total}`);
+  const now = scene.points.map((points, number) => `${names[number] ?? number}: ${points}`);
   const sums = totals.length ? [`Σ ${totals.join(", ")}`] : [];
   $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...sums].join(" · ");
-  $("remarks").textContent = scene.remarks.join(" · ");
+  $("remarks").textContent = scene.remarks.map(phrase).join(" · ");
 }
 
 function tell(hint) {
@@ -230,7 +247,7 @@ function tell(hint) {
     const row = element("tr");
     const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
     share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
-    row.append(element("td", one.name), share, element("td", one.value.toFixed(1)));
+    row.append(element("td", phrase(one.name)), share, element("td", one.value.toFixed(1)));
     const mean = one.mean === null ? "-" : one.mean.toFixed(1);
     if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
     table.append(row);
@@ -253,7 +270,8 @@ function choose(token) {
 }
 
 function wait() {
-  $("told").replaceChildren(element("p", text("thinking")));
+  heard = null;
+  $("told").replaceChildren(label("p", "thinking"));
 }
 
 $("confirm").addEventListener("click", () => send({ act: chosen }));
@@ -275,7 +293,7 @@ $("review").addEventListener("click", async () => {
   const headers = { "X-Kibitz-Seat": place.get("seat") };
   const response = await fetch(`tables/${encodeURIComponent(place.get("table"))}/review`, { headers });
   if (!response.ok) {
-    $("said").textContent = await response.text();
+    saying($("said"), await response.text());
     return;
   }
   $("page").src = URL.createObjectURL(await response.blob());

@@ -184,8 +184,9 @@ def test_both_languages_have_every_text() -> None:
     read = templates("search.serve").get_template
     english, german = (json.loads(read(f"{language}.json").render()) for language in ("en", "de"))
     page, script = read("table.html").render(game="skat"), read("table.js").render()
-    asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'text\("(\w+)"\)', script))
-    assert set(english) == set(german) and asked <= set(english) and all(english.values()) and all(german.values())
+    asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'(?:text\(|label\("\w+", )"(\w+)"\)', script))
+    assert german.pop("phrases") and set(english) == set(german) and asked <= set(english)
+    assert all(english.values()) and all(german.values())
 
 
 def test_a_player_that_fails_names_nobodys_cards(monkeypatch: pytest.MonkeyPatch) -> None:
