@@ -137,7 +137,7 @@ ERRORS = {
 HINT = {"type", "value", "unit", "searched", "searching", "simulations", "actions"}
 ACTION = {"name", "probability", "value", "visits", "mean"}
 MOMENT = {"your_turn", "over", "match_over", "deals", "waiting_for", "can_undo", "training", "watching", "hand"}
-MOMENT |= {"names", "totals", "history"}
+MOMENT |= {"named", "names", "totals", "history"}
 """What a seat is told beside its scenes: whose turn it is, what the table is for, results of hands that are over."""
 
 
