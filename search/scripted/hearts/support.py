@@ -31,8 +31,8 @@ SUPPORT = Support(
     layout="search.scripted.hearts.layout:HeartsLayout",
     levels={
         "beginner": Level("hearts_rules:explore=0.15", 0),
-        "casual": Level("imitation:temperature=2@kibitz:hearts", 0),
         "rules": Level("hearts_rules", 0),
+        "casual": Level("imitation:temperature=2@kibitz:hearts", 0),
         "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 0),
         "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 0),
     },

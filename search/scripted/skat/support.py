@@ -31,10 +31,10 @@ SUPPORT = Support(
     records={".sgf": "games.skat.records.sequences:read_records"},
     auction="search.scripted.skat.auction:calls",
     levels={
-        "beginner": Level("skat_rules:explore=0.15", 0),
-        "casual": Level("imitation:temperature=2@kibitz:skat", 0),
+        "beginner": Level("skat_rules:explore=0.15", -212),
         "rules": Level("skat_rules", 0),
-        "network": Level("argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat", 0),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 0),
+        "casual": Level("imitation:temperature=2@kibitz:skat", 53),
+        "network": Level("argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat", 124),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 106),
     },
 )

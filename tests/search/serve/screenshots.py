@@ -1,4 +1,4 @@
-"""The pictures of docs/serve.md and docs/review.md: ``python -m tests.search.serve.screenshots DIR``.
+"""Pictures of tables and of a review: ``python -m tests.search.serve.screenshots DIR``.
 
 A table of each game on a desk and on a phone, at the third decision with a hint, and the review of a file of records.
 """
@@ -50,6 +50,7 @@ def table(browser: Browser, address: str, size: tuple[int, int]) -> Page:
         page.wait_for_timeout(200)
     press(page, "#search", touch=False)
     page.wait_for_selector("#told table")
+    page.wait_for_selector("#stop", state="hidden")
     return page
 
 

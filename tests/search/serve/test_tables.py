@@ -222,9 +222,9 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
     [
         ([], "a table is an object with level, people, training, rival, deals"),
         ({"levle": "rules"}, "'levle': no such key"),
-        ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, casual, rules"),
+        ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, rules, casual"),
         ({"level": ["rules"]}, "is none; there are"),
-        ({"rival": "argmax"}, "rival: 'argmax' is none; there are beginner, casual, rules, network, search"),
+        ({"rival": "argmax"}, "rival: 'argmax' is none; there are beginner, rules, casual, network, search"),
         ({"deals": -1}, "deals: -1; a match has 1 to 1000, and 0 is none"),
         ({"deals": 10, "training": True}, "deals: a match is no training"),
         ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
