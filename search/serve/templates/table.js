@@ -240,20 +240,21 @@ function tell(hint) {
   $("stop").hidden = !searching;
   const table = element("table");
   const head = element("tr");
-  const columns = ["action", "policy", "points", ...(hint.searched ? ["visits", "mean"] : [])];
+  const told = (value) => value.toFixed(hint.unit === "points" ? 1 : 2);
+  const columns = ["action", "policy", hint.unit, ...(hint.searched ? ["visits", "mean"] : [])];
   head.append(...columns.map((key) => element("th", text(key))));
   table.append(head);
   for (const one of hint.actions) {
     const row = element("tr");
     const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
     share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
-    row.append(element("td", phrase(one.name)), share, element("td", one.value.toFixed(1)));
-    const mean = one.mean === null ? "-" : one.mean.toFixed(1);
+    row.append(element("td", phrase(one.name)), share, element("td", told(one.value)));
+    const mean = one.mean === null ? "-" : told(one.mean);
     if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
     table.append(row);
   }
   const simulations = hint.searched ? ` · ${hint.simulations} ${text("simulations")}` : "";
-  const expected = `${text("expects")}: ${hint.value.toFixed(1)} ${text("points")}${simulations}`;
+  const expected = `${text("expects")}: ${told(hint.value)} ${text(hint.unit)}${simulations}`;
   $("told").replaceChildren(element("p", expected), table);
 }
 
