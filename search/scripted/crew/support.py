@@ -16,10 +16,9 @@ SUPPORT = Support(
     network_player="argmax_val:threshold=0.05:policy_weight=0.3",
     layout="search.scripted.crew.layout:CrewLayout",
     levels={
-        "beginner": Level("crew_rules:explore=0.15", 0),
+        "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),
-        "casual": Level("imitation:temperature=2@kibitz:crew", 0),
-        "network": Level("argmax_val:threshold=0.05:policy_weight=0.3@kibitz:crew", 0),
-        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 0),
+        "network": Level("argmax_val:threshold=0.05:policy_weight=0.3@kibitz:crew", 62),
+        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 138),
     },
 )
