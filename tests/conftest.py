@@ -36,7 +36,6 @@ START_RAY = (
     "cluster/test_machines",
     "cluster/test_metrics",
     "cluster/test_pool",
-    "cluster/test_scratch",
     "cluster/test_stages",
     "cluster/test_submit",
     "packaging/",

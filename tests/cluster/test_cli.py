@@ -1,14 +1,16 @@
-"""The command line in real processes, with a small program of its own."""
+"""The command line, with a small program of its own: in this process, and what needs one of its own in real ones."""
 
 import copy
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from cluster.sweeps import PointFailed
+from tests.selfplay.commands import here
 
 APP = """
 import os
@@ -104,9 +106,23 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The program with these arguments, and with ``experiment=none`` where they choose none."""
-    if not any("experiment=" in argument for argument in arguments):
-        arguments = (*arguments, "experiment=none")
-    return plain_call(program, cwd, *arguments, **environment)
+    return plain_call(program, cwd, *chosen(arguments), **environment)
+
+
+def chosen(arguments: Iterable[str]) -> list[str]:
+    there = any("experiment=" in argument for argument in arguments)
+    return [*arguments, *(() if there else ("experiment=none",))]
+
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def called(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Like ``call`` in ``tmp_path``, but in this process."""
+    monkeypatch.syspath_prepend(program)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: here("app", *chosen(arguments))
 
 
 def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -121,9 +137,9 @@ def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) ->
     )
 
 
-def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved(program: Path, tmp_path: Path) -> None:
-    assert call(program, tmp_path, "run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a'] weights={'a': 1.0}\n"
-    small = call(program, tmp_path, "experiment=small", "players=[b,c]")
+def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved(called: Call, tmp_path: Path) -> None:
+    assert called("run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a'] weights={'a': 1.0}\n"
+    small = called("experiment=small", "players=[b,c]")
     assert small.stdout == "lr=7.0 count=7 dir=here players=['b', 'c'] weights={'a': 1.0}\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -157,9 +173,9 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_bad_input_ends_in_one_line_with_code_2_and_leaves_nothing(
-    program: Path, tmp_path: Path, arguments: list[str], words: list[str]
+    called: Call, tmp_path: Path, arguments: list[str], words: list[str]
 ) -> None:
-    result = call(program, tmp_path, *arguments)
+    result = called(*arguments)
     assert result.returncode == 2
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in words), result.stderr
@@ -178,23 +194,23 @@ def test_a_choice_that_must_be_made_is_asked_for_and_help_does_without(program: 
 
 
 @pytest.mark.parametrize("launcher", ["", "basic", "joblib"])
-def test_a_mapping_of_a_preset_replaces_those_before_it(program: Path, tmp_path: Path, launcher: str) -> None:
+def test_a_mapping_of_a_preset_replaces_those_before_it(
+    program: Path, tmp_path: Path, called: Call, launcher: str
+) -> None:
+    run = called if not launcher else lambda *arguments: call(program, tmp_path, *arguments)
     sweep = ("-m", f"hydra/launcher={launcher}") if launcher else ()
     if launcher == "joblib":
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     for experiment, weights in (("own", "{'b': 2.0}"), ("further", "{'c': 4.0}")):
-        result = call(program, tmp_path, *sweep, "run.dir=x", f"experiment={experiment}")
+        result = run(*sweep, "run.dir=x", f"experiment={experiment}")
         assert f"weights={weights}" in result.stdout, result.stderr
-    assert (
-        "weights={'c': 4.0, 'd': 1.0}"
-        in call(program, tmp_path, "run.dir=x", "experiment=further", "+weights.d=1").stdout
-    )
+    assert "weights={'c': 4.0, 'd': 1.0}" in called("run.dir=x", "experiment=further", "+weights.d=1").stdout
 
 
-def test_a_mapping_on_the_command_line_replaces_the_presets(program: Path, tmp_path: Path) -> None:
-    assert "weights={'b': 2.0}" in call(program, tmp_path, "run.dir=x", "weights={b: 2}").stdout
-    assert "weights={'a': 3.0}" in call(program, tmp_path, "run.dir=x", "weights.a=3").stdout
-    assert "weights={'a': 1.0, 'b': 2.0}" in call(program, tmp_path, "run.dir=x", "+weights={b: 2}").stdout
+def test_a_mapping_on_the_command_line_replaces_the_presets(called: Call) -> None:
+    assert "weights={'b': 2.0}" in called("run.dir=x", "weights={b: 2}").stdout
+    assert "weights={'a': 3.0}" in called("run.dir=x", "weights.a=3").stdout
+    assert "weights={'a': 1.0, 'b': 2.0}" in called("run.dir=x", "+weights={b: 2}").stdout
 
 
 def test_a_bug_shows_its_traceback_and_ends_with_code_1(program: Path, tmp_path: Path) -> None:
@@ -291,8 +307,8 @@ def test_a_failed_point_travels_between_processes() -> None:
     assert (returned.code, returned.message, returned.process) == (2, "bad", 7)
 
 
-def test_hydra_still_shows_configurations_and_help(program: Path, tmp_path: Path) -> None:
-    shown = call(program, tmp_path, "--cfg", "job", "run.dir=x")
+def test_hydra_still_shows_configurations_and_help(called: Call) -> None:
+    shown = called("--cfg", "job", "run.dir=x")
     assert shown.returncode == 0 and "lr: 0.5" in shown.stdout
-    helped = call(program, tmp_path, "--help")
+    helped = called("--help")
     assert helped.returncode == 0 and "adam" in helped.stdout

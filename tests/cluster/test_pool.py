@@ -52,7 +52,7 @@ class Squarer:
         return os.getpid()
 
 
-def pool(tmp_path: Path, kill_at: dict[int, int] | None = None, size: int = 2, **settings: Any) -> ActorPool[int]:
+def pool(tmp_path: Path, kill_at: dict[int, int] | None = None, size: int = 1, **settings: Any) -> ActorPool[int]:
     actor = Squarer.options(**actor_options(cpus=0.5))
     return ActorPool(lambda index: actor.remote(kill_at or {}, str(tmp_path)), size, **settings)
 
@@ -62,7 +62,7 @@ def square(actor: Any, number: int) -> Any:
 
 
 def test_every_item_is_done_once_though_actors_are_killed_in_the_middle(tmp_path: Path) -> None:
-    with pool(tmp_path, kill_at={3: 1, 7: 2}) as workers:
+    with pool(tmp_path, kill_at={3: 1, 7: 2}, size=2) as workers:
         results = list(workers.run(range(12), square))
     assert sorted(results) == [(number, number * number) for number in range(12)]
     tries = Counter(int(trace.name.split("-")[0]) for trace in tmp_path.iterdir())
@@ -90,7 +90,7 @@ def test_work_that_fails_when_nobody_waits_for_it_any_more_prints_no_traceback(
 
 def test_an_actor_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     seen: set[int] = set()
-    with pool(tmp_path, size=1) as workers:
+    with pool(tmp_path) as workers:
         for number, pid in workers.run(range(3), lambda actor, _: actor.pid.remote()):
             seen.add(pid)
             if number == 0:
@@ -107,7 +107,7 @@ def test_an_item_that_kills_every_actor_ends_the_work_by_name(tmp_path: Path) ->
 
 
 def test_a_death_is_not_blamed_on_the_item_that_waited_behind(tmp_path: Path) -> None:
-    with pool(tmp_path, kill_at={0: 1, 2: 1, 4: 1, 6: 1}, size=1, max_attempts=2) as workers:
+    with pool(tmp_path, kill_at={0: 1, 2: 1, 4: 1, 6: 1}, max_attempts=2) as workers:
         assert sorted(workers.run(range(8), square)) == [(number, number * number) for number in range(8)]
         assert workers.lost_items == 4
 
@@ -124,7 +124,7 @@ def test_bad_input_found_by_an_actor_stays_bad_input(tmp_path: Path) -> None:
 
 
 def test_where_work_keeps_going_an_item_that_fails_comes_with_why(tmp_path: Path) -> None:
-    with pool(tmp_path, kill_at={5: 100, 6: 100}, size=1, max_attempts=2) as workers:
+    with pool(tmp_path, kill_at={5: 100, 6: 100}, max_attempts=2) as workers:
         results = dict(workers.run([13, 14, 5, 6, 3], square, keep_going=True))
         assert results.pop(3) == 9
         assert {number for number, why in results.items() if isinstance(why, WorkFailedError)} == {13, 5, 6}
@@ -135,7 +135,7 @@ def test_where_work_keeps_going_an_item_that_fails_comes_with_why(tmp_path: Path
 
 def test_items_are_asked_for_as_actors_become_free(tmp_path: Path) -> None:
     done = [-1]
-    with pool(tmp_path, size=1) as workers:
+    with pool(tmp_path) as workers:
         for number, _ in workers.run((number for number in range(10) if max(done) < 3), square):
             done.append(number)
     assert 3 <= max(done) <= 5, "one is under way, and one waits"
@@ -149,7 +149,7 @@ def test_an_actor_that_cannot_be_constructed_ends_the_work(tmp_path: Path) -> No
 
 
 def test_a_pool_is_used_again_after_work_was_left_unfinished(tmp_path: Path) -> None:
-    with pool(tmp_path) as workers:
+    with pool(tmp_path, size=2) as workers:
         first = next(iter(workers.run(range(10), square)))
         assert first[1] == first[0] ** 2
         assert sorted(workers.run([20, 21], square)) == [(20, 400), (21, 441)]

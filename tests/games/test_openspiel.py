@@ -47,7 +47,7 @@ def test_small_poker_games_keep_every_law(name: str) -> None:
 def test_hearts_keeps_every_law(law) -> None:
     # Garbage is searched in vain to the bound, so that law gets a low one.
     bound = 200 if law is conformance.check_garbage else 10_000
-    law(OpenSpielGame("hearts", **HEARTS, max_witness_steps=bound), num_deals=1, seed=4)
+    law(OpenSpielGame("hearts", **HEARTS, max_witness_steps=bound), num_deals=1, seed=1)
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])

@@ -10,23 +10,20 @@ import torch
 from games.hearts.game import HeartsGame
 from learner.model.checkpoint import load_weights
 from tests.learner.material import shard_of
+from tests.selfplay.commands import here
 
 ROOT = Path(__file__).parents[2]
-
-
-def learner(*arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "learner", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_the_command_trains_then_says_finished(tmp_path):
     shard_of(HeartsGame(), tmp_path / "data", 8)
     arguments = (f"data={tmp_path}/data", f"out={tmp_path}/out", "learner.max_steps=2", "learner.batch_size=4")
-    first = learner(*arguments)
+    command = [sys.executable, "-m", "learner", *arguments]
+    first = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert first.returncode == 0, first.stderr
     assert "outcome_loss" in first.stdout
     assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 128
-    again = learner(*arguments)
+    again = here("learner", *arguments)
     assert again.returncode == 0 and "already finished" in again.stdout
 
 
@@ -46,6 +43,6 @@ def test_the_command_trains_then_says_finished(tmp_path):
 )
 def test_bad_input_ends_in_one_line(arguments, message, tmp_path):
     (tmp_path / "shard-0.parquet").write_text("nobody gets to read this")
-    result = learner(*(argument.format(shards=tmp_path) for argument in arguments))
+    result = here("learner", *(argument.format(shards=tmp_path) for argument in arguments))
     assert result.returncode == 2
     assert message in result.stderr and len(result.stderr.strip().splitlines()) == 1

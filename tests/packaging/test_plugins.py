@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,23 +48,41 @@ drive(app, script)
 print(session.points.tolist())
 """
 """A deal at the table in a terminal against a player with the network."""
-TOURNAMENTS = """
-import contextlib, io, json, os, runpy, sys
+LAWS = """
+from games.conformance import check_game
+from games.registry import make_game
+from learner.conformance import check_kind
+from learner.kinds import find
+check_game(make_game("toy"))
+check_kind(find("first_card"), make_game("toy"))
+"""
+"""What a test of the package's own holds its game and its network to."""
+COMMANDS = """
+import contextlib, io, json, os, runpy, sys, traceback
 answers = []
-for arguments in json.load(sys.stdin):
-    sys.argv = ["kibitz tournament", *arguments]
-    os.environ["HYDRA_FULL_ERROR"] = "0"  # the command sets it and leaves it
-    out, err = io.StringIO(), io.StringIO()
+for module, *arguments in json.load(sys.stdin):
+    os.environ["HYDRA_FULL_ERROR"] = "0"  # a command sets it and leaves it
+    out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            runpy.run_module("search.tournament", run_name="__main__")
-            code = 0
+            if module == "-c":
+                sys.argv = ["-c", *arguments[1:]]
+                exec(arguments[0], {"__name__": "__main__"})
+            else:
+                sys.argv = [module, *arguments]
+                runpy.run_module(module, run_name="__main__")
         except SystemExit as ended:
-            code = ended.code
+            code = ended.code or 0
+        except Exception:
+            traceback.print_exc()
+            code = 1
     answers.append([code, out.getvalue(), err.getvalue()])
-json.dump(answers, sys.stdout)
+print("\\n" + json.dumps(answers))
 """
-"""Several tournaments in one process, to save the start of others: exit code, output and error output of each."""
+"""Several commands ``python -m MODULE ARGUMENTS``, or ``-c PROGRAM ARGUMENTS``, in one process, to save the start of
+others: exit code, output and error output of each."""
+Answer = tuple[int, str, str]
+"""Exit code, output and error output of a command."""
 SMALL_RUN = (
     "experiment=hearts_demo",
     "game=toy",
@@ -74,7 +93,7 @@ SMALL_RUN = (
     "learner.branch_weight=0",
     "learner.optimizer=adamw",
     "learner.log_every_steps=5",
-    "selfplay.initial.players={random: 1}",
+    "selfplay.initial.players={random: 1, highest: 3}",
     "selfplay.initial.keep=[]",
     "selfplay.initial_games=400",
     "selfplay.iterations=1",
@@ -122,34 +141,46 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{ROOT}"}
 
 
-def run(environment: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, *arguments]
-    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180)
+def run(environment: dict[str, str], lines: Iterable[Sequence[str]]) -> list[Answer]:
+    """What commands answer that run one after the other in a process that has the package."""
+    command, given = [sys.executable, "-c", COMMANDS], json.dumps([list(line) for line in lines])
+    done = subprocess.run(command, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [(code, output, errors) for code, output, errors in json.loads(done.stdout.splitlines()[-1])]
 
 
-def checked(environment: dict[str, str], *arguments: str | Path) -> str:
-    done = run(environment, *arguments)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+def checked(answer: Answer) -> str:
+    """Output of a command that succeeds."""
+    code, output, errors = answer
+    assert code == 0, f"{output}\n{errors}"
+    return output
 
 
-def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    (tmp_path / "test_toy.py").write_text(
-        "from games.conformance import check_game\n"
-        "from games.registry import make_game\n"
-        "from learner.conformance import check_kind\n"
-        "from learner.kinds import find\n\n\n"
-        "def test_the_laws():\n"
-        "    check_game(make_game('toy'))\n"
-        "    check_kind(find('first_card'), make_game('toy'))\n"
-    )
-    checked(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path)
+DOCS, MODELS = ("", "players", "toy"), ("dear", "deer", "fc")
+Answers = dict[tuple[str, str], Answer]
 
 
-def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(environment: dict[str, str]) -> None:
-    said = checked(environment, "-m", "cluster.console", "docs")
+@pytest.fixture(scope="module")
+def answers(environment: dict[str, str]) -> Answers:
+    """What commands answer: (game, first player) -> a tournament; others under what they are about."""
+    both = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
+    tables = {(game, "highest"): [f"game={game}", both, "deals=20"] for game in PLAYED}
+    tables["toy", "lowest"] = ["game=toy", 'players=[lowest,"pimc:evaluator=lowest:cheat=true"]', "deals=20"]
+    tables |= {(game, player): [f"game={game}", f"players=[{player},random]", "deals=1"] for game, player, _ in REFUSED}
+    learn = ["learner", "game=toy", "data=DIR", "out=DIR"]
+    lines = {("docs", about): ["cluster.console", "docs", *about.split()] for about in DOCS}
+    lines |= {table: ["search.tournament", *arguments] for table, arguments in tables.items()}
+    lines |= {("model", name): [*learn, f"model={name}", *(["--cfg", "job"] * (name == "dear"))] for name in MODELS}
+    lines |= {("program", "drawn"): ["-c", DRAWN], ("program", "laws"): ["-c", LAWS]}
+    return dict(zip(lines, run(environment, lines.values()), strict=True))
+
+
+def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(answers: Answers) -> None:
+    checked(answers["program", "laws"])
+
+
+def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answers: Answers) -> None:
+    said = checked(answers["docs", ""])
     assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, samegame_greedy, nrpa,"
@@ -165,86 +196,67 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(envir
     assert "unusable: kibitz.models 'transformer' has a name of Kibitz's own; rename it" in said
     assert "unusable: plug-in 'gone' of the package tiny-tricks cannot be imported (AttributeError" in said
     assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 7
-    assert "| `lowest` | bool | `false` | Whether the lowest card is played instead. |" in checked(
-        environment, "-m", "cluster.console", "docs", "players"
-    )
-    assert "The deck is" not in checked(environment, "-m", "cluster.console", "docs", "toy")
-
-
-@pytest.fixture(scope="module")
-def answers(environment: dict[str, str]) -> dict[tuple[str, str], tuple[int, str, str]]:
-    """(game, first player) -> what a tournament of them answers."""
-    both = 'players=[highest,"tiny_tricks.players:UNLISTED:lowest=true"]'
-    lines = {(game, "highest"): [f"game={game}", both, "deals=20"] for game in PLAYED}
-    lines["toy", "lowest"] = ["game=toy", 'players=[lowest,"pimc:evaluator=lowest:cheat=true"]', "deals=20"]
-    lines |= {(game, player): [f"game={game}", f"players=[{player},random]", "deals=1"] for game, player, _ in REFUSED}
-    line = [sys.executable, "-c", TOURNAMENTS]
-    given = json.dumps(list(lines.values()))
-    done = subprocess.run(line, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
-    return dict(zip(lines, map(tuple, json.loads(done.stdout)), strict=True))
+    option = "| `lowest` | bool | `false` | Whether the lowest card is played instead. |"
+    assert option in checked(answers["docs", "players"])
+    assert "The deck is" not in checked(answers["docs", "toy"])
 
 
 @pytest.mark.parametrize("game", PLAYED)
-def test_it_plays_tournaments(answers: dict[tuple[str, str], tuple[int, str, str]], game: str) -> None:
-    code, output, errors = answers[game, "highest"]
-    assert code == 0, errors
-    assert "highest (A)" in output
+def test_it_plays_tournaments(answers: Answers, game: str) -> None:
+    assert "highest (A)" in checked(answers[game, "highest"])
 
 
-def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(
-    answers: dict[tuple[str, str], tuple[int, str, str]], environment: dict[str, str]
-) -> None:
-    code, output, errors = answers["toy", "lowest"]
-    assert code == 0, errors
+def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(answers: Answers) -> None:
+    output = checked(answers["toy", "lowest"])
     assert "lowest (A)" in output and "pimc:evaluator=lowest" in output
-    drawn = checked(environment, "-c", DRAWN)
+    drawn = checked(answers["program", "drawn"])
     assert "leads" in drawn and drawn.endswith("(two tricks) lowest\n")
 
 
-def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(environment: dict[str, str]) -> None:
-    line = ["-m", "learner", "game=toy", "data=DIR", "out=DIR"]
-    assert "  kind: first_card\n  start: 5.0\n" in checked(environment, *line, "model=dear", "--cfg", "job")
-    none, ours = run(environment, *line, "model=deer"), run(environment, *line, "model=fc")
-    assert none.stderr == f"error: model=deer: no such choice; there are {', '.join(CHOICES)}\n"
-    assert ours.stderr.startswith(
-        "error: model=fc: a package offers a kind of network 'fc' (kibitz.models), and Kibitz"
+def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(answers: Answers) -> None:
+    assert "  kind: first_card\n  start: 5.0\n" in checked(answers["model", "dear"])
+    (_, _, none), (_, _, ours) = answers["model", "deer"], answers["model", "fc"]
+    assert none == f"error: model=deer: no such choice; there are {', '.join(CHOICES)}\n"
+    assert ours.startswith("error: model=fc: a package offers a kind of network 'fc' (kibitz.models), and Kibitz")
+
+
+@pytest.mark.slow
+def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played_against(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "run"
+    first, net = run_dir / "iterations/000/shards/00000.parquet", run_dir / "iterations/001/checkpoint"
+    table = ["search.tournament", "game=toy"]
+    played, shown, verified, reported, tournament, by_hand, wrong, given = run(
+        environment,
+        [
+            ["selfplay", *SMALL_RUN, f"run.dir={run_dir}"],
+            ["games.show", str(first)],
+            ["selfplay.verify", str(run_dir)],
+            ["selfplay.report", str(run_dir)],
+            [*table, f'players=["valued@{net}","random"]', "deals=20"],
+            ["-c", PLAYED_BY_HAND, str(net)],
+            [*table, f'players=["argmax_val@{net}","random"]', "deals=2"],
+            ["learner.export", str(net), f"{tmp_path}/given"],
+        ],
     )
-
-
-@pytest.mark.slow
-def test_it_plays_in_self_play(environment: dict[str, str], tmp_path: Path) -> None:
-    players = "+initial.players.highest=3.0"
-    line = ["-m", "selfplay.generate", "game=toy", players, "games=40", f"out={tmp_path}/shards"]
-    checked(environment, *line, "cluster.generators=1")
-    rows = read_shard(tmp_path / "shards" / "00000.parquet", toy.ToyGame())
-    assert set(rows.player) == {"random", "highest"} and len(rows) == 80
-    assert "rules version 1" in checked(environment, "-m", "games.show", f"{tmp_path}/shards/00000.parquet")
-    assert "1 files checked, 0 damaged" in checked(environment, "-m", "selfplay.verify", f"{tmp_path}/shards")
-
-
-@pytest.mark.slow
-def test_its_network_is_trained_gated_asked_and_played_against(environment: dict[str, str], tmp_path: Path) -> None:
-    run_dir = f"{tmp_path}/run"
-    assert "valued (A)" in checked(environment, "-m", "selfplay", *SMALL_RUN, f"run.dir={run_dir}")
-    net = f"{run_dir}/iterations/001/checkpoint"
-    assert json.loads((Path(net) / "config.json").read_text())["model_type"] == "first_card"
-    history = json.loads((Path(run_dir) / "iterations/000/checkpoint/training/state.json").read_text())["history"]
+    assert "valued (A)" in checked(played)
+    assert json.loads((net / "config.json").read_text())["model_type"] == "first_card"
+    history = json.loads((run_dir / "iterations/000/checkpoint/training/state.json").read_text())["history"]
     assert history[-1]["loss"] < history[0]["loss"]
-    assert "0 damaged" in checked(environment, "-m", "selfplay.verify", run_dir)
-    checked(environment, "-m", "selfplay.report", run_dir)
-    players = f'players=["valued@{net}","random"]'
-    assert "valued" in checked(environment, "-m", "search.tournament", "game=toy", players, "deals=20")
-    assert checked(environment, "-c", PLAYED_BY_HAND, net).count(".0") == 2
-    wrong = run(environment, "-m", "search.tournament", "game=toy", f'players=["argmax_val@{net}","random"]', "deals=2")
-    assert wrong.returncode == 2 and "a table of first cards is for players whose network reads states" in wrong.stderr
-    assert run(environment, "-m", "learner.export", net, f"{tmp_path}/given").returncode == 0
+    rows = read_shard(first, toy.ToyGame())
+    assert set(rows.player) == {"random", "highest"} and len(rows) == 2 * 100
+    assert "rules version 1" in checked(shown)
+    assert "0 damaged" in checked(verified)
+    checked(reported)
+    assert "valued" in checked(tournament)
+    assert checked(by_hand).count(".0") == 2
+    assert wrong[0] == 2 and "a table of first cards is for players whose network reads states" in wrong[2]
+    assert given[0] == 0, given
 
 
 @pytest.mark.parametrize(("game", "player", "message"), REFUSED)
-def test_what_is_wrong_with_a_plug_in_is_one_line(
-    answers: dict[tuple[str, str], tuple[int, str, str]], game: str, player: str, message: str
-) -> None:
+def test_what_is_wrong_with_a_plug_in_is_one_line(answers: Answers, game: str, player: str, message: str) -> None:
     code, _, errors = answers[game, player]
     assert code == 2
     assert message in errors and errors.count("\n") == 1, errors

@@ -95,10 +95,10 @@ def test_a_tournament_is_played_beside_a_users_own_files(installed: Path, work_d
 
 @pytest.mark.slow
 def test_workers_too_import_the_installed_packages(installed: Path, work_dir: Path) -> None:
-    line = [installed / "kibitz", "generate", "game=hearts", "games=20", "games_per_shard=10", "out=shards"]
+    line = [installed / "kibitz", "generate", "game=hearts", "games=4", "games_per_shard=2", "out=shards"]
     checked([*line, "cluster.generators=1"], cwd=work_dir)
     shards = sorted((work_dir / "shards").glob("*.parquet"))
-    assert [len(read_shard(shard, HeartsGame())) for shard in shards] == [40, 40]
+    assert [len(read_shard(shard, HeartsGame())) for shard in shards] == [8, 8]
 
 
 @pytest.mark.parametrize("command", ["selfplay", "learn", "generate", "label", "tournament", "values", "play"])

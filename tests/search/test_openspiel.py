@@ -159,25 +159,17 @@ def test_is_mcts_never_takes_an_action_of_kuhn_poker_that_another_dominates(own,
         assert (player.act(turns) == game.first_action + best).all()
 
 
-DECIDE = """
-import numpy as np
-from games.registry import make_game
-from search.config import SearchConfig
-from search.roster.registry import make_players
-from search.players.table import play_table
-game = make_game("hearts")
-players = make_players(["openspiel:simulations=4"], game, SearchConfig())
-result = play_table(game, players, np.zeros((2, 4), int), np.arange(2, dtype=np.uint64), {table_size}, secret=1)
-print(result.states["tokens"].tobytes().hex())
-"""
+def decided(table_size: int) -> bytes:
+    """Two deals of is_mcts against itself, at a table of all or of fewer."""
+    seats, seeds = np.zeros((2, 4), int), np.arange(2, dtype=np.uint64)
+    players = players_of(HEARTS, "openspiel:simulations=4")
+    return play_table(HEARTS, players, seats, seeds, table_size, secret=1).states["tokens"].tobytes()
 
 
 def test_is_mcts_plays_the_same_in_another_process_and_at_a_smaller_table() -> None:
-    def played(table_size: int) -> str:
-        command = [sys.executable, "-c", DECIDE.format(table_size=table_size)]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert played(0) == played(1)
+    code = "from tests.search.test_openspiel import decided; print(decided(0).hex())"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert bytes.fromhex(other.stdout) == decided(1)
 
 
 class MirrorBot(pyspiel.Bot):

@@ -10,18 +10,20 @@ import pytest
 
 from games.registry import make_game
 from games.shards import read_shard
+from tests.selfplay.commands import here
 
 ROOT = Path(__file__).parents[2]
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess:
-    line = [sys.executable, "-m", "search.tournament", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return here("search.tournament", *arguments)
 
 
 def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
-    done = command("game=hearts", "players=[hearts_rules,random]", "deals=10", "seed=1", f"out={out}")
+    line = [sys.executable, "-m", "search.tournament", "game=hearts", "players=[hearts_rules,random]"]
+    line += ["deals=10", "seed=1", f"out={out}"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "1A/3B" in done.stdout and "hearts_rules" in done.stdout
     record = json.loads(out.read_text())

@@ -1,8 +1,7 @@
 """``python -m selfplay`` and ``python -m selfplay.generate`` as a user meets them."""
 
 import json
-import os
-import signal
+import re
 from pathlib import Path
 
 import pytest
@@ -247,22 +246,26 @@ def test_settings_for_iteration_0_that_make_no_sense_are_named(given: str, messa
         build_command("train", "experiment=hearts_demo", given)
 
 
-def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path: Path) -> None:
+def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     arguments = (*TINY, "cluster.num_gpus=0", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
-    command = Command("selfplay", *arguments, log=tmp_path / "log")
-    assert command.wait() == 2
-    assert "error: the cluster has no room for 1 learner" in command.output
-    assert "available" in command.output and "Traceback" not in command.output
+    assert call(monkeypatch, "selfplay", *arguments) == 2
+    said = "".join(capfd.readouterr())
+    assert "error: the cluster has no room for 1 learner" in said
+    assert "available" in said and "Traceback" not in said
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing_is_played(tmp_path: Path) -> None:
+def test_a_gpu_that_ray_lends_and_torch_cannot_find_ends_in_one_line_and_nothing_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     arguments = (*TINY, "cluster.num_gpus=1", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
-    command = Command("selfplay", *arguments, log=tmp_path / "log")
-    assert command.wait() == 2, command.output
-    assert command.output.splitlines()[-1].startswith("error: Ray lends a GPU to who asks for one, but torch finds no")
-    assert "Traceback" not in command.output
+    code, said = call(monkeypatch, "selfplay", *arguments), "".join(capfd.readouterr())
+    assert code == 2, said
+    assert said.splitlines()[-1].startswith("error: Ray lends a GPU to who asks for one, but torch finds no")
+    assert "Traceback" not in said
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
 
 
@@ -270,8 +273,7 @@ def test_shards_are_made_once_and_not_mixed_with_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
-    first = Command("selfplay.generate", *arguments, log=tmp_path / "log")
-    assert first.wait() == 0, first.output
+    assert call(monkeypatch, "selfplay.generate", *arguments) == 0, capsys.readouterr()
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
     assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
     shards = [read_shard(path, GAME) for path in find_shards(tmp_path / "shards")]
@@ -296,20 +298,15 @@ def test_shards_are_made_once_and_not_mixed_with_others(
     assert "00000.parquet: its shard is 1, and 0 belongs there; remove" in capsys.readouterr().err
 
 
-def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path: Path) -> None:
+def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for seed in range(2):
         net = PolicyValueNet(architecture(GAME, tiny_config("unused").model))
         initialise(net, seed)
         save_weights(tmp_path / str(seed), net, GAME)
-    command = Command(
-        "selfplay.generate",
-        "games=8",
-        "cluster.generators=1",
-        f"checkpoints=[{tmp_path}/0,{tmp_path}/1]",
-        f"out={tmp_path}/shards",
-        log=tmp_path / "log",
-    )
-    assert command.wait() == 0, command.output
+    checkpoints, out = f"checkpoints=[{tmp_path}/0,{tmp_path}/1]", f"out={tmp_path}/shards"
+    assert call(monkeypatch, "selfplay.generate", "games=8", "cluster.generators=1", checkpoints, out) == 0
     rows = read_shard(tmp_path / "shards/00000.parquet", GAME)
     assert len(rows) == 8 and set(rows.player) == {"argmax_val@001"}
     ids = [checkpoint_id(tmp_path / str(seed)) for seed in range(2)]
@@ -441,9 +438,11 @@ def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
     try:
         command.until(lambda: actors(command.pid, busy))
         below = descendants(command.pid)
-        os.kill(command.pid, signal.SIGTERM)
-        assert command.wait() == 143, command.output
+        (ray_files, *_) = map(Path, re.findall(r"/tmp/kibitz-\w+", " ".join(process.title for process in below)))
+        assert ray_files.exists() and list(tmp_path.glob("kibitz-*"))
+        assert command.terminate(240) == 143, command.output
         assert gone(below)
     finally:
         command.clean_up()
     assert "Traceback" not in command.output and "PC: @" not in command.output
+    assert not ray_files.exists() and not list(tmp_path.glob("kibitz-*")), "temporary directories that stay"

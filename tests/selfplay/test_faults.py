@@ -1,14 +1,13 @@
 """Real processes of ``python -m selfplay`` killed or stopped in the middle of their work, and the same command again.
 
-One story is lived once, and every test looks at a part of it: a run that is left alone, and the same run whose
-generator, learner, evaluator and driver are killed and one of whose generators is stopped.
+One story is lived once, and every test looks at a part of it: a run that is left alone, in this process, and the same
+run whose generator, learner, evaluator and driver are killed and one of whose generators is stopped.
 """
 
 import json
 import os
-import shutil
+import re
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,22 +15,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.selfplay import material
 from tests.selfplay.commands import TINY, Command, Process, actors, gone
+from tests.test_repository import build_command
 
 pytestmark = pytest.mark.slow
 
 ACTORS = ("ray::Generator", "ray::Learner")
-SHARDS = 12
+SHARDS = 6
+USERS = "kibitz-of-the-user"
+"""A directory that is none of ours."""
 SETTINGS = (
     *TINY,
     "run.seed=11",
     "selfplay.initial_games=60",
-    "selfplay.games_per_iteration=240",
+    "selfplay.games_per_iteration=120",
     "selfplay.games_per_shard=20",
-    "learner.num_epochs=50",
+    "learner.num_epochs=100",
     "learner.max_steps=250",
     "learner.checkpoint_every_steps=25",
-    "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 40}]",
+    "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 20}]",
     "evaluation.deals_per_task=5",
 )
 
@@ -52,6 +55,9 @@ class Story:
     """Whether they did, while the same command was starting again ..."""
     learners_meanwhile: list[Process]
     """... and the learners that it had by then."""
+    temporary: tuple[set[Path], set[Path], set[Path]]
+    """Temporary directories of the driver and one of a user's: those there when it was killed, those while the same
+    command was at work again, and those after that."""
     kept: dict[Path, int]
     """Shards that were there when the driver was killed, and when they were written (ns)."""
     resumed: tuple[int, str]
@@ -70,22 +76,19 @@ def in_training(run: Path, iteration: int) -> bool:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    root = tmp_path_factory.mktemp("faults")
+    root, temporary = tmp_path_factory.mktemp("faults"), tmp_path_factory.mktemp("temporary")
+    (temporary / USERS).mkdir()
     with ExitStack() as ended:
 
-        def start(run: str, log: str, *more: str) -> Command:
-            command = Command("selfplay", *SETTINGS, *more, f"run.dir={root / run}", log=root / log)
+        def start(log: Path, *more: str) -> Command:
+            command = Command("selfplay", *SETTINGS, *more, f"run.dir={root}/disturbed", log=log)
             ended.callback(command.clean_up)
             return command
 
-        undisturbed = start("undisturbed", "undisturbed.log", "cluster.generators=1")  # the same games, fewer processes
-        ray_files = tempfile.mkdtemp(prefix="kibitz-", dir="/tmp")  # short; a killed driver leaves its files behind
-        ended.callback(shutil.rmtree, ray_files, ignore_errors=True)
         # Long enough for a cold start beside other tests: an actor that only loads torch and kernels is not hung.
-        hurry = ("cluster.item_timeout_s=10", f"cluster.temp_dir={ray_files}")
-        disturbed = start("disturbed", "disturbed.log", *hurry)
-        undisturbed.until((root / "undisturbed/config.yaml").exists)
-        second = start("undisturbed", "second.log")
+        disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=10")
+        disturbed.until((root / "disturbed/config.yaml").exists)
+        second = start(root / "second.log")
 
         disturbed.until(lambda: len(shards(root / "disturbed", 1)) > 0)
         kill_one(disturbed, "Generator.generate")
@@ -98,34 +101,50 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         os.kill(stopped.pid, signal.SIGSTOP)
         disturbed.until(lambda: in_training(root / "disturbed", 2))
         stopped.kill()  # when Ray's processes die, the kernel may wake what they have not yet killed
-        left = [process for process in disturbed.kill() if process.title.startswith(ACTORS)]
+        below = disturbed.kill()
+        left = [process for process in below if process.title.startswith(ACTORS)]
+        ray_files = Path(re.findall(r"/tmp/kibitz-\w+", " ".join(process.title for process in below))[0])
+        when_killed = there(temporary, ray_files)
         assert not (root / "disturbed/iterations/002/checkpoint").exists()
         kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
 
-        resumed = start("disturbed", "resumed.log")
+        resumed = start(temporary / "resumed.log")
         ended_by_themselves = gone(left)
         learners_meanwhile = actors(resumed.pid, "Learner")
         kill_one(resumed, "Evaluator.play")
-        codes = second.wait(), resumed.wait(), undisturbed.wait()
-        again = start("disturbed", "again.log")
-        assert codes[2] == 0, undisturbed.output
+        meanwhile = there(temporary, ray_files)
+        codes = second.wait(), resumed.wait()
+        afterwards = there(temporary, ray_files)
+        again = start(root / "again.log")
         yield Story(
-            undisturbed=root / "undisturbed",
+            undisturbed=left_alone(root / "undisturbed"),
             disturbed=root / "disturbed",
             second_driver=(codes[0], second.output),
             output=disturbed.output,
             left_by_driver=left,
             ended_by_themselves=ended_by_themselves,
             learners_meanwhile=learners_meanwhile,
+            temporary=(when_killed, meanwhile, afterwards),
             kept=kept,
             resumed=(codes[1], resumed.output),
             again=(again.wait(), again.output),
         )
 
 
+def left_alone(root: Path) -> Path:
+    """The run without Ray."""
+    material.run(build_command("train", *SETTINGS, f"run.dir={root}"))
+    return root
+
+
 def kill_one(command: Command, title: str) -> None:
     """Kill the first actor that is seen at this."""
     command.until(lambda: actors(command.pid, title))[0].kill()
+
+
+def there(temporary: Path, ray_files: Path) -> set[Path]:
+    """Temporary directories: those in the place for them, and that of the killed driver's Ray."""
+    return {path for path in (*temporary.glob("kibitz-*"), ray_files) if path.exists()}
 
 
 def contents(run: Path, pattern: str) -> dict[str, bytes]:
@@ -154,7 +173,7 @@ def test_the_tournaments_of_a_disturbed_run_are_those_of_an_undisturbed_one(stor
     one, other = (
         json.loads((run / "results/tournament.json").read_text()) for run in (story.undisturbed, story.disturbed)
     )
-    assert (one[0]["deals"], one[0]["columns"]) == (40, other[0]["columns"])
+    assert (one[0]["deals"], one[0]["columns"]) == (20, other[0]["columns"])
 
 
 def test_the_work_of_killed_and_stopped_actors_was_done_again_and_said_so_in_a_line(story: Story) -> None:
@@ -180,6 +199,12 @@ def test_the_actors_of_a_killed_driver_end_by_themselves_before_another_trains(s
     assert story.learners_meanwhile == []
 
 
+def test_the_same_command_removes_the_temporary_directories_of_the_killed_driver_and_nothing_else(story: Story) -> None:
+    when_killed, meanwhile, afterwards = story.temporary
+    assert len(when_killed) == 3 and len(meanwhile) == 2, "its own, those of its Ray, and the user's"
+    assert when_killed & meanwhile == afterwards and [path.name for path in afterwards] == [USERS]
+
+
 def test_no_half_trained_network_is_left_in_a_finished_run(story: Story) -> None:
     for run in (story.disturbed, story.undisturbed):
         assert len(list(run.glob("iterations/*/checkpoint*"))) == 3
@@ -188,7 +213,7 @@ def test_no_half_trained_network_is_left_in_a_finished_run(story: Story) -> None
 def test_a_second_driver_on_a_run_directory_in_use_is_refused_in_one_line(story: Story) -> None:
     code, output = story.second_driver
     assert code == 2, output
-    assert output.count("\n") == 1 and "undisturbed is in use by another command" in output
+    assert output.count("\n") == 1 and "disturbed is in use by another command" in output
 
 
 def test_a_finished_run_says_so(story: Story) -> None:

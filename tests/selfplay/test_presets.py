@@ -32,7 +32,7 @@ TINY = (
     "model.n_embd=16",
     "model.n_inner=32",
     "selfplay.initial_games=40",
-    "selfplay.iterations=3",
+    "selfplay.iterations=2",
     "selfplay.games_per_iteration=12",
     "selfplay.games_per_shard=8",
     "search.go_mcts.num_runs=3",
@@ -71,13 +71,13 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
     with MetricsLogger(run.root, config.game.name) as metrics:
         Loop(config, run, InProcess(config), metrics).run()
     game, evaluation = make_game(name), Evaluation(config, run)
-    final, curve = evaluation.final(), [evaluation.curve(iteration) for iteration in range(4)]
+    final, curve = evaluation.final(), [evaluation.curve(iteration) for iteration in range(3)]
     assert evaluation.complete() and all(result for results in curve for result in results)
     assert [result.matches for result in final if result] == ([4, 2] if cooperative else [12, 6])
-    shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(4)]
+    shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(3)]
     assert set(shards[0].player) == INITIAL[experiment]
     assert all(name.startswith(f"{newest}@") for later in shards[1:] for name in later.player)
     if cooperative:  # everybody is the newest network
-        assert [set(later.player) for later in shards[1:]] == [{f"{newest}@{i:03d}"} for i in range(3)]
-        counted = storage.read_json(run.successes(3))["successes"]
+        assert [set(later.player) for later in shards[1:]] == [{f"{newest}@{i:03d}"} for i in range(2)]
+        counted = storage.read_json(run.successes(2))["successes"]
         assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.variants)

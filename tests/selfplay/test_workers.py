@@ -1,7 +1,9 @@
 """Actors on a Ray of this machine."""
 
 import numpy as np
+import pytest
 
+from cluster.actors import pool
 from cluster.config import ClusterConfig
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
@@ -16,12 +18,13 @@ from search.tournament.workers import tournament_workers
 PLAYERS = ("hearts_rules", "random")
 
 
-def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
-    """With few places a task takes seconds."""
+def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few places a task takes seconds, in which it is asked many times."""
+    monkeypatch.setattr(pool, "_TICK_SECONDS", 0.1)
     game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
     settings = EvaluatorSettings(game, search, engine, 14)
-    tasks = [DealsTask(settings, PLAYERS, "", Deals(1, 900, first)) for first in (0, 900)]
+    tasks = [DealsTask(settings, PLAYERS, "", Deals(1, 90, first)) for first in (0, 90)]
     seen: list[tuple[int, dict[str, float]]] = []
     done = []
     with tournament_workers(cluster) as evaluate:
@@ -31,5 +34,5 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays() -> None:
     assert early, "nothing was heard of the first task before it was done"
     assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
     hearts = HeartsGame()
-    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), Deals(1, 1800))
-    assert np.array_equal(merge(done, Deals(1, 1800)).points, alone.points)
+    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), Deals(1, 180))
+    assert np.array_equal(merge(done, Deals(1, 180)).points, alone.points)

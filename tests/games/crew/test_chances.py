@@ -69,7 +69,7 @@ def plain_winners(public: np.void, likely: np.ndarray, card: int, wanting: set[i
     if public["trick"] and card > high and card // 9 in (led, ROCKET):
         winner, high = 0, card
     now = {(winner, high): 1.0}
-    colour = list(range(led * 9, min(led * 9 + 9, 40)))
+    colour, rows = list(range(led * 9, min(led * 9 + 9, 40))), likely.tolist()
     for seat in range(1, 4 - bin(int(public["trick"])).count("1")):
         following: dict[tuple[int, int], float] = {}
         for (holder, high), weight in now.items():
@@ -77,7 +77,7 @@ def plain_winners(public: np.void, likely: np.ndarray, card: int, wanting: set[i
             order = colour[::-1] if tries else [other for other in colour if other not in barred]
             left = 1.0
             for other in order:  # the first card in this order that the seat holds
-                chance = left * likely[seat, other]
+                chance = left * rows[seat][other]
                 won = other > high if (high // 9 == led) else False
                 key = (seat, other) if won else (holder, high)
                 following[key] = following.get(key, 0.0) + weight * chance

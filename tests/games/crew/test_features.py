@@ -191,7 +191,8 @@ def rivals(view: np.void, card: int) -> int:
     if trick and not (card // 9 in (public["led"], 4) and card > public["high"]):
         return 0
     for seat in range(1, 4 - len(trick)):
-        holds = [other for other in range(40) if int(may_hold(view, seat)) >> other & 1]
+        cards = int(may_hold(view, seat))
+        holds = [other for other in range(40) if cards >> other & 1]
         number += any(other > card and other // 9 in (card // 9, 4) for other in holds)
     return number
 
@@ -227,9 +228,12 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
                 compared += 1
                 plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
                 plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
-                plain["choices"][:, 19] = [plain["hand"][card] * rivals(views[row], card) for card in range(40)]
-                plain["choices"][:, 24:] = chances(views[row])
-                plain["choices"] *= GAME.to_move(states[row : row + 1])[0] == seat
+                if GAME.to_move(states[row : row + 1])[0] == seat:
+                    for card in np.flatnonzero(plain["hand"]):
+                        plain["choices"][card, 19] = rivals(views[row], int(card))
+                    plain["choices"][:, 24:] = chances(views[row])
+                else:
+                    plain["choices"][:] = 0
                 for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
         legal = GAME.legal(states)
