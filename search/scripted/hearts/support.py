@@ -30,10 +30,10 @@ SUPPORT = Support(
     network_player="argmax_val:threshold=0.02:policy_weight=0.1",
     layout="search.scripted.hearts.layout:HeartsLayout",
     levels={
-        "beginner": Level("hearts_rules:explore=0.15", 0),
+        "beginner": Level("hearts_rules:explore=0.15", -52),
         "rules": Level("hearts_rules", 0),
-        "casual": Level("imitation:temperature=2@kibitz:hearts", 0),
-        "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 0),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 0),
+        "casual": Level("imitation:temperature=2@kibitz:hearts", 94),
+        "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 139),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 160),
     },
 )

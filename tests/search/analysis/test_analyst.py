@@ -19,6 +19,7 @@ from search.go_mcts.config import GoMctsConfig
 from search.play.hints import Hints
 from search.review.judges import seat_judge
 from search.roster.engines import Engines
+from tests.selfplay.commands import here
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 GAMES = ("hearts", "skat", "crew")
@@ -167,7 +168,6 @@ def test_bytes_of_another_encoding_and_constants_that_are_no_json_do_not_end_it(
     ],
 )
 def test_the_command_says_what_is_wrong_in_a_line(arguments: list[str], said: str) -> None:
-    command = [sys.executable, "-m", "search.analysis", *arguments]
-    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=300)
+    done = here("search.analysis", *arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert len(done.stderr.splitlines()) == 1 and said in done.stderr
