@@ -31,8 +31,8 @@ import numpy as np
 from games.game import Game, Next
 from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
-from search.players.choices import choice_places
 from search.players.player import Turns
+from search.review.decisions import choices_of
 from search.review.judges import Opinion, Seated
 from search.review.report import rounded
 from search.roster.kinds import support_of
@@ -115,9 +115,9 @@ class Analyst:
         """The answers to fill in for a seat's choices in a recorded deal."""
         deals = self._deal_of(record)
         row = np.flatnonzero(deals.sequences.seat == seat)[:1]
-        tokens, lengths = deals.sequences.tokens[row], deals.lengths[row]
+        tokens = deals.sequences.tokens[row]
         answers, asked = list[dict[str, Any]](), list[Asked]()
-        for place in np.flatnonzero(choice_places(self.game, tokens, lengths)[0]):
+        for place in np.flatnonzero(choices_of(deals, row)[0]):
             played = self.game.vocabulary.name(int(tokens[0, place]))
             answers.append({"place": int(place), "played": played})
             asked.append((answers[-1], seat, tokens[0, :place].tolist()))
@@ -127,8 +127,8 @@ class Analyst:
         readers = support_of(self.game).records
         if not readers:
             raise ValueError(f"record: {self.game.name} has no records; give a history")
-        if not isinstance(record, str):
-            raise ValueError("record: must be a text")
+        if not isinstance(record, str) or len(record.split("\n")) > 2:
+            raise ValueError("record: must be the text of one record, a line")
         ending, reader = next(iter(readers.items()))
         with TemporaryDirectory() as place:
             path = Path(place, f"record{ending}")

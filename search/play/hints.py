@@ -5,6 +5,7 @@ Letters: ``T`` tokens of a history.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -87,9 +88,11 @@ class Hints:
             illegal=float(1 - chances[actions].sum()) if len(actions) else 0.0,
         )
 
-    def search(self, tokens: np.ndarray, watch: Callable[[dict[int, Visits]], bool] | None = None) -> dict[int, Visits]:
-        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice. ``watch`` sees
-        them as the search goes on, and ends it by False."""
+    def search(
+        self, tokens: np.ndarray, watch: Callable[[Callable[[], dict[int, Visits]]], bool] | None = None
+    ) -> dict[int, Visits]:
+        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice. ``watch`` may
+        ask for them as the search goes on, and ends it by False."""
         length = np.array([len(tokens)], np.int32)
         legal = self._game.view_legal(self._game.views(tokens[None], length))
         if legal.sum() < 2:
@@ -99,7 +102,7 @@ class Hints:
         padded[0, : len(tokens)] = tokens
         self._player.start(self._game, 1)
         turns = Turns(zero, zero, padded, length, legal, seeds)
-        found = self._player.search(turns, (lambda forest: watch(_visits(forest))) if watch else None)
+        found = self._player.search(turns, (lambda forest: watch(partial(_visits, forest))) if watch else None)
         self._player.forget(zero)
         return _visits(found.forest)
 

@@ -73,8 +73,8 @@ class Support:
     without an auction."""
 
     levels: Mapping[str, Level] = field(default_factory=dict)
-    """Opponents in the browser (``kibitz serve``) by name, the weakest first; ``network``, which plays the same deals
-    for comparison, is one of them."""
+    """Opponents in the browser (``kibitz serve``) by name; ``network``, the one that is offered first, is among
+    them."""
 
     @property
     def baseline(self) -> PlayerKind | None:

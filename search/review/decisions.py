@@ -115,12 +115,7 @@ def _judged(
 ) -> Iterator[tuple[np.ndarray, Decisions, np.ndarray, np.ndarray]]:
     """Of each next place of all these histories: the places, decisions, V(h), and the histories."""
     game, tokens, seats = deals.game, deals.sequences.tokens[rows], deals.sequences.seat[rows].astype(np.int64)
-    asked = choice_places(game, tokens, deals.lengths[rows])
-    if deals.made_up is not None and deals.made_up[rows].any():
-        calls = choice_places(
-            game, tokens, deals.lengths[rows], [name for name in game.token_types if name.endswith(CALL)]
-        )
-        asked &= ~(calls & deals.made_up[rows][:, None])
+    asked = choices_of(deals, rows)
     decides = np.pad(asked, ((0, 0), (0, 1)))
     asked = decides.copy()
     at, column = np.nonzero(marks >= 0)
@@ -145,6 +140,17 @@ def _judged(
         )
         yield places, decisions, opinion.expected, rows[here]
     judge.forget(np.arange(len(rows)))
+
+
+def choices_of(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
+    """``bool[M, L]``: after how many tokens of these histories (``int64[M]``) their seats had a choice; calls that were
+    made up are left out."""
+    game, tokens, lengths = deals.game, deals.sequences.tokens[rows], deals.lengths[rows]
+    places = choice_places(game, tokens, lengths)
+    if deals.made_up is not None and deals.made_up[rows].any():
+        types = [name for name in game.token_types if name.endswith(CALL)]
+        places &= ~(choice_places(game, tokens, lengths, types) & deals.made_up[rows][:, None])
+    return places
 
 
 def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:

@@ -2,12 +2,14 @@
 
 import asyncio
 import signal
+from contextlib import nullcontext
 from urllib.parse import quote
 
 from aiohttp import web
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input
+from cluster.files.locks import run_lock
 from search.serve.config import ServeConfig
 from search.serve.games import Service
 from search.serve.server import Server
@@ -15,9 +17,10 @@ from search.serve.server import Server
 
 def main(config: ServeConfig) -> None:
     """Serve until interrupted."""
-    with blaming_input():
-        service = Service(config)
-    asyncio.run(_serve(config, Server(config, service)))
+    with run_lock(config.out) if config.out else nullcontext():
+        with blaming_input():
+            service = Service(config)
+        asyncio.run(_serve(config, Server(config, service)))
 
 
 async def _serve(config: ServeConfig, server: Server) -> None:

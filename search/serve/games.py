@@ -80,7 +80,9 @@ class Service:
             level = asked.get(key, "network")
             if not isinstance(level, str) or level not in self.levels:
                 raise ValueError(f"{key}: {level!r} is none; there are {', '.join(self.levels)}")
-        people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training") is True
+        people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training", False)
+        if type(training) is not bool:
+            raise ValueError(f"training: {training!r}; must be true or false")
         if type(people) is not int or not 1 <= people <= self.game.num_players:
             raise ValueError(f"people: {people!r}; {self.game.name} has seats for 1 to {self.game.num_players}")
         if type(deals) is not int or not 0 <= deals <= _MOST_DEALS:
@@ -88,6 +90,10 @@ class Service:
         if deals and training:
             raise ValueError("deals: a match is no training; leave out one of them")
         return Wanted(asked.get("level", "network"), people, training, asked.get("rival", "network"), deals)
+
+    def passed_over(self, tables: int) -> None:
+        """So many seeds were given to tables before."""
+        self._opened += tables
 
     def table(self, wanted: Wanted) -> Table:
         """A new table: people sit from seat 0 on, evenly spread."""
@@ -120,12 +126,12 @@ class Service:
             return table.expectation(seat, found, {})
         shown = time.monotonic()
 
-        def show(visits: dict[int, Visits]) -> bool:
+        def show(visits: Callable[[], dict[int, Visits]]) -> bool:
             nonlocal shown
             if (now := time.monotonic()) - shown < _SHOWN_EVERY:
                 return True
             shown = now
-            return watch(table.expectation(seat, found, visits, searching=True))
+            return watch(table.expectation(seat, found, visits(), searching=True))
 
         return table.expectation(seat, found, self._hints.search(history, show))
 
@@ -134,12 +140,14 @@ class Service:
         ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
             raise ValueError("the hand is not over")
-        rival = table.wanted.rival
-        points = table.hands.played_by(self._player(rival))
+        rival, finished = table.wanted.rival, table.hands.finished
+        if table.replayed is None or table.replayed[0] != finished:
+            table.replayed = finished, table.hands.played_by(self._player(rival))
+        points = table.replayed[1]
         mine = table.hands.points_of(seat)[-1]
         sign = -1.0 if self.game.outcomes.lower_is_better else 1.0
         ahead = table.compared.setdefault(seat, {})
-        ahead[table.hands.finished] = sign * float(mine[0] - points[seat])
+        ahead[finished] = sign * float(mine[0] - points[seat])
         differences = np.array([*ahead.values()])
         low, high = ends_of(differences)
         half = None if low is None or high is None else (high - low) / 2
@@ -147,7 +155,14 @@ class Service:
                 "hands": len(ahead), "ahead": float(differences.mean()), "half": half}  # fmt: skip
 
     def review(self, table: Table, seat: int) -> str:
-        """The page of a review of the last finished hand, of a person's own decisions."""
+        """The page of a review of the last finished hand, of a person's own decisions; made once."""
+        number, html = table.pages.get(seat, (0, ""))
+        if number != table.hands.finished:
+            html = self._review(table, seat)
+            table.pages[seat] = table.hands.finished, html
+        return html
+
+    def _review(self, table: Table, seat: int) -> str:
         game: Game = self.game
         deals = RecordedDeals(game, table.hands.last, ("your hand",))
         rows = np.array([seat])

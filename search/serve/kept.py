@@ -4,12 +4,13 @@ finished hands as a shard beside it."""
 import logging
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from cluster.errors import UserError
+from cluster.errors import UserError, writing
 from cluster.files import storage
 from search.serve.games import Service
-from search.serve.tables import Chair, Table, Wanted
+from search.serve.tables import Chair, Table
 
 FORMAT = 1
 _ID = re.compile(r"[\w-]{1,32}")
@@ -20,16 +21,20 @@ class KeptTables:
     """Tables in a directory, path or URI."""
 
     def __init__(self, out: str, service: Service) -> None:
-        """``UserError`` for a directory that cannot be written to."""
+        """Makes a local directory that only its owner can read. ``UserError`` for one that cannot be written to."""
         storage.check_writable(out)
+        if not storage.is_remote(out):
+            with writing(out):
+                Path(storage.resolve(out)[1]).mkdir(mode=0o700, parents=True, exist_ok=True)
         self._out, self._service = out.rstrip("/"), service
+        service.passed_over(sum(name.startswith("table-") for name in storage.list_names(out)))
 
     def keep(self, table: Table) -> None:
         """Write where a table stands, and its finished hands."""
         hands = table.hands
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
-            hands.save(shard, {"seating": "serve"})
+            hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
         storage.write_json_atomic(
             self._path(table.id),
             {
@@ -56,23 +61,25 @@ class KeptTables:
             return None
         except UserError as error:
             _LOG.warning("%s", error)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
     def _restored(self, name: str, record: dict[str, Any]) -> Table:
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']}")
-        table = self._service.table_of(Wanted(**record["wanted"]), record["seed"])
+        table = self._service.table_of(self._service.wanted(record["wanted"]), record["seed"])
         if record["game"] != _rules_of(table):
             raise ValueError(f"rules {record['game']}")
         chairs = {chair.seat: chair for chair in (Chair(**one) for one in record["chairs"])}
         if set(chairs) != set(table.chairs):
             raise ValueError(f"seats {sorted(chairs)}")
-        table.id, table.watching, table.chairs = name, record["watching"], chairs
+        if not all(isinstance(text, str) for one in chairs.values() for text in (one.token, one.name)):
+            raise ValueError("chairs")
+        table.id, table.watching, table.chairs = name, str(record["watching"]), chairs
         table.hands.replay(record["past"], record["actions"])
         for seat, number, ahead in record["compared"]:
-            table.compared.setdefault(seat, {})[number] = ahead
+            table.compared.setdefault(int(seat), {})[int(number)] = float(ahead)
         return table
 
     def _path(self, name: str) -> str:

@@ -24,6 +24,9 @@ _BEHIND = 256
 _MESSAGES = ("act", "deal", "undo", "hint", "search", "stop", "again")
 _LOG = logging.getLogger(__name__)
 
+_Searching = Callable[[threading.Event], Coroutine[Any, Any, None]]
+"""A search that goes on until the event."""
+
 
 class Guest:
     """A connection at a seat. What it is told waits in a queue of its own, so that nobody waits for a slow reader."""
@@ -33,6 +36,8 @@ class Guest:
         self.seen = 0
         """Tokens of its history that it was shown."""
         self._stopped = threading.Event()
+        self._next: _Searching | None = None
+        self._searches: asyncio.Task[None] | None = None
         self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BEHIND)
         self._sender = asyncio.create_task(self._send())
 
@@ -43,13 +48,15 @@ class Guest:
         except asyncio.QueueFull:
             self.end()
 
-    def search(self, searching: Callable[[threading.Event], Coroutine[Any, Any, None]]) -> None:
-        """Begin a search, which goes on until the event that it is given."""
-        self._stopped = threading.Event()
-        self._searching = asyncio.create_task(searching(self._stopped))
+    def search(self, searching: _Searching) -> None:
+        """Begin a search, once the one before has ended."""
+        self._next = searching
+        if self._searches is None or self._searches.done():
+            self._searches = asyncio.create_task(self._search())
 
     def stop(self) -> None:
         """End the search, if there is one."""
+        self._next = None
         self._stopped.set()
 
     def end(self) -> None:
@@ -57,6 +64,11 @@ class Guest:
         self.stop()
         self._sender.cancel()
         self._closing = asyncio.create_task(self.socket.close())
+
+    async def _search(self) -> None:
+        while self._next is not None:
+            searching, self._next, self._stopped = self._next, None, threading.Event()
+            await searching(self._stopped)
 
     async def _send(self) -> None:
         with contextlib.suppress(ConnectionError):  # the seat waits until somebody comes back to it
@@ -72,7 +84,7 @@ class Room:
     service: Service
     think: Think
     keep: Callable[[Table], None] | None = None
-    """Called on the background thread after every decision of a person."""
+    """Called on the background thread after every decision of a person, and at the end of a hand."""
     guests: list[Guest] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while something happens at the table."""
@@ -81,12 +93,12 @@ class Room:
     async def join(self, guest: Guest, name: str) -> None:
         """Somebody sits down, comes back, or watches: it sees what is there now."""
         self.guests.append(guest)
-        if guest.seat != WATCHING:
+        if guest.seat != WATCHING and name:
             self.table.chairs[guest.seat].name = name
         async with self.lock:
             guest.seen = await self._tokens(guest)
             await self._show([guest])
-            await self._go_on()
+            await self._go_on([guest])
 
     def part(self, guest: Guest) -> None:
         """A connection has ended; its seat stays."""
@@ -99,17 +111,23 @@ class Room:
         the search that it has begun."""
         self.used = time.monotonic()
         guest.stop()
-        if guest.seat == WATCHING:
-            guest.tell({"type": "error", "text": "you watch this table"})
-        elif "search" in message:
+        asked = [name for name in _MESSAGES if name in message]
+        if guest.seat == WATCHING or len(asked) != 1:
+            known = f"no such message; there are {', '.join(_MESSAGES)}"
+            guest.tell({"type": "error", "text": "you watch this table" if guest.seat == WATCHING else known})
+            await asyncio.sleep(0)  # let it be sent before the next message is read
+        elif asked == ["search"]:
             guest.search(partial(self._search, guest))
-        elif "stop" not in message:
+        elif asked != ["stop"]:
             async with self.lock:
-                await self._take(guest, message)
+                await self._take(guest, asked[0], message[asked[0]])
 
-    async def _take(self, guest: Guest, message: dict[str, Any]) -> None:
+    async def _take(self, guest: Guest, asked: str, what: Any) -> None:
         try:
-            told = await self.think(partial(self._do, guest.seat, message))
+            told = await self.think(partial(self._do, guest.seat, asked, what))
+        except UserError as error:
+            self._cannot_keep(error)
+            told = None
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
             return
@@ -117,29 +135,30 @@ class Room:
             guest.tell(told)
             return
         for other in self.guests:
-            if "deal" in message:
+            if asked == "deal":
                 other.seen = 0
-            elif "undo" in message:
+            elif asked == "undo":
                 other.seen = min(other.seen, await self._tokens(other) - 1)
         await self._show(self.guests)
-        await self._go_on()
+        await self._go_on(self.guests)
 
-    def _do(self, seat: int, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Do it; an answer for the seat alone, or None where all see what has changed."""
+    def _do(self, seat: int, asked: str, what: Any) -> dict[str, Any] | None:
+        """Do it; an answer for the seat alone, or None where all see what has changed. What a person did is kept before
+        anybody else acts."""
         table = self.table
-        match next((name for name in _MESSAGES if name in message), ""):
-            case "act":
-                table.act(seat, whole(message["act"]))
-            case "deal":
-                table.deal()
-            case "undo":
-                table.undo(seat)
+        match asked:
             case "hint":
                 return self.service.hint(table, seat)
             case "again":
                 return self.service.again(table, seat)
-            case _:
-                raise ValueError(f"no such message; there are {', '.join(_MESSAGES)}")
+            case "act":
+                table.act(seat, whole(what))
+            case "deal":
+                table.deal()
+            case "undo":
+                table.undo(seat)
+        if self.keep is not None:
+            self.keep(table)
         return None
 
     async def _search(self, guest: Guest, stopped: threading.Event) -> None:
@@ -150,46 +169,48 @@ class Room:
             loop.call_soon_threadsafe(guest.tell, found)
             return not stopped.is_set()
 
-        def work() -> dict[str, Any] | None:
-            """Nothing, if it was stopped while it waited."""
-            return None if stopped.is_set() else self.service.hint(self.table, guest.seat, watch)
-
         try:
-            found = await self.think(work)
-            if found is not None:
-                guest.tell(found)
+            guest.tell(await self.think(partial(self.service.hint, self.table, guest.seat, watch)))
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
         except Exception:
             _LOG.exception("a search failed")
             guest.tell({"type": "error", "text": "the search has failed"})
 
-    async def _go_on(self) -> None:
+    async def _go_on(self, told: list[Guest]) -> None:
         """Let players act until a person is to, or the hand is over; all see each action as it comes. What a failure
-        says may name cards, so people are told no more than that there was one."""
+        says may name cards, so people are told no more than that there was one.
+
+        Args:
+            told: who is told the comparison of a match's hand that is over.
+        """
+        acted = self.table.waits_for_players or self.table.wanted.deals > 0
         try:
             while self.table.waits_for_players:
                 await self.think(self.table.hands.let_play)
                 await self._show(self.guests)
             if self.table.hands.over and self.table.wanted.deals:
-                await self._compare()
+                await self._compare(told)
         except Exception:
             _LOG.exception("a player failed")
             self._tell_all("a player of this table has failed; open another table")
-        if self.keep is not None:
+        if self.keep is not None and self.table.hands.over and acted:
             try:
                 await self.think(partial(self.keep, self.table))
             except UserError as error:
-                _LOG.error("%s", error)
-                self._tell_all("the server cannot keep this table: it will be lost when the server ends")
+                self._cannot_keep(error)
 
-    async def _compare(self) -> None:
+    async def _compare(self, told: list[Guest]) -> None:
         """In a match: the hand that is over, played by the rival too."""
         for seat in self.table.chairs:
-            told = await self.think(partial(self.service.again, self.table, seat))
-            for guest in self.guests:
+            found = await self.think(partial(self.service.again, self.table, seat))
+            for guest in told:
                 if guest.seat == seat:
-                    guest.tell(told)
+                    guest.tell(found)
+
+    def _cannot_keep(self, error: UserError) -> None:
+        _LOG.error("%s", error)
+        self._tell_all("the server cannot keep this table: it will be lost when the server ends")
 
     def _tell_all(self, text: str) -> None:
         for guest in self.guests:

@@ -13,16 +13,18 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import resources
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from aiohttp import WSMsgType, web
 
+from cluster.errors import UserError
 from search.analysis.analyst import Analyst
 from search.serve.config import LOOPBACK, ServeConfig
 from search.serve.games import Service
 from search.serve.kept import KeptTables
 from search.serve.rooms import Guest, Room
-from search.serve.tables import WATCHING, Table, same_secret
+from search.serve.tables import WATCHING, Table, Wanted, same_secret
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -33,6 +35,10 @@ _TOGETHER = 64
 """Questions that are answered at once."""
 _FIRST_SECONDS = 10.0
 """Until a connection says which seat it is for."""
+_MOST_GUESTS = 32
+"""Connections at a table."""
+_RECORD = 16
+"""Questions that a record counts for: it has some ten decisions."""
 _NAME = 24
 """Most characters of a person's name."""
 
@@ -42,7 +48,7 @@ class Server:
 
     def __init__(self, config: ServeConfig, service: Service) -> None:
         self._config, self._service = config, service
-        self._rooms, self._opening = dict[str, Room](), 0
+        self._rooms, self._opening, self._closed = dict[str, Room](), 0, False
         self._sockets = set[web.WebSocketResponse]()
         self._thinker = ThreadPoolExecutor(1, "kibitz-thinks")
         self._kept = KeptTables(config.out, service) if config.out else None
@@ -62,6 +68,8 @@ class Server:
         self.app.on_shutdown.append(self._close)
 
     async def _think(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise asyncio.CancelledError
         return await asyncio.get_running_loop().run_in_executor(self._thinker, work)
 
     @web.middleware
@@ -120,12 +128,21 @@ class Server:
         self._make_room()
         self._opening += 1
         try:
-            table = await self._think(lambda: self._service.table(wanted))
+            table = await self._think(partial(self._opened, wanted))
+        except UserError as error:
+            _LOG.error("%s", error)
+            raise web.HTTPServiceUnavailable(text="the server cannot keep tables now") from None
         finally:
             self._opening -= 1
         self._rooms[table.id] = self._room_of(table)
         tokens = {str(chair.seat): chair.token for chair in table.chairs.values()}
         return web.json_response({"table": table.id, "seats": tokens, "watch": table.watching})
+
+    def _opened(self, wanted: Wanted) -> Table:
+        table = self._service.table(wanted)
+        if self._kept:
+            self._kept.keep(table)
+        return table
 
     def _room_of(self, table: Table) -> Room:
         return Room(table, self._service, self._think, self._kept.keep if self._kept else None)
@@ -142,20 +159,17 @@ class Server:
     async def _room(self, request: web.Request, token: str) -> tuple[Room, int]:
         """The table that is asked for and the seat of a token; 403 for anything else, whether or not there is such a
         table."""
-        room = await self._find(request.match_info["table"])
-        seat = room.table.seat_of(token) if room else None
-        if room is None or seat is None:
-            raise web.HTTPForbidden(text="this link fits no seat")
-        return room, seat
-
-    async def _find(self, name: str) -> Room | None:
-        """A table that is open, or that was kept."""
-        if name not in self._rooms and self._kept:
+        name = request.match_info["table"]
+        table = self._rooms[name].table if name in self._rooms else None
+        if table is None and self._kept:
             table = await self._think(partial(self._kept.find, name))
-            if table is not None:
-                self._make_room()
-                self._rooms.setdefault(name, self._room_of(table))
-        return self._rooms.get(name)
+        seat = table.seat_of(token) if table else None
+        if table is None or seat is None:
+            raise web.HTTPForbidden(text="this link fits no seat")
+        if name not in self._rooms:
+            self._make_room()
+            self._rooms[name] = self._room_of(table)
+        return self._rooms[name], seat
 
     async def _review(self, request: web.Request) -> web.Response:
         room, seat = await self._room(request, request.headers.get("X-Kibitz-Seat", ""))
@@ -175,8 +189,12 @@ class Server:
         try:
             first = await asyncio.wait_for(_message(socket), _FIRST_SECONDS)
             room, seat = await self._room(request, str(first.get("seat", "")))
-        except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError):
-            await socket.close(code=4403, message=b"this link fits no seat")
+            if len(room.guests) >= _MOST_GUESTS:
+                raise web.HTTPServiceUnavailable
+        except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError) as error:
+            full = isinstance(error, web.HTTPServiceUnavailable)
+            told = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
+            await socket.close(code=told[0], message=told[1])
             self._sockets.discard(socket)
             return socket
         guest = Guest(socket, seat)
@@ -190,6 +208,7 @@ class Server:
         return socket
 
     async def _close(self, app: web.Application) -> None:
+        self._closed = True
         for socket in list(self._sockets):
             await socket.close(code=1001, message=b"the server ends")
         self._thinker.shutdown(wait=False, cancel_futures=True)
@@ -205,7 +224,7 @@ class Questions:
 
     async def ask(self, questions: list[Any]) -> list[dict[str, Any]]:
         """The answers, in order; 503 where too many wait."""
-        if len(self._waiting) + len(questions) > self._most:
+        if sum(map(_weight, [*(question for question, _ in self._waiting), *questions])) > self._most:
             raise web.HTTPServiceUnavailable(text=f"{self._most} questions may wait; come back later")
         loop = asyncio.get_running_loop()
         mine = [(question, loop.create_future()) for question in questions]
@@ -216,7 +235,9 @@ class Questions:
 
     async def _answer_all(self) -> None:
         while self._waiting:
-            now, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
+            weights = accumulate(_weight(question) for question, _ in self._waiting)
+            some = max(1, sum(weight <= _TOGETHER for weight in weights))
+            now, self._waiting = self._waiting[:some], self._waiting[some:]
             try:
                 answers = await self._think(partial(self._analyst.answers, [question for question, _ in now]))
             except Exception as error:
@@ -228,6 +249,10 @@ class Questions:
             for (_, future), answer in zip(now, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
+
+
+def _weight(question: Any) -> int:
+    return _RECORD if isinstance(question, dict) and "record" in question else 1
 
 
 async def _json(request: web.Request) -> Any:

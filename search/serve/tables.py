@@ -59,7 +59,11 @@ class Table:
         self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
         self.chairs = {seat: Chair(seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
-        """Seat -> number of a finished hand -> points that its person made more in it than the network would have."""
+        """Seat -> number of a finished hand -> how many points its person is ahead of the rival in it."""
+        self.replayed: tuple[int, np.ndarray] | None = None
+        """Number of the finished hand that the rival has played last, and the points of each seat then."""
+        self.pages = dict[int, tuple[int, str]]()
+        """Seat -> number of a finished hand, and the page of its review."""
 
     def seat_of(self, token: str) -> int | None:
         """The seat that a token is for, ``WATCHING`` for that of spectators; None for a token that fits none."""

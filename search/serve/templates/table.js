@@ -9,6 +9,7 @@ let scene = null;
 let chosen = [];
 let queue = [];
 let searching = false;
+let hurry = () => {};
 let showing = false;
 let heard = null; // the hint or comparison that is on the page
 
@@ -95,15 +96,18 @@ function sit() {
       saying($("said"), "this link fits no seat");
       return;
     }
-    saying($("said"), "the connection is lost; trying again");
+    saying($("said"), event.code === 4503 ? "all places are taken" : "the connection is lost; trying again");
     setTimeout(sit, 2000);
   });
 }
 
-const send = (message) => socket.send(JSON.stringify(message));
+function send(message) {
+  hurry();
+  socket.send(JSON.stringify(message));
+}
 
 function take(message) {
-  if (message.type === "scene") {
+  if (message.type === "scene" || (message.type === "again" && showing)) {
     queue.push(message);
     if (!showing) showNext();
   } else if (message.type === "hint") {
@@ -129,6 +133,7 @@ function take(message) {
 async function showNext() {
   showing = true;
   while (queue.length) {
+    if (queue[0].type === "again") break; // told below, once nothing wipes it away
     scene = queue.shift();
     chosen = [];
     saying($("said"), "");
@@ -136,10 +141,15 @@ async function showNext() {
     $("told").replaceChildren();
     searching = false;
     draw();
-    if (queue.length) await new Promise((done) => setTimeout(done, PAUSES[scene.pause] * Number($("speed").value)));
+    await new Promise((done) => {
+      hurry = done; // whoever acts waits no longer
+      setTimeout(done, PAUSES[scene.pause] * Number($("speed").value));
+    });
   }
   showing = false;
+  const left = queue.splice(0);
   draw();
+  left.forEach(take);
 }
 
 // ---- drawing

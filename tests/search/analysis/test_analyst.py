@@ -125,7 +125,8 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     assert len(answer["decisions"]) > 5
     for wrong, said in (
         ("junk", "record: has no deal to review"),
-        (5, "record: must be a text"),
+        (5, "record: must be the text of one record"),
+        (f"{record}\n{record}\n", "record: must be the text of one record"),
         ("", "record: has no deal to review"),
     ):
         assert said in analyst.answers([{"record": wrong}])[0]["error"]

@@ -105,6 +105,30 @@ def test_three_browsers_at_a_table_and_every_button() -> None:
         browser.close()
 
 
+def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it() -> None:
+    with served("hearts") as address, playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+        press(page, "#open button", touch=False, seconds=60)
+        page.wait_for_selector("#hand button:not(:disabled)", timeout=60_000)
+        shown = page.evaluate(
+            """async () => {
+              const times = [], draws = drawTable, first = { ...scene, pause: 2 };
+              $("speed").value = "0.2";  // 300 ms a trick
+              drawTable = () => { times.push([performance.now(), scene.title]); draws(); };
+              for (const title of ["one", "two", "three"]) take({ ...first, title });
+              take({ type: "again", player: "network", points: 1, yours: 2, hands: 1, ahead: 1, half: null });
+              await new Promise((done) => setTimeout(done, 1500));
+              return ["one", "two", "three"].map((title) => times.find((time) => time[1] === title)[0]);
+            }"""
+        )
+        assert shown[1] - shown[0] > 250 and shown[2] - shown[1] > 250
+        assert "points a hand" in page.inner_text("#told")
+        browser.close()
+
+
 def first_to_act(pages):  # type: ignore[no-untyped-def]
     """The page that is asked for something, or sees the end of the hand."""
     until = time.monotonic() + 60

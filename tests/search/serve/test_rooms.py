@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from aiohttp import ClientWebSocketResponse
 
+from cluster.files.locks import run_lock
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from search.play.layouts import layout_of
+from search.play.session import Hands
 from search.players.player import Player, Turns
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -20,6 +22,7 @@ from search.serve.tables import scene_message
 from search.tournament.statistics import ends_of
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import lowest, service
+from tests.selfplay.commands import here
 
 
 def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
@@ -167,6 +170,34 @@ def test_a_table_outlives_its_server(tmp_path: Path) -> None:
     assert {key: value for key, value in scenes[1].items() if key not in moved} == {
         key: value for key, value in scenes[0].items() if key not in moved
     }
+
+
+def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table from the moment it is opened; and what a person did, whatever becomes of the server then."""
+
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules", training=True)
+        kept = tmp_path / f"table-{table}.json"
+        assert json.loads(kept.read_text())["actions"] == []
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))  # fails
+        await socket.send_json({"act": lowest(scene)})
+        await until(socket, lambda told: told["type"] == "error")
+        done = json.loads(kept.read_text())["actions"]
+        assert done[-1] == lowest(scene)[0]
+        for wrong in ({"act": lowest(scene), "deal": 1}, {"act": lowest(scene), "stop": 1}):
+            await socket.send_json(wrong)
+            told = await until(socket, lambda told: told["type"] == "error")
+            assert told["text"].startswith("no such message")
+
+    run(scenario, out=str(tmp_path))
+
+
+def test_a_directory_has_one_server(tmp_path: Path) -> None:
+    with run_lock(tmp_path):
+        done = here("search.serve", "skat", "port=0", f"out={tmp_path}")
+    assert done.returncode == 2 and str(tmp_path) in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_thirty_duplicate_deals_are_a_tournament() -> None:

@@ -130,16 +130,20 @@ def same(one: Table | None, other: Table) -> bool:
 
 
 def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    kept, at = KeptTables(str(tmp_path), service("skat")), table("skat", 1)
+    offered = service("skat")
+    kept, at = KeptTables(str(tmp_path), offered), offered.table(Wanted("rules", 1, False, "rules", 0))
     kept.keep(at)
+    assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
     sound = json.loads(path.read_text())
     for change in ({"format": 9}, {"game": ["skat", {}, 0]}, {"past": [[1, 2]]}, {"actions": [-5]}, {"seed": "x"},
-                   {"chairs": []}, {"wanted": {}}):  # fmt: skip
+                   {"chairs": []}, {"wanted": {"level": "x"}}, {"compared": [[0, 1, "x"]]},
+                   {"chairs": [{"seat": 0, "token": 5, "name": ""}]}):  # fmt: skip
         path.write_text(json.dumps(sound | change))
         assert kept.find(at.id) is None and path.name in caplog.records[-1].message, change
-    path.write_bytes(b"\xff{")
-    assert kept.find(at.id) is None and path.name in caplog.records[-1].message
+    for text in (b"\xff{", b"[" * 10_000):
+        path.write_bytes(text)
+        assert kept.find(at.id) is None and path.name in caplog.records[-1].message
     told = len(caplog.records)
     assert kept.find("../secret") is None and kept.find("nosuch") is None and len(caplog.records) == told
 
@@ -227,6 +231,7 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
         ({"rival": "argmax"}, "rival: 'argmax' is none; there are beginner, rules, casual, network, search"),
         ({"deals": -1}, "deals: -1; a match has 1 to 1000, and 0 is none"),
         ({"deals": 10, "training": True}, "deals: a match is no training"),
+        ({"training": 1}, "training: 1; must be true or false"),
         ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
         ({"people": True}, "people: True"),
         ({"people": 4}, "people: 4"),
