@@ -116,8 +116,10 @@ def serving(game: str) -> Iterator[str]:
     line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
-        yield server.stdout.readline().strip()
-        server.terminate()
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
 
 
 def shown(game: str) -> dict[str, float]:
@@ -131,8 +133,10 @@ def shown(game: str) -> dict[str, float]:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(link)
-        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
-        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        entries = "performance.getEntriesByName('first-contentful-paint')"
+        while not page.evaluate(f"{entries}.length"):  # the page forbids what Playwright would wait with
+            page.wait_for_timeout(10)
+        paint = page.evaluate(f"{entries}[0].startTime")
         found["first paint"] = paint / 1000
         page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
         asked = time.perf_counter()
