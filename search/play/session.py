@@ -143,9 +143,7 @@ class Hands:
         self._points = [np.array(hand, np.float32) for hand in points]
         self._turn = -1
         self.deal()
-        for action in actions:
-            self._act(action)
-        self._look()
+        self._act_all(actions)
 
     def replay(self, past: Sequence[Sequence[int]], actions: Sequence[int] | None) -> None:
         """At the first deal: play these finished hands again (``past``), and these actions of the next one; None where
@@ -153,18 +151,19 @@ class Hands:
         for number, hand in enumerate(past):
             if number:
                 self.deal()
-            for action in hand:
-                self._act(action)
-            self._look()
+            self._act_all(hand)
             if not self.over:
                 raise ValueError(f"hand {number} does not end")
             self._finish()
         if actions is not None:
             if past:
                 self.deal()
-            for action in actions:
-                self._act(action)
-            self._look()
+            self._act_all(actions)
+
+    def _act_all(self, actions: Sequence[int]) -> None:
+        for action in actions:
+            self._act(action)
+        self._look()
 
     def _restore(self, state: np.ndarray, actions: int) -> None:
         self._state = state

@@ -10,7 +10,7 @@ from typing import Any
 from cluster.errors import UserError, writing
 from cluster.files import storage
 from search.serve.games import Service
-from search.serve.tables import Chair, Table
+from search.serve.tables import Chair, Table, same_secret
 
 FORMAT = 1
 _ID = re.compile(r"[\w-]{1,32}")
@@ -50,13 +50,18 @@ class KeptTables:
             },
         )
 
-    def find(self, name: str) -> Table | None:
-        """The table of this id as it was left; None where there is none that can be used, which the log explains."""
+    def find(self, name: str, token: str | None = None) -> Table | None:
+        """The table of this id as it was left; None where there is none that can be used, which the log explains, and
+        where ``token`` is given and is none of its secrets: then nothing is played again."""
         if not _ID.fullmatch(name):
             return None
         path = self._path(name)
         try:
-            return self._restored(name, storage.read_json(path))
+            record = storage.read_json(path)
+            secrets = [record["watching"], *(chair["token"] for chair in record["chairs"])]
+            if token is not None and not any(same_secret(one, token) for one in secrets):
+                return None
+            return self._restored(name, record)
         except FileNotFoundError:
             return None
         except UserError as error:

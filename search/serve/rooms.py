@@ -184,7 +184,7 @@ class Room:
         Args:
             told: who is told the comparison of a match's hand that is over.
         """
-        acted = self.table.waits_for_players or self.table.wanted.deals > 0
+        changes = self.table.waits_for_players or self.table.wanted.deals > 0  # a match's comparison is kept too
         try:
             while self.table.waits_for_players:
                 await self.think(self.table.hands.let_play)
@@ -194,7 +194,7 @@ class Room:
         except Exception:
             _LOG.exception("a player failed")
             self._tell_all("a player of this table has failed; open another table")
-        if self.keep is not None and self.table.hands.over and acted:
+        if self.keep is not None and self.table.hands.over and changes:
             try:
                 await self.think(partial(self.keep, self.table))
             except UserError as error:

@@ -162,7 +162,7 @@ class Server:
         name = request.match_info["table"]
         table = self._rooms[name].table if name in self._rooms else None
         if table is None and self._kept:
-            table = await self._think(partial(self._kept.find, name))
+            table = await self._think(partial(self._kept.find, name, token))
         seat = table.seat_of(token) if table else None
         if table is None or seat is None:
             raise web.HTTPForbidden(text="this link fits no seat")
