@@ -98,9 +98,9 @@ def _served() -> dict[str, str]:
     port = ray.nodes()[0]["MetricsExportPort"]
     page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
     prefix = "ray_kibitz_"
-    return {
-        row.split("{")[0].removeprefix(prefix): row for row in page.splitlines() if row.startswith(prefix)
-    } or defaultdict(str)
+    ours = [row for row in page.splitlines() if row.startswith(prefix)]
+    # A page may hold some of our gauges and not yet others: a missing one reads as an empty row.
+    return defaultdict(str, {row.split("{")[0].removeprefix(prefix): row for row in ours})
 
 
 def _until(condition: Callable[[], object], seconds: float = 40) -> None:
