@@ -59,15 +59,16 @@ def _play(config: PlayConfig) -> None:
     session = Session(game, players, config.seat, seed)
     if left:
         try:
-            session.resume(left.points, left.actions)
+            session.resume(left.decisions)
         except ValueError as error:
             raise UserError(f"{path}: is damaged ({error}); remove it") from None
+    before = session.finished  # their shard stays
     ids = [f"{name}:{engines.checkpoint_id(path)}" for name, path in checkpoint_paths(seated).items()]
     provenance = {"seating": "play", "checkpoints": " ".join(ids)}
 
     def keep_finished() -> None:
         if shard:
-            session.save(shard, provenance)
+            session.save(shard, provenance, before)
 
     with blaming_input():
         layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])

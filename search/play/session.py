@@ -45,11 +45,10 @@ class Hands:
             player.start(game, 1)
         self._finished: list[Sequences] = []
         self._points: list[np.ndarray] = []
-        self._before: list[tuple[int, np.ndarray, int]] = []
-        self.actions: list[int] = []
-        """Of all seats in the current hand, in order."""
-        self.past: list[list[int]] = []
-        """The same of each finished hand."""
+        self._before: list[tuple[int, np.ndarray]] = []
+        """Seat and state of each decision of the current hand."""
+        self.decisions: list[list[list[int]]] = []
+        """Of all seats in each hand, in order, the current hand last; a decision is one action or several."""
         self.deal()
 
     # ---- what people know
@@ -89,7 +88,7 @@ class Hands:
         self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
         self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
         self._before.clear()
-        self.actions.clear()
+        self.decisions.append([])
         self._look()
         if self.over:  # a board without a move
             self._finish()
@@ -99,17 +98,7 @@ class Hands:
         action; nothing has changed then."""
         if seat != self._turn or seat not in self.people:
             raise ValueError("it is not your turn")
-        before = self._state.copy(), len(self.actions)
-        try:
-            for token in tokens[:-1]:
-                self._act(token)
-                if self.game.to_move(self._state)[0] != seat:
-                    raise ValueError("the turn is over after fewer actions")
-            self._play(tokens[-1])
-        except ValueError:
-            self._restore(*before)
-            raise
-        self._before.append((seat, *before))
+        self._decide(tokens)
 
     def let_play(self) -> None:
         """Play one decision of a player; takes as long as it thinks. ``ValueError`` on a person's turn or after the
@@ -119,62 +108,47 @@ class Hands:
         seats, place = np.array([self._turn]), np.zeros(1, np.int64)
         seeds = np.array([self._deal_seed], np.uint64)
         turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
-        self._play(int(answers(self._players[self._turn], turns, place, self._state)[0]))
+        self._decide([int(answers(self._players[self._turn], turns, place, self._state)[0])])
 
     def can_undo(self, seat: int) -> bool:
         """Whether a person has decided in this hand, which is not over."""
-        return not self.over and any(who == seat for who, _, _ in self._before)
+        return not self.over and any(who == seat for who, _ in self._before)
 
     def undo(self, seat: int) -> None:
         """Take back the last decision of a person, and all that followed. ``ValueError`` where there is none."""
         if not self.can_undo(seat):
             raise ValueError("there is nothing to take back")
-        while self._before:
-            who, state, actions = self._before.pop()
-            if who == seat:
-                break
-        self._restore(state, actions)
+        who = -1
+        while who != seat:
+            who, self._state = self._before.pop()
+            self.decisions[-1].pop()
         self.leave()
         self._look()
 
-    def resume(self, points: Sequence[Sequence[float]], actions: Sequence[int]) -> None:
-        """Be where one was after hands with these points and these actions of the next one (``actions``).
-        ``ValueError`` for actions that are not legal."""
-        self._points = [np.array(hand, np.float32) for hand in points]
-        self._turn = -1
-        self.deal()
-        self._act_all(actions)
-
-    def replay(self, past: Sequence[Sequence[int]], actions: Sequence[int] | None) -> None:
-        """At the first deal: play these finished hands again (``past``), and these actions of the next one; None where
-        it was not dealt yet. ``ValueError`` for actions that are not legal, or hands that do not end."""
-        for number, hand in enumerate(past):
+    def resume(self, decisions: Sequence[Sequence[Sequence[int]]]) -> None:
+        """At the first deal: be where one was after these ``decisions``, without asking anybody. ``ValueError`` for
+        actions that are not legal, or a hand that ends too late or too early."""
+        for number, hand in enumerate(decisions):
             if number:
                 self.deal()
-            self._act_all(hand)
-            if not self.over:
-                raise ValueError(f"hand {number} does not end")
-            self._finish()
-        if actions is not None:
-            if past:
-                self.deal()
-            self._act_all(actions)
+            for tokens in hand:
+                if self.over:
+                    raise ValueError(f"hand {number} goes on after its end")
+                self._decide([int(token) for token in tokens])
 
-    def _act_all(self, actions: Sequence[int]) -> None:
-        for action in actions:
-            self._act(action)
-        self._look()
-
-    def _restore(self, state: np.ndarray, actions: int) -> None:
-        self._state = state
-        del self.actions[actions:]
-
-    def _act(self, token: int) -> None:
-        self.game.play(self._state, np.array([token]))
-        self.actions.append(token)
-
-    def _play(self, token: int) -> None:
-        self._act(token)
+    def _decide(self, tokens: Sequence[int]) -> None:
+        """One decision of the seat to act. ``ValueError`` for an illegal action; nothing has changed then."""
+        before = self._turn, self._state.copy()
+        try:
+            for number, token in enumerate(tokens):
+                if number and self.game.to_move(self._state)[0] != self._turn:
+                    raise ValueError("the turn is over after fewer actions")
+                self.game.play(self._state, np.array([token]))
+        except ValueError:
+            self._state = before[1]
+            raise
+        self._before.append(before)
+        self.decisions[-1].append(list(tokens))
         self._look()
         if self.over:
             self._finish()
@@ -190,7 +164,6 @@ class Hands:
     def _finish(self) -> None:
         self.leave()
         self._points.append(self.game.points(self._state)[0])
-        self.past.append(list(self.actions))
         named = {seat: player.name for seat, player in self._players.items()} | dict.fromkeys(self.people, HUMAN)
         names = np.array([[named[seat] for seat in range(self.game.num_players)]], object)
         seeds, first = np.array([self._deal_seed], np.uint64), len(self._finished)
@@ -215,10 +188,11 @@ class Hands:
             other.start(self.game, 1)
         return points
 
-    def save(self, path: str, provenance: Mapping[str, str]) -> None:
-        """Write all finished hands, at least one, as a shard with every seat's sequence; replaces the file written
-        before."""
-        write_shard(path, Sequences.concat(self._finished), self.game, {"run_seed": str(self.seed), **provenance})
+    def save(self, path: str, provenance: Mapping[str, str], first: int = 0) -> None:
+        """Write all finished hands from the ``first`` on, at least one, as a shard with every seat's sequence; replaces
+        the file written before."""
+        hands = Sequences.concat(self._finished[first:])
+        write_shard(path, hands, self.game, {"run_seed": str(self.seed), **provenance})
 
 
 class Session(Hands):

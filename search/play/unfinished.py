@@ -1,6 +1,5 @@
 """A hand that was left midway, in a file beside the finished ones, so that the next session goes on with it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -12,7 +11,7 @@ from search.play.session import Session
 
 @dataclass(frozen=True)
 class Unfinished:
-    """All that is needed to be where one was: the deal follows from the seed, the rest from the actions."""
+    """All that is needed to be where one was: the deal follows from the seed, the rest from the decisions."""
 
     game: str
     options: dict[str, bool | int | str]
@@ -20,10 +19,8 @@ class Unfinished:
     players: list[str]
     seat: int
     seed: int
-    points: list[list[float]]
-    """Of the finished hands before, by seat."""
-    actions: list[int]
-    """All seats', in order."""
+    decisions: list[list[list[int]]]
+    """Of the finished hands before too (``Hands.decisions``)."""
 
     @property
     def who(self) -> str:
@@ -50,7 +47,7 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
     except (ValueError, TypeError):
         sound = False
     if not sound:
-        raise UserError(f"{path}: is damaged; remove it")
+        raise UserError(f"{path}: is damaged, or of an earlier version; remove it")
     if (found.options, found.rules_version) != (dict(game.options), game.rules_version):
         raise UserError(f"{path}: holds a hand of other rules; play by these to finish it, or remove it")
     if (found.players, found.seat) != (list(players), seat) or seed not in (None, found.seed):
@@ -61,23 +58,21 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
 
 def _sound(found: Unfinished, game: Game) -> bool:
     """Whether all of it has the types and ranges that it must have."""
-    numbers = [found.seat, found.seed, *found.actions]
+    actions = [action for hand in found.decisions for decision in hand for action in decision]
     return (
-        all(type(number) is int and 0 <= number < 2**64 for number in numbers)
-        and all(action < game.vocabulary.size for action in found.actions)
+        all(type(number) is int and 0 <= number < 2**64 for number in (found.seat, found.seed, *actions))
+        and all(action < game.vocabulary.size for action in actions)
         and all(isinstance(player, str) for player in found.players)
-        and all(len(hand) == game.num_players and all(map(math.isfinite, hand)) for hand in found.points)
     )
 
 
 def keep(path: str, session: Session, players: Sequence[str]) -> bool:
     """Keep the hand that is under way, if anybody has acted in it; else remove what was kept. Whether it is kept."""
     game = session.game
-    if session.over or not session.actions:
+    if session.over or not session.decisions[-1]:
         storage.remove_file(path)
         return False
-    points = [[float(value) for value in hand] for hand in session.points_of(0)]
     who = list(players), session.seat, session.seed
-    kept = Unfinished(game.name, dict(game.options), game.rules_version, *who, points, list(session.actions))
+    kept = Unfinished(game.name, dict(game.options), game.rules_version, *who, session.decisions)
     storage.write_json_atomic(path, asdict(kept))
     return True

@@ -1,6 +1,7 @@
 """Tables that outlive the server: what people did at each, and the secrets of its links, in a file of its own, and its
 finished hands as a shard beside it."""
 
+import json
 import logging
 import re
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from cluster.files import storage
 from search.serve.games import Service
 from search.serve.tables import Chair, Table, same_secret
 
-FORMAT = 1
+FORMAT = 2
 _ID = re.compile(r"[\w-]{1,32}")
 _LOG = logging.getLogger(__name__)
 
@@ -35,20 +36,17 @@ class KeptTables:
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
             hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
-        storage.write_json_atomic(
-            self._path(table.id),
-            {
-                "format": FORMAT,
-                "game": _rules_of(table),
-                "wanted": asdict(table.wanted),
-                "seed": table.seed,
-                "watching": table.watching,
-                "chairs": [asdict(chair) for chair in table.chairs.values()],
-                "past": hands.past,
-                "actions": None if hands.over else hands.actions,
-                "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
-            },
-        )
+        record = {
+            "format": FORMAT,
+            "game": _rules_of(table),
+            "wanted": asdict(table.wanted),
+            "seed": table.seed,
+            "watching": table.watching,
+            "chairs": [asdict(chair) for chair in table.chairs.values()],
+            "decisions": hands.decisions,
+            "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
+        }
+        storage.write_bytes_atomic(self._path(table.id), json.dumps(record).encode())  # in one line: it may be long
 
     def find(self, name: str, token: str | None = None) -> Table | None:
         """The table of this id as it was left; None where there is none that can be used, which the log explains, and
@@ -82,7 +80,7 @@ class KeptTables:
         if not all(isinstance(text, str) for one in chairs.values() for text in (one.token, one.name)):
             raise ValueError("chairs")
         table.id, table.watching, table.chairs = name, str(record["watching"]), chairs
-        table.hands.replay(record["past"], record["actions"])
+        table.hands.resume(record["decisions"])
         for seat, number, ahead in record["compared"]:
             table.compared.setdefault(int(seat), {})[int(number)] = float(ahead)
         return table

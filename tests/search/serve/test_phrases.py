@@ -78,7 +78,7 @@ def words(part: Any) -> Iterator[str]:
 def refusals() -> Iterator[str]:
     """Every line that a server can refuse something with; 7 for what such a line is about."""
     sources = [path for path in Path(games.__file__).parent.glob("*.py") if path.stem not in OPERATORS]
-    asked = [inspect.getsource(method) for method in (Hands.deal, Hands.play, Hands.undo)]
+    asked = [inspect.getsource(method) for method in (Hands.deal, Hands.play, Hands.undo, Hands._decide)]
     for code in (*(path.read_text() for path in sources), *map(dedent, asked)):
         for node in ast.walk(ast.parse(code)):
             said = list[ast.expr]()

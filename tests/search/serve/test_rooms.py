@@ -178,14 +178,14 @@ def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch
     async def scenario(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules", training=True)
         kept = tmp_path / f"table-{table}.json"
-        assert json.loads(kept.read_text())["actions"] == []
+        assert json.loads(kept.read_text())["decisions"] == [[]]
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
         monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))  # fails
         await socket.send_json({"act": lowest(scene)})
         await until(socket, lambda told: told["type"] == "error")
-        done = json.loads(kept.read_text())["actions"]
-        assert done[-1] == lowest(scene)[0]
+        ((*_, done),) = json.loads(kept.read_text())["decisions"]
+        assert done == lowest(scene)
         for wrong in ({"act": lowest(scene), "deal": 1}, {"act": lowest(scene), "stop": 1}):
             await socket.send_json(wrong)
             told = await until(socket, lambda told: told["type"] == "error")

@@ -104,7 +104,7 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
         kept.keep(at)
         assert same(kept.find(at.id), at)
         at.deal()
-    while not at.hands.over and len(at.hands.actions) < 6:
+    while not at.hands.over and len(at.hands.decisions[-1]) < 6:
         play_on(at, dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs})
     kept.keep(at)
     back = kept.find(at.id)
@@ -122,10 +122,10 @@ def same(one: Table | None, other: Table) -> bool:
     """Whether two tables stand alike."""
     assert one is not None
     facts = [
-        [at.id, at.watching, at.chairs, at.compared, at.hands.turn, at.hands.points_of(0).tolist(), at.hands.past]
-        + [at.history_of(seat).tolist() for seat in at.chairs]
+        [at.id, at.watching, at.chairs, at.compared, at.hands.turn, at.hands.points_of(0).tolist(), at.hands.decisions,
+         *(at.history_of(seat).tolist() for seat in at.chairs)]
         for at in (one, other)
-    ]
+    ]  # fmt: skip
     return facts[0] == facts[1]
 
 
@@ -136,7 +136,10 @@ def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog:
     assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
     sound = json.loads(path.read_text())
-    for change in ({"format": 9}, {"game": ["skat", {}, 0]}, {"past": [[1, 2]]}, {"actions": [-5]}, {"seed": "x"},
+    play_hand(at)
+    whole_hand = at.hands.decisions[0]
+    for change in ({"format": 9}, {"game": ["skat", {}, 0]}, {"decisions": [[[1], [2]], []]}, {"decisions": [[[-5]]]},
+                   {"decisions": [[*whole_hand, [1]]]}, {"decisions": [[1]]}, {"decisions": [[[[1]]]]}, {"seed": "x"},
                    {"chairs": []}, {"wanted": {"level": "x"}}, {"compared": [[0, 1, "x"]]},
                    {"chairs": [{"seat": 0, "token": 5, "name": ""}]}):  # fmt: skip
         path.write_text(json.dumps(sound | change))
