@@ -109,6 +109,8 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     kept.keep(at)
     back = kept.find(at.id)
     assert back is not None and same(back, at)
+    with pytest.raises(ValueError, match="this table is not for training"):
+        back.undo(0)
     for one in (back, at):
         play_hand(one)
         kept.keep(one)
@@ -116,6 +118,32 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(read_shard(tmp_path / f"hands-{at.id}.parquet", at.game)) == 3 * 3
     with pytest.raises(ValueError, match="the match of 3 deals is over"):
         back.deal()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_path: Path) -> None:
+    """As the table itself does: every decision of either person, though not those of the hand before."""
+    offered = service(game)
+    kept, at = KeptTables(str(tmp_path), offered), offered.table_of(Wanted("rules", 2, True, "rules", 0), 7)
+    play_hand(at)
+    at.deal()
+    while not at.hands.over and len(at.hands.decisions[-1]) < 20:
+        play_on(at, dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs})
+    assert not at.hands.over
+    kept.keep(at)
+    back = kept.find(at.id)
+    assert back is not None and same(back, at)
+    for seat in (*at.chairs, 0, 0, 0):
+        for one in (back, at):
+            one.undo(seat)
+        assert same(back, at) and at.hands.turn == seat
+    play_hand(back)
+    kept.keep(back)
+    assert same(kept.find(at.id), back) and back.hands.finished == 2
+    play_hand(at)
+    assert same(back, at)
+    with pytest.raises(ValueError, match="there is nothing to take back"):
+        back.undo(0)
 
 
 def same(one: Table | None, other: Table) -> bool:
