@@ -43,6 +43,8 @@ class Game(ABC):
 
     name: str
     """Registry name, e.g. ``"hearts"``."""
+    title: str = ""
+    """What people call it, e.g. ``"The Crew"``; empty where there is nothing but the name."""
     options: Mapping[str, bool | int | str]
     """Every rule option with the value in force; two games with equal name and options are the same game."""
     rules_version: int

@@ -76,7 +76,7 @@ class OpenSpielGame(Game):
             raise ValueError(f"num_buckets={num_buckets}: at least 2 levels are needed")
         self.spiel = spiel = load_game(load_string, parameters)
         """The ``pyspiel.Game``."""
-        self.name = f"openspiel:{spiel.get_type().short_name}"
+        self.name, self.title = f"openspiel:{spiel.get_type().short_name}", spiel.get_type().long_name
         self.options = {**plain_parameters(spiel), "outcomes": outcomes}
         if outcomes == "buckets":
             self.options = {**self.options, "num_buckets": num_buckets}

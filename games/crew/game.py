@@ -32,6 +32,7 @@ class CrewGame(CompiledGame):
     """
 
     name = "crew"
+    title = "The Crew"
     rules_version = 1
     num_players = 4
     vocabulary = VOCABULARY

@@ -42,6 +42,7 @@ class HeartsGame(CompiledGame):
     """
 
     name = "hearts"
+    title = "Hearts"
     rules_version = 1
     num_players = 4
     max_length = MAX_LENGTH

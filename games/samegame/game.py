@@ -45,6 +45,7 @@ class SameGame(CompiledGame):
     """
 
     name = "samegame"
+    title = "SameGame"
     rules_version = 1
     num_players = 1
     cooperative = True

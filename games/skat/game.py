@@ -28,6 +28,7 @@ class SkatGame(CompiledGame):
     """
 
     name = "skat"
+    title = "Skat"
     rules_version = 1
     num_players = 3
     series = 36

@@ -66,7 +66,7 @@ class CrewLayout(CardLayout):
             roles=[_role(table, seat) for seat in range(4)],
         )
         return Scene(
-            title=_title(table),
+            title=_title(self.game.title, table),
             table=draw_table(replace(cards, middle=_shortened(cards.middle)), _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else self.hand(table.hand, legal, lambda card: card // 9),
             cards=not speaks,
@@ -118,8 +118,8 @@ def _shortened(middle: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(line[:_MIDDLE_WIDTH] for line in middle)
 
 
-def _title(table: Table) -> str:
+def _title(name: str, table: Table) -> str:
     if not table.mission:
-        return "The Crew"
+        return name
     number = sum(table.tricks) + int(table.trick is not None and not table.trick.complete)
-    return f"The Crew · mission {table.mission}" + (f" · trick {number} of 10" if number else "")
+    return f"{name} · mission {table.mission}" + (f" · trick {number} of 10" if number else "")

@@ -53,7 +53,7 @@ class HeartsLayout(CardLayout):
         trick = table.tricks[-1] if table.tricks else None
         cards = self.card_table(table.turn, trick, self._middle(table, trick), self._passed(table), points=table.points)
         return Scene(
-            title=_title(table),
+            title=_title(self.game.title, table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
             choices=self.hand(table.hand, legal, lambda card: card & 3),
             cards=True,
@@ -82,10 +82,10 @@ class HeartsLayout(CardLayout):
         return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
 
 
-def _title(table: Table) -> str:
+def _title(name: str, table: Table) -> str:
     if not table.tricks:
-        return "Hearts"
-    return f"Hearts · trick {len(table.tricks)} of 13" + (" · hearts broken" if table.broken else "")
+        return name
+    return f"{name} · trick {len(table.tricks)} of 13" + (" · hearts broken" if table.broken else "")
 
 
 def _prompt(table: Table, needed: int) -> str:

@@ -60,7 +60,7 @@ class SkatLayout(CardLayout):
         free = table.hand if table.phase == DISCARD and not table.laid else legal
         hand = self.hand(table.hand, free, lambda card: group_of(card, table.game))
         return Scene(
-            title=_title(table),
+            title=_title(self.game.title, table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else hand,
             cards=not speaks,
@@ -144,7 +144,7 @@ def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
     return [row for row in rows if row[1]][-2:]
 
 
-def _title(table: Table) -> str:
+def _title(name: str, table: Table) -> str:
     if table.game < 0:
-        return "Skat"
-    return f"Skat · {GAMES[table.game]}" + (f" · trick {len(table.tricks)} of 10" if table.tricks else "")
+        return name
+    return f"{name} · {GAMES[table.game]}" + (f" · trick {len(table.tricks)} of 10" if table.tricks else "")

@@ -49,7 +49,7 @@ class SameGameLayout(Layout):
         draw = partial(_drawn, tiles, choices, left, top, width)
         size = {token: int((choices == token).sum()) for token in legal}
         return Scene(
-            title=f"SameGame · {int(public['left'].sum())} tiles left",
+            title=f"{self.game.title} · {int(public['left'].sum())} tiles left",
             table=draw(()),
             choices=tuple(Choice(t, f"{cell_name(t - first - 1, rows)} ({size[t]} tiles)", True) for t in legal),
             cards=False,
