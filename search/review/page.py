@@ -10,10 +10,10 @@ from games.recorded_deals import RecordedDeals
 from search.pictures.pages import templates
 from search.pictures.scene import CardTable, Layout, Pause, Scene
 from search.play.layouts import layout_of
-from search.review.figures import Course
+from search.review.figures import BOTH, Course, Figure
 from search.review.perfect import history_of
 from search.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, dearest_of
-from search.review.text import decision_text, lost_text, share
+from search.review.text import lost_text, share
 from search.roster.kinds import support_of
 
 _DEAREST = 20
@@ -36,8 +36,8 @@ class Step:
 class OpenCards:
     """Perfect play with all cards open, for people."""
 
-    changes: tuple[tuple[str, str, int], ...]
-    """Who, the card, and the step on the page at which the seat itself played it, 0 for others' cards."""
+    changes: tuple[tuple[str, str, str, int], ...]
+    """Where and who, the card, and the step on the page at which the seat itself played it, 0 for others' cards."""
     start: str
     """The card that was really played where the line begins; empty for a line from the first card on."""
     line: tuple[str, ...]
@@ -45,6 +45,20 @@ class OpenCards:
     """Of the line, each when it is complete; none in a game without tricks."""
     end: tuple[str, ...]
     """What stands in the middle of the table at the end."""
+
+
+@dataclass(frozen=True)
+class Dear:
+    """One of the dearest decisions."""
+
+    deal: DealNote
+    seat: SeatNote
+    note: DecisionNote
+    played: str
+    best: str
+    """Both for people."""
+    link: str
+    """Where it is on the page; empty where its deal is not."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +84,28 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
     shown = [
         _shown(deals, deal, seat) for deal in sorted(kept, key=lambda one: order[one.title]) for seat in deal.seats
     ]
-    worst = dearest_of(review.deals, _DEAREST)
+    layout = layout_of(deals.game, [""] * (deals.game.num_players - 1))
+    dearest = [
+        Dear(*one, _face(layout, one[2].played), _face(layout, one[2].best), _link(shown, *one))
+        for one in dearest_of(review.deals, _DEAREST)
+    ]
     return templates("search.review").get_template("review.html").render(
         review=review,
-        figures={name: [(one, lost_text(one), share(one)) for one in found] for name, found in review.figures.items()},
-        dearest=[(deal, decision_text(seat, note), _link(shown, deal, seat, note)) for deal, seat, note in worst],
+        figures={name: [_row(name, one) for one in found] for name, found in review.figures.items()},
+        dearest=dearest,
         shown=[one for one in shown if one.steps],
         left_out=len(review.deals) - len(kept),
         width=_WIDTH,
         height=_HEIGHT,
         kibitz=installed_version(),
     )  # fmt: skip
+
+
+def _row(of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
+    """Player and phase or seat, each empty where the figures are not of it; the figure, its cost, and its agreement."""
+    player, _, phase = figure.name.rpartition(": ")
+    named = {"player": (figure.name, ""), BOTH: (player, phase)}.get(of, ("", figure.name))
+    return *named, figure, lost_text(figure), share(figure)
 
 
 def _link(shown: Sequence[Shown], deal: DealNote, seat: SeatNote, note: DecisionNote) -> str:
@@ -104,15 +129,12 @@ def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> Shown:
 
 
 def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: PerfectPlay) -> OpenCards:
-    def face(name: str) -> str:
-        return layout.token(layout.game.vocabulary.names.index(name))
-
-    def who(absolute: int) -> str:
-        relative = (absolute - seat.seat) % len(layout.names)
-        return f"{layout.names[relative]} {layout.players[relative]}".strip()
-
     own = (step for step, note in enumerate(seat.decisions, start=1) if note.hindsight)
-    changes = [(who(one.seat), face(one.card), next(own, 0) if one.seat == seat.seat else 0) for one in perfect.changes]
+    changes = list[tuple[str, str, str, int]]()
+    for one in perfect.changes:
+        relative = (one.seat - seat.seat) % len(layout.names)
+        step = next(own, 0) if one.seat == seat.seat else 0
+        changes.append((layout.names[relative], layout.players[relative], _face(layout, one.card), step))
     started = [one for one in perfect.changes if one.seat == seat.seat]
     tokens, before = history_of(deals, seat, support_of(layout.game))
     scenes = [layout.scene(tokens[:stop]) for stop in layout.stops(tokens) if stop > before]
@@ -123,18 +145,22 @@ def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: P
     last = scenes[-1].card_table if scenes else None
     return OpenCards(
         changes=tuple(changes),
-        start=face(started[0].card) if started else "",
-        line=tuple(map(face, perfect.line)),
+        start=_face(layout, started[0].card) if started else "",
+        line=tuple(_face(layout, name) for name in perfect.line),
         tricks=tuple(tricks.values()),
         end=last.middle if last else (),
     )
 
 
 def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> Step:
-    scene, vocabulary = layout.scene(tokens[: note.place]), layout.game.vocabulary
     chosen = tuple(tokens[note.place : note.place + 1].tolist())
-    names = tuple(layout.token(vocabulary.names.index(action.name)) for action in note.actions)
-    return Step(scene, chosen, note, names)
+    names = tuple(_face(layout, action.name) for action in note.actions)
+    return Step(layout.scene(tokens[: note.place]), chosen, note, names)
+
+
+def _face(layout: Layout, name: str) -> str:
+    """A token of the game for people."""
+    return layout.token(layout.game.vocabulary.names.index(name))
 
 
 def _parts(course: Course) -> list[tuple[str, float]]:

@@ -148,7 +148,7 @@ def test_skat_is_drawn_as_a_table_of_three_with_the_words_of_the_auction(tmp_pat
     written = write_page(str(played(config)), deals=3)
     text = text_of(written)
     assert text.count('class="table seats-3"') > 30 and '<pre class="table">' not in text
-    for wanted in ("forehand", "The auction begins", '<span class="word chosen">', "Your hand: <span", "(+"):
+    for wanted in ("forehand", "The auction begins", '<span class="word chosen"', "Your hand</span>: <span", "(+"):
         assert wanted in text
 
 
@@ -301,7 +301,7 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
     words = " ".join(shown.steps[0].split())
     assert step.scene.title in words and all(name in words for name in ("You", "West", "North", "East"))
     assert step.value is not None and f"V(h) {step.value:+.3f}" in words
-    assert f'<output id="where">step 5 of {len(sampled.deals[1].steps)}</output>' in text
+    assert f'<output id="where">5 / {len(sampled.deals[1].steps)}</output>' in text
     assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
 
 
@@ -349,7 +349,7 @@ class GoingOn(LivePage):
 def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(run: Path) -> None:
     with served(GoingOn(run)) as address:
         text = dom(f"{address}/#deal=1&step=9")
-    assert "iteration 1 of 1, gone on" in text and '<output id="where">step 9 of ' in text
+    assert "iteration 1 of 1, gone on" in text and '<output id="where">9 / ' in text
 
 
 def get(url: str) -> str:

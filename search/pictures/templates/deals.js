@@ -21,7 +21,7 @@ function show() {
   document.querySelectorAll("#deals nav a").forEach((link, i) => link.classList.toggle("here", i === deal - 1));
   slider.max = steps.length;
   slider.value = step;
-  document.getElementById("where").textContent = `step ${step} of ${steps.length}`;
+  document.getElementById("where").textContent = `${step} / ${steps.length}`;
 }
 
 function go(step) {

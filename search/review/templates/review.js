@@ -1,4 +1,4 @@
-// Chooses the deal, and leaves out decisions that cost less than what is asked.
+// Chooses the deal and the language, and leaves out decisions that cost less than what is asked.
 const chooser = document.getElementById("deal");
 const least = document.getElementById("least");
 
@@ -23,6 +23,24 @@ function followed(event) {
   event.preventDefault();
 }
 
+/** Deals are chosen by their headlines; options cannot hold names of people apart from texts. */
+function translate() {
+  translateTexts();
+  for (const one of document.querySelectorAll("[aria-label]")) {
+    one.dataset.label ??= one.getAttribute("aria-label");
+    one.setAttribute("aria-label", phrase(one.dataset.label));
+  }
+  for (const option of chooser?.options ?? []) {
+    const headline = deals[option.index].querySelector("h3").textContent;
+    option.textContent = `${headline}, ${phrase(option.dataset.lost)}`;
+  }
+}
+
+// The table whose page this is a part of says its language.
+addEventListener("message", ({ data }) => {
+  if (Object.hasOwn(texts, data?.language)) speak(data.language);
+});
+
 if (chooser) {
   for (const link of document.querySelectorAll("main a[href^='#deal=']")) link.addEventListener("click", followed);
   chooser.addEventListener("change", choose);
@@ -30,3 +48,4 @@ if (chooser) {
   addEventListener("hashchange", () => { chooser.value = place().deal; });
   chooser.value = place().deal;
 }
+translate();

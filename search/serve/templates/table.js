@@ -1,9 +1,7 @@
 // The table: a lobby that opens one, and the scenes that the server sends to this seat. All text goes in as text.
 
 const $ = (id) => document.getElementById(id);
-const texts = JSON.parse($("texts").textContent);
 const PAUSES = [0, 450, 1500]; // milliseconds after a scene, by its pause
-let language = (navigator.language || "en").startsWith("de") ? "de" : "en";
 let socket = null;
 let scene = null;
 let chosen = [];
@@ -13,7 +11,6 @@ let hurry = () => {};
 let showing = false;
 let heard = null; // the hint or comparison that is on the page
 
-const text = (key) => texts[language][key] ?? key;
 const fragment = () => new URLSearchParams(location.hash.slice(1));
 
 function element(tag, content = "", className = "") {
@@ -30,10 +27,8 @@ function label(tag, key) {
 }
 
 function translate() {
-  document.documentElement.lang = language;
-  $("language").value = language;
-  for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
-  for (const one of document.querySelectorAll("[data-phrase]")) saying(one, one.dataset.phrase);
+  translateTexts();
+  tellPage();
   if (heard) take(heard);
   if (scene) draw();
 }
@@ -297,7 +292,7 @@ $("deals").addEventListener("input", () => {
   $("training").disabled = match;
   if (match) $("training").checked = false;
 });
-$("language").addEventListener("change", () => { language = $("language").value; translate(); });
+$("page").addEventListener("load", tellPage);
 
 $("review").addEventListener("click", async () => {
   const place = fragment();
@@ -310,6 +305,11 @@ $("review").addEventListener("click", async () => {
   $("page").src = URL.createObjectURL(await response.blob());
   $("page").hidden = false;
 });
+
+/** The review speaks the language of the table; in its frame it can keep none. */
+function tellPage() {
+  $("page").contentWindow.postMessage({ language }, "*");
+}
 
 document.addEventListener("keydown", (event) => {
   if (!scene || event.altKey || event.ctrlKey || event.metaKey) return;

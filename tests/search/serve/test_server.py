@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import threading
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -184,6 +185,7 @@ def test_both_languages_have_every_text() -> None:
     read = templates("search.serve").get_template
     english, german = (json.loads(read(f"{language}.json").render()) for language in ("en", "de"))
     page, script = read("table.html").render(game="skat"), read("table.js").render()
+    page += resources.files("search.review").joinpath("templates/review.html").read_text(encoding="utf-8")
     asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'(?:text\(|label\("\w+", )"(\w+)"\)', script))
     assert german.pop("phrases") and set(english) == set(german) and asked <= set(english)
     assert all(english.values()) and all(german.values())
