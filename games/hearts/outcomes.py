@@ -1,6 +1,7 @@
 """Every way a Hearts deal can end: 2,234 allocations of points at the defaults (paper 001, section 6.1)."""
 
-from itertools import pairwise, product
+from functools import cache
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
@@ -32,13 +33,12 @@ def _enumerate(public, hearts, extras, keys):
             written += 1
 
 
+@cache
 def _shares_of_hearts() -> np.ndarray:
     """``int64[560, 4]``: the hearts each seat takes, one row for each way to share 13 among four."""
     shares = []
-    for cuts in product(range(14), repeat=3):
-        edges = (0, *cuts, 13)
-        if list(edges) == sorted(edges):
-            shares.append([BIT[_HEARTS_IN_ORDER[a:b]].sum() for a, b in pairwise(edges)])
+    for cuts in combinations_with_replacement(range(14), 3):
+        shares.append([BIT[_HEARTS_IN_ORDER[a:b]].sum() for a, b in pairwise((0, *cuts, 13))])
     return np.array(shares, np.int64)
 
 

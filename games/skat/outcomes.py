@@ -3,6 +3,7 @@
 The table comes from the scoring itself: every game, announcement and bid is judged with every result.
 """
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -60,6 +61,7 @@ def _judged(forms: list[tuple[int, int, int, int]], bids: np.ndarray) -> set[tup
     return results
 
 
+@cache
 def build(scoring: int, trump_ouvert: bool = True) -> tuple[OutcomeTable, np.ndarray]:
     """The outcome table of a scoring (an index of ``SCORINGS``), and the keys of its labels (``int64[K]``, ascending).
 

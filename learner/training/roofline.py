@@ -3,6 +3,8 @@
 Letters: ``E`` n_embd, ``V`` tokens, ``K`` outcome labels. A multiplication and its addition are 2 FLOPs.
 """
 
+from functools import cache
+
 import torch
 from torch.utils.benchmark import Timer
 
@@ -29,8 +31,9 @@ def training_flops(arch: Architecture, length: float, outcome_share: float) -> f
     return 3 * forward_flops(arch, (length + 1) / 2, outcome_share)
 
 
+@cache
 def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOPs a second of large square matrix products: the best within a fifth of a second."""
+    """FLOPs a second of large square matrix products: the best within a fifth of a second, once in a process."""
     size = 8192 if device.type == "cuda" else 1024
     left, right = (torch.ones(size, size, dtype=dtype, device=device) for _ in range(2))
     timer = Timer("left @ right", globals={"left": left, "right": right}, num_threads=torch.get_num_threads())
