@@ -242,6 +242,13 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_mode_is_the_command_lines(called: Call) -> None:
+    swept = called("hydra.mode=MULTIRUN", "run.dir=out", "count=2,4")
+    assert swept.returncode == 0 and swept.stdout.count("lr=") == 2
+    wrong = called("hydra.mode=MULTI", "run.dir=out")
+    assert wrong.returncode == 2 and "expected one of [RUN, MULTIRUN]" in wrong.stderr
+
+
 def test_jobs_are_named_after_what_the_sweep_varies_and_nothing_else(program: Path, tmp_path: Path) -> None:
     long = ",".join(f"[{letter * 90},a/b]" for letter in "xy")
     result = call(
