@@ -1,18 +1,16 @@
 """The page of a review in a real browser, opened from its file."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from search.review.__main__ import main
+from tests.search.browsers import needs_chromium
 from tests.search.review.test_decisions import RECORDS
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +18,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("review")
     assert main([str(RECORDS), "--out", str(out)]) == 0
     return (out / "review.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(params=[(1280, 800), (390, 844)], ids=["desk", "phone"])

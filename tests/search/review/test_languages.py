@@ -1,7 +1,6 @@
 """The page of a review in German: everything on it has German words, in every game and from the table."""
 
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ from search.review.__main__ import main
 from search.review.figures import BOTH, phase_name
 from search.review.judges import seat_judge
 from search.values.report import _AHEAD, _POINTS, _UTILITY
+from tests.search.browsers import needs_chromium
 from tests.search.review.test_command import RECORDS, rewritten, shard_of
 from tests.search.serve.material import GAMES, service, table
-from tests.search.serve.test_browser import CHROMIUM, playwright
 from tests.search.serve.test_phrases import CARD, UNPHRASED
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+pytestmark = needs_chromium
 PLAIN = rf"((({CARD})|[-+]?\d+(\.\d+)?|…)( |$))+"
 """What is the same in all languages."""
 FIXED = r"Kibitz|argmax_val\S+@kibitz:\w+|random<b>|skat_rules|west|north|east"
@@ -47,14 +46,6 @@ APART = """() => {
     return found;
 }"""
 """Texts of the page that no phrase is asked for."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module", params=[*GAMES, "table"])

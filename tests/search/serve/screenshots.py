@@ -6,11 +6,12 @@ A table of each game on a desk and on a phone, at the third decision with a hint
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from search.review.__main__ import main as review
+from tests.search.browsers import launched
 from tests.search.serve.material import GAMES
-from tests.search.serve.test_browser import CHROMIUM, press, served
+from tests.search.serve.test_browser import press, served
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 _HINTED = 4
@@ -20,8 +21,7 @@ _HINTED = 4
 def main(out: Path) -> None:
     """Draw all of them."""
     out.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         for game in GAMES:
             with served(game) as address:
                 for name, size in (("desk", (900, 620)), ("phone", (390, 760))):
@@ -31,7 +31,6 @@ def main(out: Path) -> None:
         page.goto(f"file://{(out / 'review' / 'review.html').resolve()}")
         page.locator("tr a").nth(2).click()
         page.locator("#deals").screenshot(path=out / "review.png")
-        browser.close()
 
 
 def table(browser: Browser, address: str, size: tuple[int, int]) -> Page:

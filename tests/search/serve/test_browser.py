@@ -1,21 +1,21 @@
 """Whole hands in a real browser: by mouse on a desk, by touch on a phone, with a reload in the middle."""
 
 import asyncio
-import shutil
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from search.serve.server import Server
+from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES, config, service
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+pytestmark = needs_chromium
 
 
 @contextmanager
@@ -47,29 +47,26 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("touch", [False, True], ids=["mouse", "touch"])
-def test_a_whole_hand_with_a_reload_in_the_middle(address: str, touch: bool) -> None:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        size = {"width": 390, "height": 844} if touch else {"width": 1280, "height": 800}
-        page = browser.new_context(viewport=size, has_touch=touch, is_mobile=touch).new_page()
-        wrong = list[str]()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        page.goto(address)
-        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
-        page.select_option("#level", "rules")
-        press(page, "#open button", touch, seconds=60)
-        decisions = played(page, touch)
-        assert decisions > 5 and page.inner_text("#score") and not wrong
-        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-        assert page.locator("#hand button:not([aria-label])").count() == 0
-        browser.close()
+def test_a_whole_hand_with_a_reload_in_the_middle(browser: Any, address: str, touch: bool) -> None:
+    size = {"width": 390, "height": 844} if touch else {"width": 1280, "height": 800}
+    page = browser.new_context(viewport=size, has_touch=touch, is_mobile=touch).new_page()
+    wrong = list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.goto(address)
+    page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+    page.select_option("#level", "rules")
+    press(page, "#open button", touch, seconds=60)
+    decisions = played(page, touch)
+    assert decisions > 5 and page.inner_text("#score") and not wrong
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert page.locator("#hand button:not([aria-label])").count() == 0
+    page.context.close()
 
 
-def test_three_browsers_at_a_table_and_every_button() -> None:
+def test_three_browsers_at_a_table_and_every_button(browser: Any) -> None:
     """Two people and a spectator at a table for training: hint, search, stop, take back, rival, review, next hand."""
-    with served("skat") as address, playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with served("skat") as address:
         ann, ben, watching = (browser.new_context().new_page() for _ in range(3))
         ann.goto(address)
         ann.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
@@ -106,12 +103,12 @@ def test_three_browsers_at_a_table_and_every_button() -> None:
         press(ann, "#next", touch=False)
         ann.wait_for_selector("#next", state="hidden")
         assert watching.is_hidden("#review") and watching.is_hidden("#next")
-        browser.close()
+        for page in (ann, ben, watching):
+            page.context.close()
 
 
-def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it() -> None:
-    with served("hearts") as address, playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it(browser: Any) -> None:
+    with served("hearts") as address:
         page = browser.new_page()
         page.goto(address)
         page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
@@ -130,7 +127,7 @@ def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it() -
         )
         assert shown[1] - shown[0] > 250 and shown[2] - shown[1] > 250
         assert "points a hand" in page.inner_text("#told")
-        browser.close()
+        page.close()
 
 
 def first_to_act(pages):  # type: ignore[no-untyped-def]

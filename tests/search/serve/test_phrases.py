@@ -4,6 +4,7 @@ import ast
 import inspect
 import random
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,10 +21,11 @@ from search.play.session import Hands
 from search.roster.kinds import support_of
 from search.serve import games
 from search.serve.tables import WATCHING, Table, Wanted, scene_message
+from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES
-from tests.search.serve.test_browser import CHROMIUM, playwright, press, served
+from tests.search.serve.test_browser import playwright, press, served
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+pytestmark = needs_chromium
 HANDS = {"hearts": 24, "skat": 220, "crew": 240}
 OPTIONS = {"crew": {"distress": True, "muted": "anybody", "pink_target": "after_distress", "roles": "volunteers"}}
 WANTED = Wanted("network", 1, True, "network", 0)
@@ -93,14 +95,6 @@ def refusals() -> Iterator[str]:
                     yield "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in parts)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
 def german(browser: Any, game: str) -> Any:
     """The page of a game in German, without a server."""
     page = browser.new_page(locale="de-DE")
@@ -143,13 +137,15 @@ def test_a_game_in_german_and_back_in_english(browser: Any) -> None:
         page.select_option("#level", "rules")
         press(page, "#open button", touch=False, seconds=60)
         page.evaluate("document.getElementById('speed').value = '0.2'")
-        for _ in range(60):
-            if "Stich" in page.inner_text("#title") and page.inner_text("#prompt") == "Ihre Karte":
-                break
+        until = time.monotonic() + 120
+        while page.locator("#told table").count() == 0:
+            assert time.monotonic() < until, page.inner_text("#table")
             with suppress(playwright.TimeoutError):  # somebody else's turn
-                press(page, "#next:visible, #hand button:not(:disabled)", touch=False)
-        press(page, "#hint", touch=False)
-        page.wait_for_selector("#told table")
+                if "Stich" in page.inner_text("#title") and page.inner_text("#prompt") == "Ihre Karte":
+                    press(page, "#hint", touch=False)
+                    page.wait_for_selector("#told table", timeout=10_000)
+                else:
+                    press(page, "#next:visible, #hand button:not(:disabled)", touch=False)
         title, told = page.inner_text("#title"), page.inner_text("#told")
         assert re.fullmatch(r"Skat · (Karo|Herz|Pik|Kreuz|Grand|Null) · Stich \d+ von 10", title) and "Erwartet" in told
         page.select_option("#language", "en")
