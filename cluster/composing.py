@@ -1,4 +1,4 @@
-"""How presets and the command line are put together: as Hydra does it, but for four things.
+"""How presets and the command line are put together: as Hydra does it, but for three things.
 
 **Mappings replace** (``cluster.merging``): those of a preset the ones of presets before it, those of the command line
 the presets'. ``+key={...}`` on the command line still adds.
@@ -7,8 +7,6 @@ the presets'. ``+key={...}`` on the command line still adds.
 What that says of them is checked behind it, in sweeps for each point: they are composed once without their kinds.
 
 **Below a group that is null there is nothing** to override, which Hydra would answer with an assertion.
-
-**The mode is the command line's**: Hydra would compose everything once more, only to look for ``hydra.mode``.
 """
 
 import copy
@@ -17,7 +15,6 @@ from importlib import import_module
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override
 from hydra.types import RunMode
@@ -151,12 +148,5 @@ def _parent(override: Override, composed: DictConfig) -> Any:
     return group
 
 
-def _mode(hydra: Hydra, config_name: str | None, overrides: list[str]) -> RunMode | None:
-    """In the place of Hydra's method: the mode if the command line sets it, else ``--multirun`` says it."""
-    given = [override.partition("=")[2] for override in overrides if override.startswith("hydra.mode=")]
-    return RunMode[given[-1]] if given and given[-1] in RunMode.__members__ else None
-
-
-setattr(Hydra, Hydra.get_mode.__name__, _mode)
 setattr(ConfigLoaderImpl, _merge_presets.__name__, _presets)
 setattr(ConfigLoaderImpl, _apply_overrides.__name__, staticmethod(_overridden))

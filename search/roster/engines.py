@@ -78,13 +78,8 @@ class Engines:
     def _keep(self, checkpoints: Collection[str]) -> None:
         kept = {key: engine for key, engine in self._engines.items() if key[0] in checkpoints}
         dropped, self._engines = len(self._engines) - len(kept), kept
-        if dropped and self._on_gpu():
+        if dropped:
             gc.collect()  # captured graphs refer to their trunk, whose cache takes much of a GPU
-
-    def _on_gpu(self) -> bool:
-        from learner.model.network import device_of
-
-        return device_of(self._config.device).type == "cuda"
 
 
 def check_cache(kind: NetworkKind, arch: Any, engine: EngineConfig, num_histories: int, key: str) -> list[str]:

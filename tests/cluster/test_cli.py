@@ -242,7 +242,7 @@ def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_sho
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_mode_is_the_command_lines(called: Call) -> None:
+def test_a_sweep_may_be_asked_for_by_its_mode(called: Call) -> None:
     swept = called("hydra.mode=MULTIRUN", "run.dir=out", "count=2,4")
     assert swept.returncode == 0 and swept.stdout.count("lr=") == 2
     wrong = called("hydra.mode=MULTI", "run.dir=out")

@@ -52,9 +52,9 @@ class Story:
     left_by_driver: list[Process]
     """The actors of the driver when it was killed."""
     ended_by_themselves: bool
-    """Whether they did, while the same command was starting again."""
+    """Whether they did, while the same command was starting again ..."""
     learners_meanwhile: list[Process]
-    """The learners that it had when that of the killed driver had ended."""
+    """... and the learners that it had by then."""
     temporary: tuple[set[Path], set[Path], set[Path]]
     """Temporary directories of the driver and one of a user's: those there when it was killed, those while the same
     command was at work again, and those after that."""
@@ -109,9 +109,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
 
         resumed = start(temporary / "resumed.log")
-        learner_ended = gone([process for process in left if process.title.startswith("ray::Learner")])
+        ended_by_themselves = gone(left)
         learners_meanwhile = actors(resumed.pid, "Learner")
-        ended_by_themselves = learner_ended and gone(left)
         kill_one(resumed, "Evaluator.play")
         meanwhile = there(temporary, ray_files)
         codes = second.wait(), resumed.wait()

@@ -27,9 +27,8 @@ from selfplay.report.deals import sample_deals
 from selfplay.report.page import page, sample, write_comparison, write_page
 from selfplay.report.serve import LivePage, server
 from selfplay.run_directory import RunDirectory
+from tests.search.browsers import CHROMIUM, needs_chromium
 from tests.selfplay.material import InProcess, tiny_config
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 
 
 def played(config: TrainConfig) -> Path:
@@ -289,7 +288,7 @@ def dom(url: str, width: int = 1200) -> str:
     return without_plotly(done.stdout)
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+@needs_chromium
 def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished: Path) -> None:
     run = read_run(str(finished))
     sampled = sample(run, 2, 0)
@@ -305,7 +304,7 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
     assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+@needs_chromium
 @pytest.mark.parametrize("width", [500, 1200])
 def test_nothing_of_a_page_lies_beside_the_window(finished: Path, width: int) -> None:
     path = finished / "wide.html"
@@ -345,7 +344,7 @@ class GoingOn(LivePage):
         return text
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+@needs_chromium
 def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(run: Path) -> None:
     with served(GoingOn(run)) as address:
         text = dom(f"{address}/#deal=1&step=9")
