@@ -78,7 +78,7 @@ class GateConfig:
     """Test that a new network must pass to be accepted."""
 
     deals: int = MISSING
-    """Deals that it plays against the best network so far."""
+    """Deals that it plays against the best network so far, others in every iteration."""
     margin: float = 0.0
     """Its lead must exceed this, in points a hand and seat (paper 002, "Further Work": 0.5)."""
     seating: str = ALL

@@ -4,9 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from games.hearts.game import HeartsGame
 from games.shards import shard_info
+from search.tournament.deals import Deals
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
@@ -63,6 +66,21 @@ def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: l
     assert record["seating"] == "pairs" and record["matches"] == 4  # two deals, each twice
     decide(gate, advantage)
     assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
+
+
+def test_every_gate_has_deals_of_its_own_and_those_played_on_others_are_kept(tmp_path: Path) -> None:
+    config = gated(tmp_path, iterations=2)
+    run(config)
+    paths = [tmp_path / f"iterations/{name}.json" for name in ("001/gate", "002/gate", "001/tournament")]
+    paths.append(tmp_path / "results/tournament.json")
+    records = [json.loads(path.read_text())[0] for path in paths]
+    seeds = np.concatenate([Deals(each["seed"], each["deals"]).seeds(HeartsGame()) for each in records])
+    assert len(set(seeds.tolist())) == len(seeds) == 2 + 2 + 3 + 2
+
+    records[0]["seed"] = records[1]["seed"] = 1  # as by a version whose gates all had the same deals
+    for path, record in zip(paths[:2], records, strict=False):
+        path.write_text(json.dumps([record]))
+    assert run(config).evaluated == [] and Evaluation(config, RunDirectory(config.run.dir)).complete()
 
 
 def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
