@@ -58,7 +58,8 @@ def seat_rows(result: TournamentResult) -> list[list[str]]:
     for name, column in result.by_seat.items():
         (pair,) = column.comparisons
         points = (f"{column.points[player]:z.3g}" for player in result.players)
-        rows.append([name, *points, f"{pair.delta:+z.3g}", interval(pair.low, pair.high)])
+        ends = "-" if pair.low is None or pair.high is None else f"{pair.low:+z.3g}..{pair.high:+z.3g}"
+        rows.append([name, *points, f"{pair.delta:+z.3g}", ends])
     return rows
 
 

@@ -256,9 +256,7 @@ def _indicators(players: Sequence[str], seats: np.ndarray, matches: Matches) -> 
     return found
 
 
-def _by_seat(
-    players: Sequence[str], seats: np.ndarray, matches: Matches, lower_better: bool
-) -> dict[str, Column]:
+def _by_seat(players: Sequence[str], seats: np.ndarray, matches: Matches, lower_better: bool) -> dict[str, Column]:
     """``TournamentResult.by_seat``. A deal's figure is the mean over the seats of all its matches."""
     held = (seats[:, :, None] == np.arange(len(players))).astype(np.float64)
     counts = held.sum(axis=1)

@@ -149,9 +149,7 @@ def test_means_over_games_and_seats_are_paper_004s_by_hand() -> None:
     soloist = ~passed & (seats == 1) & ((seats == 1).cumsum(axis=1) == 1)
     points = [np.where(soloist, 68, 0), np.where(passed, 0, np.where(soloist, -86, 40))]
     shown = {name: np.array([each] * 2, np.float32) for name, each in (("passed", passed), ("soloist", soloist))}
-    matches = Matches(
-        Deals(3, 2), np.array(points, np.float32), np.ones(2, int), np.ones(2), indicators=shown
-    )
+    matches = Matches(Deals(3, 2), np.array(points, np.float32), np.ones(2, int), np.ones(2), indicators=shown)
     result = summarize(SkatGame(), ["P", "K"], matches)
     assert result.columns[0].points == pytest.approx({"P": (0 + 20) / 2, "K": (17 - 11.5) / 2})
     assert {name: one.mean for name, one in result.indicators["passed"].items()} == {"P": 0.5, "K": 0.5}
