@@ -68,7 +68,7 @@ def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: l
     assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
 
 
-def test_every_gate_has_deals_of_its_own_and_those_played_on_others_are_kept(tmp_path: Path) -> None:
+def test_every_gate_has_deals_of_its_own_and_a_missing_one_is_played_by_the_same_command(tmp_path: Path) -> None:
     config = gated(tmp_path, iterations=2)
     run(config)
     paths = [tmp_path / f"iterations/{name}.json" for name in ("001/gate", "002/gate", "001/tournament")]
@@ -77,19 +77,10 @@ def test_every_gate_has_deals_of_its_own_and_those_played_on_others_are_kept(tmp
     seeds = np.concatenate([Deals(each["seed"], each["deals"]).seeds(HeartsGame()) for each in records])
     assert len(set(seeds.tolist())) == len(seeds) == 2 + 2 + 3 + 2
 
-    records[0]["seed"] = records[1]["seed"] = 1  # as by a version whose gates all had the same deals
-    for path, record in zip(paths[:2], records, strict=False):
-        path.write_text(json.dumps([record]))
-    assert run(config).evaluated == [] and Evaluation(config, RunDirectory(config.run.dir)).complete()
-
-
-def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
-    config = gated(tmp_path, iterations=1)
-    run(config)
-    gate = tmp_path / "iterations/001/gate.json"
-    before = json.loads(gate.read_text())
-    gate.unlink()
+    paths[0].write_text(json.dumps([records[0] | {"seed": 1}]))  # as before they had deals of their own: it is kept
+    paths[1].unlink()
     assert not Evaluation(config, RunDirectory(config.run.dir)).complete()
     again = run(config)
     assert not again.trained and sum(task.deals.count for task in again.evaluated) == 2
-    assert json.loads(gate.read_text())[0]["columns"] == before[0]["columns"]
+    assert json.loads(paths[1].read_text())[0]["columns"] == records[1]["columns"]
+    assert json.loads(paths[0].read_text())[0]["seed"] == 1
