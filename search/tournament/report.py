@@ -54,7 +54,7 @@ def indicator_rows(result: TournamentResult) -> list[list[str]]:
 
 def seat_rows(result: TournamentResult) -> list[list[str]]:
     """``TournamentResult.by_seat``: names of the columns, then a row for each figure."""
-    rows = [["", *_letters(result), "A - B", "95 % interval"]]
+    rows = [["by games and seats", *_letters(result), "A - B", "95 % interval"]]
     for name, column in result.by_seat.items():
         (pair,) = column.comparisons
         points = (f"{column.points[player]:z.3g}" for player in result.players)

@@ -5,8 +5,8 @@ Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants.
 An entrant's points in a match are the mean over its seats; a column's figures are means over its matches, as in Tables
 2 and 3 of paper 001, whose "All" weighs all matches equally. Tests and intervals take the deal as the unit, since
 matches of one deal are not independent. ``by_seat`` weighs all games and seats equally instead, as paper 004 does; it
-differs where two entrants hold unequal numbers of seats. In a cooperative game an entrant plays one match of each deal, in all seats; if
-its points are 1 or 0, their mean is the success rate.
+differs where two entrants hold unequal numbers of seats. In a cooperative game an entrant plays one match of each deal,
+in all seats; if its points are 1 or 0, their mean is the success rate.
 
 In a tournament of pairs (paper 002, Figure 1) an entrant holds two seats of a match, so the points of the pairs differ
 by twice ``Comparison.delta``; the paper's total point differential is the sum of this over all matches.
