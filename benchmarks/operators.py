@@ -3,8 +3,9 @@
 Every operator starts from the same first network of ``experiment=GAME_demo`` and has three iterations, in one process
 and one thread, without Ray. The numbers of games are for about equal processor time; the seconds of each are shown, and
 comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of the first, and the scripted player,
-on deals that nothing has seen. The operator ``teacher``, more of that player's deals, is the control. The same command
-resumes; an iteration that was interrupted begins anew.
+on deals that nothing has seen. Intervals are over trainings, one a seed; those over deals hold for these networks
+alone. The operator ``teacher``, more of that player's deals, is the control. The same command resumes; an iteration
+that was interrupted begins anew.
 """
 
 import argparse
@@ -33,7 +34,8 @@ from selfplay.config import TrainConfig
 from selfplay.generator import Generator
 from selfplay.plan import plan_shards
 
-ITERATIONS = 3
+ITERATIONS, _FEWEST = 3, 3
+"""Of a run; fewest trainings that give an interval."""
 ONE_PROCESS = ("learner.num_threads=1", "engine.device=cpu", "learner.device=cpu", "selfplay.gate=null")
 NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
 PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
@@ -217,12 +219,14 @@ def differences(config: TrainConfig, player: str, other: str, deals: int, seed: 
 
 
 def measured(climbs: Sequence[Climb], of: Callable[[Climb], list[float]]) -> dict[str, Any]:
-    """Mean over the deals of all seeds, its interval over deals, and the mean of each seed."""
-    values = np.concatenate([of(climb) for climb in climbs])
+    """Mean over all seeds, its interval over trainings, which alone says what an operator is worth, that over the deals
+    of these networks, and the mean of each seed. All seeds have equally many deals."""
+    values, seeds = np.concatenate([of(climb) for climb in climbs]), [float(np.mean(of(climb))) for climb in climbs]
     return {
         "mean": float(values.mean()),
-        "interval": ends_of(values),
-        "seeds": [float(np.mean(of(climb))) for climb in climbs],
+        "interval": ends_of(np.array(seeds), _FEWEST),
+        "interval_of_deals": ends_of(values),
+        "seeds": seeds,
     }
 
 
@@ -261,7 +265,9 @@ def report_climbs(tried: dict[str, list[Climb]], scripted: str) -> None:
         print(f"{name}: {seconds:.0f} s")
         for other, found in (("the start", of_start), (scripted, of_scripted)):
             each = " ".join(map(signed, found["seeds"]))
-            print(f"  ahead of {other}: {signed(found['mean'])} ({interval(*found['interval'])}); by seed {each}")
+            ends, of_deals = (interval(*found[key]) for key in ("interval", "interval_of_deals"))
+            print(f"  ahead of {other}: {signed(found['mean'])} ({ends} over trainings, {of_deals} over deals alone); "
+                  f"by seed {each}")  # fmt: skip
     print(json.dumps([{"benchmark": "operators", **record, "machine": machine()} for record in records]))
 
 

@@ -18,7 +18,7 @@ from learner.config import LearnConfig
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
-    from learner.training.task import SHOWN, TrainingTask, check_size, run_task
+    from learner.training.task import SHOWN, TrainingTask, check_size, cut_short, run_task
 
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)
@@ -48,6 +48,8 @@ def main(config: LearnConfig) -> None:
     print(f"{config.out}: {'already finished' if finished else 'finished'}")
     for key, value in metrics.items():
         print(f"  {key:28} {value:.6g}")
+    if few := cut_short(metrics):
+        print(few, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -319,7 +319,7 @@ def _of_the_run(key: str, settings: GeneratorSettings, game: Game, given: ModelI
     draws = entrant.samples and not entrant.explore
     if key == "newest_player" and settings.games.probabilities and not draws:
         raise ValueError(
-            f"{group}{key}={name}: it does not draw from the policy, and {group}probabilities=true keeps "
+            f"{group}{key}={name}: it does not draw from the policy as it is, and {group}probabilities=true keeps "
             "with which probabilities it did; give imitation"
         )
     return entrant

@@ -78,7 +78,7 @@ class GateConfig:
     """Test that a new network must pass to be accepted."""
 
     deals: int = MISSING
-    """Deals that it plays against the best network so far."""
+    """Deals that it plays against the best network so far, others in every iteration."""
     margin: float = 0.0
     """Its lead must exceed this, in points a hand and seat (paper 002, "Further Work": 0.5)."""
     seating: str = ALL
@@ -130,7 +130,7 @@ class GamesConfig:
     """Share of the decisions that leave a choice which are labelled."""
     probabilities: bool = False
     """Keep the probabilities with which ``newest_player`` drew its actions, which ``learner.policy_targets=gradient``
-    reads; for a player that draws from the network's policy (``imitation``)."""
+    reads; for a player that draws from the network's policy as it is (``imitation``)."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
     games_per_table: int = 512

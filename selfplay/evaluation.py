@@ -83,9 +83,11 @@ class Evaluation:
         networks = [self._run.checkpoint(i) for i in (iteration, best)]
         match = MatchConfig([f"{player}@{network}" for network in networks], gate.deals, gate.seating)
         missing, title = self._missing([match], [self.gate(iteration)]), f"iteration {iteration}: gate: "
+        # Deals of its own: on the same ones the best network's luck would be the bar of all that follow.
+        seed = derive(self._config.run.seed, "evaluate", "gate", iteration)
         if missing:
             self._run.write_state(iteration, "gate")
-        for result in self._play(missing, iteration, path, title, evaluate, metrics, "/gate"):
+        for result in self._play(missing, iteration, path, title, evaluate, metrics, "/gate", seed):
             metrics.log(iteration, {"gate/points_ahead": result.advantage})
             if result.advantage <= gate.margin:
                 enough = f" by more than {gate.margin:g} points" if gate.margin else ""
@@ -220,7 +222,7 @@ class Evaluation:
         return self._known[key]
 
     def _seed(self, match: MatchConfig) -> int:
-        """Seed of a tournament's deals: the same for every iteration, and independent of the training deals' seeds."""
+        """Seed of a curve's deals: the same for every iteration, and independent of the training deals' seeds."""
         return derive(self._config.run.seed, "evaluate", *(name.partition("@")[0] for name in match.players))
 
     def _settings(self, iteration: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ The loop reads the run directory and does the missing work. So the same command 
 process was killed, and does nothing once all is done.
 """
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner.config import LearnerConfig
-from learner.training.task import SHOWN, TrainingTask
+from learner.training.task import SHOWN, TrainingTask, cut_short
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
@@ -176,6 +177,8 @@ class Loop:
 
             metrics = dict(self._workers.train(self._task(iteration), show))
             show({"num_steps": metrics["step"], **metrics})  # a short training ends before its first progress query
+        if few := cut_short(metrics):
+            print(f"iteration {iteration}: {few}", file=sys.stderr)
         held_out = {name: value for name, value in metrics.items() if name.startswith("validation_")}
         if held_out:
             self._metrics.log_new(before + int(metrics["step"]), held_out)

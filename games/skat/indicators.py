@@ -1,5 +1,5 @@
 """What ended deals show of every seat beside its points: whether it was the soloist, of which game, and what came of it
-(paper 004, section VI: its tables of tournaments)."""
+(paper 004, sections IV and VI: its tables of tournaments)."""
 
 import numpy as np
 

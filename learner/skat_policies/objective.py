@@ -28,7 +28,7 @@ from learner.skat_policies.checkpoint import load_skat_policies
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import PolicyData, load_policies
 from learner.skat_policies.network import SkatPolicies, initialise, inputs_of
-from learner.training.objective import Objective
+from learner.training.objective import EPOCHS, Objective
 from learner.training.parallel import Group
 
 _LEARNER_KEYS = (
@@ -57,8 +57,8 @@ def bid_errors(out_BA: torch.Tensor, limit_B: torch.Tensor, censored_B: torch.Te
 
 
 class EarlyStopping(nn.Module):
-    """Of each network the best weights, their held-out ``loss``, the epochs without a better one, and whether it has
-    ``stopped``; saved with a training and not with what it ends in."""
+    """Of each network the best weights, their held-out ``loss``, the epochs without a better one, and the step at which
+    it ``stopped``, 0 while it learns; saved with a training and not with what it ends in."""
 
     loss: torch.Tensor
     worse: torch.Tensor
@@ -71,7 +71,9 @@ class EarlyStopping(nn.Module):
         for name in ("worse", "stopped"):
             self.register_buffer(name, torch.zeros(len(NETWORKS)))
 
-    def judge(self, networks: Sequence[int], net: SkatPolicies, loss: float, patience: int, last: bool) -> None:
+    def judge(
+        self, networks: Sequence[int], net: SkatPolicies, loss: float, patience: int, last: bool, step: int = 1
+    ) -> None:
         """Compare the loss of a network, or of all that share their layers, with its best, and keep or stop it: then it
         gets its best weights."""
         first, these = networks[0], list(networks)
@@ -82,7 +84,7 @@ class EarlyStopping(nn.Module):
             self.worse[these] += 1
         if last or self.worse[first] >= patience:
             _copy(self, net, these)
-            self.stopped[these] = 1.0
+            self.stopped[these] = float(step)
 
 
 def _copy(source: "SkatPolicies | EarlyStopping", to: "SkatPolicies | EarlyStopping", networks: Sequence[int]) -> None:
@@ -194,7 +196,7 @@ class SkatPoliciesObjective(Objective):
             if rest == 0 or at_end:
                 losses = [self._mean_error(each, self.data.of(each, self.data.validation))[0] for each in networks]
                 last = at_end or epoch == self.config.num_epochs
-                self.target.judge(networks, self.net, float(np.mean(losses)), self.policies.patience, last)
+                self.target.judge(networks, self.net, float(np.mean(losses)), self.policies.patience, last, step)
 
     @torch.no_grad()
     def _mean_error(self, network: int, rows: np.ndarray) -> tuple[float, float]:
@@ -220,14 +222,15 @@ class SkatPoliciesObjective(Objective):
 
     @property
     def figures(self) -> Mapping[str, float]:  # type: ignore[override]
-        """Of each network: decisions, the share of the most frequent action, and on training and held-out games the
-        share of actions it finds the most probable; of values the mean squared error in points. All of known actions
-        alone; the limits of which a bound is known are counted apart."""
+        """Of each network: decisions, the epochs until it stopped, the share of the most frequent action, and on
+        training and held-out games the share of actions it finds the most probable; of values the mean squared error in
+        points. All of known actions alone; the limits of which a bound is known are counted apart."""
         found: dict[str, float] = {}
         for network, name in enumerate(self.names):
             rows, apart = (self.data.known(network, part) for part in (self.data.training, self.data.validation))
             some = rows[:: max(len(rows) // _SHOWN_ROWS, 1)]
             found[f"{name}.decisions"] = len(rows)
+            found[f"{name}{EPOCHS}"] = self.target.stopped[network].item() / self._epochs[network]
             if self._censored and network in _OF_BIDS:
                 found[f"{name}.censored"] = len(self._training[network]) - len(rows)
             index, unit = (0, VALUE_SCALE**2) if network in VALUES else (1, 1.0)

@@ -14,6 +14,9 @@ from learner.config import LearnerConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.training.parallel import Group
 
+EPOCHS = ".epochs"
+"""Behind a part's name in ``Objective.figures``: of a network that stops by itself, the epochs until it did."""
+
 
 class Objective(ABC):
     """Objective of one kind of network: its data, the losses of a step, and metrics."""

@@ -15,6 +15,7 @@ from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig
 from learner.training.loop import Progress, train
+from learner.training.objective import EPOCHS
 from learner.training.parallel import Group
 
 SHOWN = (
@@ -33,6 +34,14 @@ SHOWN = (
 """Metrics of a training under way that progress lines show, beside its step."""
 KERNELS_KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """Environment variable that oneDNN reads at a process's first matrix product."""
+
+
+def cut_short(metrics: Mapping[str, float]) -> str:
+    """A line for people where ``max_steps`` ended parts of a training before their first epoch had, so that early
+    stopping had no say; else empty."""
+    epochs = {name.removesuffix(EPOCHS): value for name, value in metrics.items() if name.endswith(EPOCHS)}
+    few = [f"{name} {value:.1f}" for name, value in epochs.items() if value < 1]
+    return f"epochs of {', '.join(few)}: stopped by learner.max_steps, not by early stopping" if few else ""
 
 
 @dataclass(frozen=True)

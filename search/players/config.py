@@ -55,8 +55,8 @@ class ImitationConfig:
 
     @property
     def samples(self) -> bool:
-        """Whether every action is drawn from the policy."""
-        return not self.greedy and self.bidding == "own"
+        """Whether every action is drawn from the policy itself."""
+        return not self.greedy and self.temperature == 1.0 and self.bidding == "own"
 
 
 def _check_bidding(group: str, config: ArgmaxValConfig | ImitationConfig) -> None:

@@ -110,7 +110,8 @@ def either(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
 
 def max_bid(limits: np.ndarray, a: float) -> np.ndarray:
     """``int64[M]``: the least limit that so much of the distribution ``float[M, 64]`` does not exceed (equation 1)."""
-    return np.asarray((np.cumsum(limits, axis=1, dtype=np.float64) >= a - 1e-6).argmax(axis=1))  # sums are rounded
+    sums = np.cumsum(limits, axis=1, dtype=np.float64)  # which are rounded: the last may be below 1
+    return np.asarray((sums >= a * sums[:, -1:] - 1e-6).argmax(axis=1))
 
 
 def _legal_choices(public: np.ndarray) -> np.ndarray:

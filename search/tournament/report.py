@@ -28,6 +28,8 @@ def render(result: TournamentResult) -> RenderableType:
     if result.indicators:
         said = "mean (standard deviation) over deals; below it the 95 % interval of the mean"
         more.append(_below(said, indicator_rows(result)))
+    if result.by_seat:
+        more.append(_below("every game and seat weighed alike (paper 004)", seat_rows(result), no_wrap=True))
     return Group(table, *more, *map(Text, footer(result)))
 
 
@@ -47,6 +49,17 @@ def indicator_rows(result: TournamentResult) -> list[list[str]]:
     for name, figures in result.indicators.items():
         texts = (_figure(figures[player]) if player in figures else "-" for player in result.players)
         rows.append([name, *texts])
+    return rows
+
+
+def seat_rows(result: TournamentResult) -> list[list[str]]:
+    """``TournamentResult.by_seat``: names of the columns, then a row for each figure."""
+    rows = [["by games and seats", *_letters(result), "A - B", "95 % interval"]]
+    for name, column in result.by_seat.items():
+        (pair,) = column.comparisons
+        points = (f"{column.points[player]:z.3g}" for player in result.players)
+        ends = "-" if pair.low is None or pair.high is None else f"{pair.low:+z.3g}..{pair.high:+z.3g}"
+        rows.append([name, *points, f"{pair.delta:+z.3g}", ends])
     return rows
 
 

@@ -4,15 +4,16 @@ Letters: ``D`` deals, ``S`` seatings of every deal, ``P`` seats, ``E`` entrants.
 
 An entrant's points in a match are the mean over its seats; a column's figures are means over its matches, as in Tables
 2 and 3 of paper 001, whose "All" weighs all matches equally. Tests and intervals take the deal as the unit, since
-matches of one deal are not independent. In a cooperative game an entrant plays one match of each deal, in all seats; if
-its points are 1 or 0, their mean is the success rate.
+matches of one deal are not independent. ``by_seat`` weighs all games and seats equally instead, as paper 004 does; it
+differs where two entrants hold unequal numbers of seats. In a cooperative game an entrant plays one match of each deal,
+in all seats; if its points are 1 or 0, their mean is the success rate.
 
 In a tournament of pairs (paper 002, Figure 1) an entrant holds two seats of a match, so the points of the pairs differ
 by twice ``Comparison.delta``; the paper's total point differential is the sum of this over all matches.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -71,7 +72,7 @@ class Variant:
     """All matches of these deals, with the kind's name."""
 
 
-_IF_ANY = ("first", "dealing_options", "indicators", "series")
+_IF_ANY = ("first", "dealing_options", "indicators", "by_seat", "series")
 """Keys that a record has only where they hold something."""
 
 
@@ -126,6 +127,9 @@ class TournamentResult(Recorded):
     """``Game.series``; in the record only for games that have some."""
     indicators: dict[str, dict[str, Indicator]] = field(default_factory=dict)
     """Name -> entrant -> figure, ``points`` first; in the record only for games that have some."""
+    by_seat: dict[str, Column] = field(default_factory=dict)
+    """The same names -> all matches, means over games and seats; in the record only where these differ from means over
+    matches."""
 
     @property
     def advantage(self) -> float:
@@ -209,6 +213,7 @@ def summarize(
         dealing_options=tuple(name for name in game.dealing_options if not name.endswith("_digest")),
         series=game.series,
         indicators=_indicators(players, seats, matches),
+        by_seat=_by_seat(players, seats, matches, lower_better),
         by_deal={name: np.round(by_deal, 9).tolist() for name, by_deal in zip(players, _by_deal(means).T, strict=True)},
     )
 
@@ -248,6 +253,21 @@ def _indicators(players: Sequence[str], seats: np.ndarray, matches: Matches) -> 
         by_deal = _by_deal(_means(shown, seats))
         there = [i for i in range(len(players)) if not np.isnan(by_deal[:, i]).any()]
         found[name] = {players[i]: _indicator(by_deal[:, i]) for i in there}
+    return found
+
+
+def _by_seat(players: Sequence[str], seats: np.ndarray, matches: Matches, lower_better: bool) -> dict[str, Column]:
+    """``TournamentResult.by_seat``. A deal's figure is the mean over the seats of all its matches."""
+    held = (seats[:, :, None] == np.arange(len(players))).astype(np.float64)
+    counts = held.sum(axis=1)
+    if not matches.indicators or np.isin(counts, (0, counts.max())).all():
+        return {}
+    found = {}
+    for name, shown in {"points": matches.points, **matches.indicators}.items():
+        by_deal = np.einsum("dsp,spe->de", shown.astype(np.float64), held) / held.sum(axis=(0, 1))
+        if not np.isnan(by_deal).any():
+            column = _column(name, players, by_deal[:, None], lower_better)
+            found[name] = replace(column, matches=len(by_deal) * len(seats))
     return found
 
 

@@ -13,7 +13,7 @@ from cluster.files import storage
 from cluster.provenance import installed_version
 from learner import kinds
 from search.pictures.pages import templates
-from search.tournament.report import footer, indicator_rows, sections, signed, title, variant_rows
+from search.tournament.report import footer, indicator_rows, seat_rows, sections, signed, title, variant_rows
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, ahead_text, labels, matched, read_run, seconds_by_stage
@@ -174,6 +174,7 @@ def _table(result: TournamentResult) -> dict[str, Any]:
         "sections": sections(result),
         "variants": variant_rows(result),
         "indicators": indicator_rows(result) if result.indicators else [],
+        "by_seat": seat_rows(result) if result.by_seat else [],
         "footer": footer(result),
     }
 

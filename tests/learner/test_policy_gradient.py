@@ -106,12 +106,14 @@ def test_an_advantage_pulls_no_further_than_the_clip(drawn: float, end: int, pul
 # ---- what it reads
 
 
-def played(game: HeartsGame, directory: Path, iteration: int = 1, count: int = 6) -> str:
+def played(
+    game: HeartsGame, directory: Path, iteration: int = 1, count: int = 6, config: ImitationConfig | None = None
+) -> str:
     """A shard of deals that a network of random weights played by its policy, with the probabilities."""
     net = tiny_net(game, seed=iteration)
     engine = QueryEngine(net, game.outcomes.utility(""), EngineConfig(), game)
     seeds, seating = derive_many(iteration, count), np.zeros((count, game.num_players), int)
-    players = [Imitation(engine, ImitationConfig())]
+    players = [Imitation(engine, config or ImitationConfig())]
     result = play_table(game, players, seating, seeds, secret=iteration, with_probabilities=True)
     sequences = Sequences.of_deals(game, result.states, seeds, "imitation", probabilities=result.probabilities)
     path = str(directory / f"{iteration}.parquet")
@@ -164,6 +166,18 @@ def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     points = -torch.from_numpy(GAME.outcomes.points[:, 0]).float()[batch.outcome[batch.drawn.row]] / 2.0
     torch.testing.assert_close(found.terms.loss, -(points - values), atol=1e-3, rtol=1e-3)
     assert not found.terms.clipped.any()
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_step(
+    temperature: float, tmp_path: Path
+) -> None:
+    """``checks`` takes players that ``samples`` alone; drawn otherwise, the clip cuts at once."""
+    config = ImitationConfig(temperature=temperature)
+    data, net = loaded(played(GAME, tmp_path, config=config)), tiny_net(GAME, seed=1)
+    batch = make_batch(data, data.training, Rules(GAME, net.arch), gradient=gradient())
+    found = losses(net, batch, gradient=gradient())
+    assert found.terms is not None and config.samples == (not found.terms.clipped.any())
 
 
 def test_a_network_that_is_its_own_magnet_stays_where_it_is(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from search.roster.registry import make_players
 from search.tournament.deals import Deals
 from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.tournament.matches import Matches, merge, play_deals
-from search.tournament.report import interval, render, signed
+from search.tournament.report import interval, render, seat_rows, signed
 from search.tournament.result import TournamentResult, summarize
 from search.tournament.seatings import seatings
 from search.tournament.tournament import run_tournament
@@ -136,6 +136,39 @@ def test_skat_prints_what_its_people_count_the_points_of_a_list() -> None:
     assert f"points in 36 deals: one {36 * means['one']:.0f}, two {36 * means['two']:.0f}" in out.getvalue()
     assert TournamentResult.from_record(result.record()) == result and result.record()["series"] == 36
     assert "series" not in by_hand().record()
+    soloists, games = (result.by_seat[name].points for name in ("soloist", "passed"))
+    assert sum(soloists.values()) * 3 == pytest.approx(2 - sum(games.values()))  # a game that is played has one
+
+
+def test_means_over_games_and_seats_are_paper_004s_by_hand() -> None:
+    """P never bids, and a game is passed in where only one seat is K's. Table VI has three games with one P and three
+    with two: of P's nine seats six are in games passed in, of K's nine three, while of the games half are. In the other
+    three one K plays an 18: it wins the first deal (68 points) and loses the second (-86, and 40 for the others)."""
+    seats = seatings(2, 3)
+    passed = np.repeat((seats == 0).sum(axis=1, keepdims=True) == 2, 3, axis=1)
+    soloist = ~passed & (seats == 1) & ((seats == 1).cumsum(axis=1) == 1)
+    points = [np.where(soloist, 68, 0), np.where(passed, 0, np.where(soloist, -86, 40))]
+    shown = {name: np.array([each] * 2, np.float32) for name, each in (("passed", passed), ("soloist", soloist))}
+    matches = Matches(Deals(3, 2), np.array(points, np.float32), np.ones(2, int), np.ones(2), indicators=shown)
+    result = summarize(SkatGame(), ["P", "K"], matches)
+    assert result.columns[0].points == pytest.approx({"P": (0 + 20) / 2, "K": (17 - 11.5) / 2})
+    assert {name: one.mean for name, one in result.indicators["passed"].items()} == {"P": 0.5, "K": 0.5}
+    found = {name: column.points for name, column in result.by_seat.items()}
+    assert found["points"] == pytest.approx({"P": (0 + 120 / 9) / 2, "K": (204 / 9 - 138 / 9) / 2})
+    assert found["passed"] == pytest.approx({"P": 6 / 9, "K": 3 / 9})
+    assert found["soloist"] == pytest.approx({"P": 0, "K": 3 / 9})
+    assert result.by_seat["points"].comparisons[0].delta == pytest.approx(20 / 3 - 11 / 3)
+    assert TournamentResult.from_record(result.record()) == result
+    assert ["passed", "0.667", "0.333", "+0.333", "-"] in seat_rows(result)
+    out = io.StringIO()
+    Console(file=out, width=120).print(render(result))
+    assert "every game and seat weighed alike (paper 004)" in out.getvalue()
+
+
+def test_where_entrants_hold_equal_seats_both_means_are_one_and_only_one_is_told() -> None:
+    three = run_tournament(SkatGame(), [RandomPlayer(name) for name in "ABC"], 2, seed=1)
+    assert three.indicators and not three.by_seat and "by_seat" not in three.record()
+    assert not by_hand().by_seat
 
 
 def test_two_deals_print_no_interval_and_six_do() -> None:

@@ -4,9 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from games.hearts.game import HeartsGame
 from games.shards import shard_info
+from search.tournament.deals import Deals
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
@@ -65,13 +68,19 @@ def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: l
     assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
 
 
-def test_a_missing_gate_is_played_by_the_same_command(tmp_path: Path) -> None:
-    config = gated(tmp_path, iterations=1)
+def test_every_gate_has_deals_of_its_own_and_a_missing_one_is_played_by_the_same_command(tmp_path: Path) -> None:
+    config = gated(tmp_path, iterations=2)
     run(config)
-    gate = tmp_path / "iterations/001/gate.json"
-    before = json.loads(gate.read_text())
-    gate.unlink()
+    paths = [tmp_path / f"iterations/{name}.json" for name in ("001/gate", "002/gate", "001/tournament")]
+    paths.append(tmp_path / "results/tournament.json")
+    records = [json.loads(path.read_text())[0] for path in paths]
+    seeds = np.concatenate([Deals(each["seed"], each["deals"]).seeds(HeartsGame()) for each in records])
+    assert len(set(seeds.tolist())) == len(seeds) == 2 + 2 + 3 + 2
+
+    paths[0].write_text(json.dumps([records[0] | {"seed": 1}]))  # as before they had deals of their own: it is kept
+    paths[1].unlink()
     assert not Evaluation(config, RunDirectory(config.run.dir)).complete()
     again = run(config)
     assert not again.trained and sum(task.deals.count for task in again.evaluated) == 2
-    assert json.loads(gate.read_text())[0]["columns"] == before[0]["columns"]
+    assert json.loads(paths[1].read_text())[0]["columns"] == records[1]["columns"]
+    assert json.loads(paths[0].read_text())[0]["seed"] == 1

@@ -146,6 +146,10 @@ def test_a_critic_wants_a_game_with_numbers_of_a_state(tmp_path: Path, monkeypat
             "selfplay.newest_player=imitation:greedy=true: it does not draw from the policy",
         ),
         (
+            {"newest_player": "imitation:temperature=2"},
+            "selfplay.newest_player=imitation:temperature=2: it does not draw from the policy",
+        ),
+        (
             {"newest_player": "imitation:explore=0.1"},
             "selfplay.newest_player=imitation:explore=0.1: it does not draw from the policy",
         ),

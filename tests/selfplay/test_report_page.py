@@ -147,7 +147,14 @@ def test_skat_is_drawn_as_a_table_of_three_with_the_words_of_the_auction(tmp_pat
     written = write_page(str(played(config)), deals=3)
     text = text_of(written)
     assert text.count('class="table seats-3"') > 30 and '<pre class="table">' not in text
-    for wanted in ("forehand", "The auction begins", '<span class="word chosen"', "Your hand</span>: <span", "(+"):
+    for wanted in (
+        "forehand",
+        "The auction begins",
+        '<span class="word chosen"',
+        "Your hand</span>: <span",
+        "(+",
+        "by games and seats",
+    ):
         assert wanted in text
 
 

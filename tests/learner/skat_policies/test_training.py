@@ -23,6 +23,7 @@ from learner.skat_policies.network import SkatPolicies
 from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective, bid_errors
 from learner.training import loop
 from learner.training.data import held_out
+from learner.training.task import cut_short
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -290,6 +291,11 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
     objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
     metrics = loop.train(objective, shards, tmp_path / "net")
     assert objective.finished and metrics["step"] == LEARNER.max_steps
+    for name, steps in zip(objective.names, objective._epochs, strict=True):  # patience ends none in so few
+        assert metrics[f"{name}.epochs"] == pytest.approx(min(LEARNER.max_steps / steps, LEARNER.num_epochs))
+    few, steps = objective.names[11], LEARNER.max_steps / objective._epochs[11]
+    assert steps < 1 and f" {few} {steps:.1f}" in cut_short(metrics) and "null" not in cut_short(metrics)
+    assert cut_short(dict.fromkeys(metrics, 1.0)) == ""
     for network, point in enumerate(NETWORKS):
         loss, _ = objective._mean_error(network, objective.data.of(network, objective.data.validation))
         assert loss == pytest.approx(objective.target.loss[network].item(), rel=1e-4)

@@ -41,6 +41,12 @@ def test_the_limit_is_the_first_that_reaches_a_by_hand() -> None:
         assert max_bid(limits, a).tolist() == [expected, 0]
 
 
+def test_all_of_a_distribution_that_adds_up_to_less_than_1_is_no_pass() -> None:
+    limits = np.full((1, 64), (1 - 1e-5) / 50, np.float32)
+    limits[:, 50:] = 0
+    assert max_bid(limits, 1.0).tolist() == [49]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_higher_a_never_bids_lower(seed: int) -> None:
     limits = np.random.default_rng(seed).dirichlet(np.full(64, 0.1), 50)
