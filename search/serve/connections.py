@@ -56,11 +56,12 @@ class Connections:
         make = cast(Callable[[], asyncio.Protocol], runner.server)
         loop.set_exception_handler(self._failed)
         try:
-            listener = await loop.create_server(lambda: _Connection(self, make), host, port, backlog=128)
-            yield listener.sockets[0].getsockname()[1]
-            listener.close()
-        except OSError as error:
-            raise UserError(f"host={host} port={port}: cannot be listened at ({error.strerror})") from error
+            with _listening_at(host, port):
+                listener = await loop.create_server(lambda: _Connection(self, make), host, port, backlog=128)
+            try:
+                yield listener.sockets[0].getsockname()[1]
+            finally:
+                listener.close()
         finally:
             await runner.cleanup()
 
@@ -165,6 +166,14 @@ class _Connection(asyncio.Protocol):
         self._connections.forget(self)
         if self._inner:
             self._inner.connection_lost(exc)
+
+
+@contextmanager
+def _listening_at(host: str, port: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"host={host} port={port}: cannot be listened at ({error.strerror})") from error
 
 
 def _room() -> int:
