@@ -27,10 +27,11 @@ _QUIET_SECONDS = 600.0
 """Between two lines about the same."""
 _ACCEPT_FAILED = "socket.accept() out of system resource"
 """What asyncio says, a hundred times a second."""
+_CLIENTS_FAULT = (HttpProcessingError, web.RequestPayloadError)
 _LOG = logging.getLogger(__name__)
 _HTTP_LOG = logging.getLogger(f"{__name__}.http")
-_HTTP_LOG.addFilter(lambda record: not isinstance((record.exc_info or (None, None))[1], HttpProcessingError))
-"""aiohttp's, without a traceback for each client that speaks no HTTP."""
+_HTTP_LOG.addFilter(lambda record: not isinstance((record.exc_info or (None, None))[1], _CLIENTS_FAULT))
+"""Of aiohttp, without a traceback for each client that speaks no HTTP."""
 
 
 class Connections:

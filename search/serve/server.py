@@ -277,9 +277,12 @@ async def _json(request: web.Request) -> Any:
         async with asyncio.timeout(_BODY_SECONDS):
             return read_json((await request.read()).decode())
     except TimeoutError:
-        raise web.HTTPRequestTimeout(text=f"nothing more has come for {_BODY_SECONDS:g} seconds") from None
+        refusal: web.HTTPException = web.HTTPRequestTimeout(text="not all of the request has come")
     except (ValueError, RecursionError, web.RequestPayloadError):
-        raise web.HTTPBadRequest(text="not JSON") from None
+        refusal = web.HTTPBadRequest(text="not JSON")
+    if not request.content.is_eof() or request.content.exception():
+        refusal.force_close()  # what follows in the connection cannot be told from the rest
+    raise refusal
 
 
 async def _message(socket: web.WebSocketResponse) -> dict[str, Any]:
