@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from omegaconf import MISSING
 
@@ -27,8 +28,8 @@ class ServeConfig:
     port: int = 8600
     """0 for any that is free."""
     names: list[str] = field(default_factory=list)
-    """What a proxy in front of the server is called, such as ``play.example.org``, with its port where it has an unusual
-    one: its pages may ask."""
+    """What a proxy in front of the server is called, such as ``play.example.org``, with its port where that is an
+    unusual one: its pages may ask."""
     key: str = ""
     """Secret without which nobody opens a table or asks the engine; part of the printed link. Others of this machine
     can read it in a command line, but not in ``key_file`` or in ``KIBITZ_KEY`` in the environment."""
@@ -54,7 +55,9 @@ class ServeConfig:
             at_least("", self, 0, "seed")
         for name in self.names:
             if place_of(name) is None:
-                raise ValueError(f"names: {name!r} is no name of a host; write play.example.org, or with :PORT behind it")
+                raise ValueError(
+                    f"names: {name!r} is no name of a host; write play.example.org, or with :PORT behind it"
+                )
         self._find_key()
         if not all("!" <= letter <= "~" for letter in self.key):
             raise ValueError("key: must be of printable ASCII characters without spaces, as it is part of a link")
@@ -65,7 +68,7 @@ class ServeConfig:
         require(not (self.key and self.key_file), "", self, "key_file", "left out where key is given")
         if self.key_file:
             try:
-                with open(self.key_file, encoding="utf-8") as file:
+                with Path(self.key_file).expanduser().open(encoding="utf-8") as file:
                     self.key = file.readline(1 << 12).strip()
             except (OSError, ValueError) as error:
                 raise ValueError(f"key_file={self.key_file}: cannot be read ({error})") from None

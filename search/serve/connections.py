@@ -86,7 +86,9 @@ class Connections:
         """Whether there is a place for a connection."""
         of_address = self._of_address[new.address] >= self.most_of_address
         if of_address or len(self._open) >= self.most:
-            whose = f"{self.most_of_address} connections from {new.address}" if of_address else f"{self.most} connections"
+            whose = (
+                f"{self.most_of_address} connections from {new.address}" if of_address else f"{self.most} connections"
+            )
             self._warn(f"{whose}, and no more: those that ask nothing make room; a higher ulimit -n allows more")
             waiting = (one for one in self._open.values() if not one.busy)
             oldest = next((one for one in waiting if not of_address or one.address == new.address), None)

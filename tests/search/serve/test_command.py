@@ -27,7 +27,7 @@ TOY = "tests.search.toy:ToyGame"
 def process(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server and its link. Its error output is a full disk, and after the link nobody reads its output."""
     line = [sys.executable, "-m", "search.serve", "port=0", *arguments]
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         made = subprocess.Popen(
             line, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=full, text=True, umask=0o022
         )
@@ -92,7 +92,7 @@ def test_the_key_comes_from_a_file_or_from_the_environment(tmp_path: Path, monke
     monkeypatch.setenv(KEY_VARIABLE, "another-secret")
     assert config("skat").key == "another-secret" and config("skat", key=KEY).key == KEY
     assert config("skat", key_file=str(file)).key == KEY
-    with pytest.raises(ValueError, match="key_file=.*: must be left out where key is given"):
+    with pytest.raises(ValueError, match=r"key_file=.*: must be left out where key is given"):
         config("skat", key=KEY, key_file=str(file))
     file.write_text("\n")
     for path, why in ((file, "must be a file whose first line is the key"), (tmp_path, "cannot be read")):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -187,7 +188,7 @@ def test_that_no_connection_can_be_accepted_is_said_once(caplog: pytest.LogCaptu
 def test_a_process_whose_output_nobody_reads_goes_on(output: str) -> None:
     line = [sys.executable, "-c", UNREAD]
     if output == "full":
-        with open("/dev/full", "wb") as full:
+        with Path("/dev/full").open("wb") as full:
             assert subprocess.run(line, stdout=full, stderr=full, timeout=60).returncode == 7
         return
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:

@@ -27,7 +27,10 @@ SITE, NAME = "another site may not ask this one", "this server answers at its ow
         ("127.0.0.1:8600", "http://localhost:8600", SITE),
         ("127.0.0.1:8600", "http://127.0.0.1:8601", SITE),
         ("127.0.0.1:8600", "https://127.0.0.1:8600", SITE),
-        *(("127.0.0.1:8600", origin, SITE) for origin in ("null", "", "evil.example", "http://", "ftp://127.0.0.1:8600")),
+        *(
+            ("127.0.0.1:8600", origin, SITE)
+            for origin in ("null", "", "evil.example", "http://", "ftp://127.0.0.1:8600")
+        ),
         ("127.0.0.1:8600", "http://127.0.0.1:8600/", SITE),
         ("127.0.0.1:8600", "http://127.0.0.1:8600.evil.example", SITE),
         (PROXY, f"https://{PROXY}", NAME),
@@ -57,6 +60,6 @@ def test_elsewhere_than_on_loopback_any_name_does_with_its_own_pages() -> None:
 def test_names_are_names_of_hosts() -> None:
     assert config("skat", names=[PROXY, "[2001:db8::1]:8443"]).names
     for name in (f"https://{PROXY}", f"{PROXY}/kibitz", "", "a b", f"{PROXY}:x"):
-        with pytest.raises(ValueError, match="is no name of a host; write play.example.org"):
+        with pytest.raises(ValueError, match="is no name of a host"):
             config("skat", names=[name])
     assert place_of("[2001:DB8::1]:8443") == ("2001:db8::1", "8443")
