@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from cluster import cli
 from cluster.errors import blaming_input
 from games.registry import make_game
-from search.analysis.analyst import Analyst
+from search.analysis.analyst import Analyst, read_json
 from search.analysis.config import AnalysisConfig
 from search.review.judges import seat_judge
 from search.roster.engines import Engines
@@ -44,16 +44,12 @@ def answered(analyst: Analyst, lines: list[str]) -> list[dict[str, Any]]:
     questions, wrong = list[Any](), dict[int, str]()
     for number, line in enumerate(lines):
         try:
-            questions.append(json.loads(line, parse_constant=_refused))
+            questions.append(read_json(line))
         except (ValueError, RecursionError) as error:
             questions.append(None)
             wrong[number] = f"not JSON: {error}"
     found = analyst.answers(questions)
     return [{"error": wrong[number]} if number in wrong else answer for number, answer in enumerate(found)]
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def batches(file: TextIO, most: int) -> Iterator[list[str]]:

@@ -20,6 +20,8 @@ Its answer has ``decisions``: an answer for each choice of the seat, with ``play
 seat had seen. A question that makes no sense is answered by ``{"id": 7, "error": "..."}``.
 """
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -38,6 +40,8 @@ from search.review.report import rounded
 from search.roster.kinds import support_of
 
 KEYS = ("id", "seat", "history", "record")
+LONGEST_RECORD = 8000
+"""Characters; a record has about a thousand."""
 
 Asked = tuple[dict[str, Any], int, list[int]]
 """The answer to fill in, the seat, and the tokens that it has seen."""
@@ -129,6 +133,8 @@ class Analyst:
             raise ValueError(f"record: {self.game.name} has no records; give a history")
         if not isinstance(record, str) or len(record.split("\n")) > 2:
             raise ValueError("record: must be the text of one record, a line")
+        if len(record) > LONGEST_RECORD:
+            raise ValueError(f"record: has {len(record)} characters; a record has {LONGEST_RECORD} at most")
         ending, reader = next(iter(readers.items()))
         with TemporaryDirectory() as place:
             path = Path(place, f"record{ending}")
@@ -179,3 +185,15 @@ class Analyst:
                 for action in order
             ],
         }
+
+
+def read_json(text: str) -> Any:
+    """What a client sends, to which an answer can give back its id; ``ValueError`` for what is no JSON, NaN and numbers
+    beyond all bounds among it."""
+    return json.loads(text, parse_constant=_number, parse_float=_number)
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no JSON")
+    return number

@@ -36,8 +36,8 @@ class Level:
 
     player: str
     """As in tournaments (``search.roster.spec``)."""
-    rating: int
-    """In a round robin with the other levels in which the scripted player has 0 (docs/serve.md)."""
+    rating: int | None = None
+    """In a round robin with the other levels in which the scripted player has 0 (docs/serve.md); None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Support:
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     """Opponents in the browser (``kibitz serve``) by name; ``network``, the one that is offered first, is among
-    them."""
+    them. Empty for ``network``, the scripted player and a random one."""
 
     @property
     def baseline(self) -> PlayerKind | None:

@@ -17,6 +17,7 @@ from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal, argmax_val
 from search.players.config import ArgmaxValConfig
 from search.players.histories import ModelPlayer, tokens_since
+from search.players.kinds import PlayerKind
 from search.players.player import Turns, Valuing
 from search.players.policy import legal_policy
 from search.roster import kinds
@@ -187,7 +188,12 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
         return SearchJudge(player.histories.model, entrant.settings)
     if entrant.kind.values_actions:
         return ValuingJudge(player)
-    told = [kind.name for kind in kinds.every() if kind.values_actions or kind.name in ("argmax_val", "go_mcts")]
+    told = [kind.name for kind in kinds.every() if tells_values(kind)]
     if entrant.kind.name in told:
         raise ValueError(f"player {entrant.name}: leave out bidding, which is not judged by values")
     raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")
+
+
+def tells_values(kind: PlayerKind) -> bool:
+    """Whether players of a kind can judge: they say what actions are worth."""
+    return kind.values_actions or kind.name in ("argmax_val", "go_mcts")

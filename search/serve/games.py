@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from cluster.errors import UserError
 from games.game import Game
 from games.recorded_deals import RecordedDeals
 from games.registry import make_game
+from learner.kinds import of_checkpoint
+from learner.model.checkpoint import installed
 from search.analysis.analyst import Analyst
 from search.pictures.pages import templates
 from search.play.hints import Hints, Visits
 from search.players.player import Player
+from search.players.support import Level, Support
 from search.review.decisions import judge_deals
 from search.review.figures import figures, results_of
 from search.review.hindsight import hindsight
-from search.review.judges import Seated, seat_judge
+from search.review.judges import Seated, seat_judge, tells_values
 from search.review.page import page
 from search.review.perfect import with_perfect_play
 from search.review.report import Review, deal_notes
 from search.roster.engines import Engines
 from search.roster.kinds import support_of
-from search.roster.registry import make_players
+from search.roster.registry import make_players, resolve
 from search.serve.config import ServeConfig
 from search.serve.tables import Table, Wanted, new_seed
 from search.tournament.statistics import ends_of
@@ -36,29 +38,41 @@ _SHOWN_EVERY = 0.2
 _KEYS = ("level", "people", "training", "rival", "deals")
 _MOST_DEALS = 1000
 """Of a match."""
+NO_VALUES = "the player of this server does not say what actions are worth"
 
 
 class Service:
     """Loads networks once; everything but the constructor and ``about`` may take long."""
 
     def __init__(self, config: ServeConfig) -> None:
-        """``UserError`` for a game without pictures of cards, or without a network that ships."""
+        """``ValueError`` for a player that cannot be had or sees hidden cards, and where none is given and no network
+        ships."""
         self._config, self.game = config, make_game(config.game.name, config.game.options)
-        support = support_of(self.game)
-        if not support.layout or not support.levels:
-            raise UserError(f"game={self.game.name}: has no pictures of a card table; choose hearts, skat or crew")
-        self._engines, self._opened = Engines(self.game, config.engine), 0
-        self.levels = support.levels
-        self._seated: Seated = seat_judge("", self.game, self._engines, config.search)
-        self.analyst = Analyst(self.game, self._seated, 0)
-        model = self._engines.get(f"kibitz:{self.game.name}")
-        settings = replace(config.search.go_mcts, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
-        self._hints = Hints(self.game, model, settings, 0)
+        self._engines, self._opened, support = Engines(self.game, config.engine), 0, support_of(self.game)
+        if not config.player and self.game.name not in installed():
+            other = support.baseline.name if support.baseline else "random"
+            raise ValueError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
+        (entrant,) = resolve([config.player or support.network_player], self.game, config.search)
+        self._seated: Seated | None = None
+        if tells_values(entrant.kind):
+            self._seated = seat_judge(config.player, self.game, self._engines, config.search)
+            (entrant,) = resolve([self._seated.name], self.game, config.search)  # with the network that ships
+        self.levels = _levels(support, entrant.name, bool(config.player))
+        self.first = "player" if config.player else "network"
+        if self._player(self.first).sees_hidden:
+            raise ValueError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
+        self.analyst = Analyst(self.game, self._seated, 0) if self._seated else None
+        self._hints: Hints | None = None
+        if entrant.checkpoint and of_checkpoint(entrant.checkpoint).input == "histories":
+            settings = replace(config.search.go_mcts, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
+            self._hints = Hints(self.game, self._engines.get(entrant.checkpoint), settings, 0)
 
     def about(self) -> dict[str, Any]:
         """What the page offers."""
+        alone = {"game": self.game.name, "player": self._config.player, "seats": self.game.num_players}
         return {
-            **self.analyst.about,
+            **(self.analyst.about if self.analyst else alone),
+            "first": self.first,
             "levels": {name: asdict(one) for name, one in self.levels.items()},
             "key": bool(self._config.key),
         }
@@ -77,7 +91,7 @@ class Service:
             if key not in _KEYS:
                 raise ValueError(f"{key!r}: no such key; there are {', '.join(_KEYS)}")
         for key in ("level", "rival"):
-            level = asked.get(key, "network")
+            level = asked.get(key, self.first)
             if not isinstance(level, str) or level not in self.levels:
                 raise ValueError(f"{key}: {level!r} is none; there are {', '.join(self.levels)}")
         people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training", False)
@@ -89,7 +103,7 @@ class Service:
             raise ValueError(f"deals: {deals!r}; a match has 1 to {_MOST_DEALS}, and 0 is none")
         if deals and training:
             raise ValueError("deals: a match is no training; leave out one of them")
-        return Wanted(asked.get("level", "network"), people, training, asked.get("rival", "network"), deals)
+        return Wanted(asked.get("level", self.first), people, training, asked.get("rival", self.first), deals)
 
     def passed_over(self, tables: int) -> None:
         """So many seeds were given to tables before."""
@@ -118,6 +132,8 @@ class Service:
         search goes on, and ends it by False. ``ValueError`` where the table is not for training."""
         if not table.wanted.training:
             raise ValueError("this table is not for training: no hints")
+        if self._hints is None:
+            raise ValueError("hints are for players with a network")
         history = table.hands.history_of(seat)
         found = self._hints.expect(history)
         if found is None or not found.actions:
@@ -155,7 +171,8 @@ class Service:
                 "hands": len(ahead), "ahead": float(differences.mean()), "half": half}  # fmt: skip
 
     def review(self, table: Table, seat: int) -> str:
-        """The page of a review of the last finished hand, of a person's own decisions; made once."""
+        """The page of a review of the last finished hand, of a person's own decisions; made once. ``ValueError`` where
+        nobody can judge."""
         number, html = table.pages.get(seat, (0, ""))
         if number != table.hands.finished:
             html = self._review(table, seat)
@@ -164,21 +181,37 @@ class Service:
 
     def _review(self, table: Table, seat: int) -> str:
         game: Game = self.game
+        seated = self._seated
+        if seated is None:
+            raise ValueError(NO_VALUES)
         deals = RecordedDeals(game, table.hands.last, ("your hand",))
         rows = np.array([seat])
-        judged = judge_deals(deals, rows, self._seated.judge, self._seated.scale, 0)
-        points, support = self._seated.utility * self._seated.scale, support_of(game)
+        judged = judge_deals(deals, rows, seated.judge, seated.scale, 0)
+        points, support = seated.utility * seated.scale, support_of(game)
         after = hindsight(deals, judged.decisions, support, points)
-        notes = deal_notes(judged, rows, after, results_of(judged, self._seated.utility, self._seated.scale))
+        notes = deal_notes(judged, rows, after, results_of(judged, seated.utility, seated.scale))
         review = Review(
             file="your last hand",
             asked={},
             game=game.name,
-            player=self._seated.name,
-            network=self._seated.network,
-            unit=self._seated.unit,
+            player=seated.name,
+            network=seated.network,
+            unit=seated.unit,
             notes=(),
             figures=figures(judged),
             deals=with_perfect_play(deals, notes, support, points, 1),
         )
         return page(review, deals, 1)
+
+
+def _levels(support: Support, player: str, given: bool) -> dict[str, Level]:
+    """The opponents of a game by name; of one that has none the judging player, the rules of thumb and random actions.
+
+    Args:
+        given: whether the player was asked for, and is a level of its own.
+    """
+    own = {"player": Level(player)} if given else {}
+    if support.levels:
+        return {**own, **support.levels}
+    rules = {"rules": Level(support.baseline.name)} if support.baseline else {}
+    return {**(own or {"network": Level(player)}), **rules, "random": Level("random")}

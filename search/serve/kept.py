@@ -5,10 +5,9 @@ import json
 import logging
 import re
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from cluster.errors import UserError, writing
+from cluster.errors import UserError
 from cluster.files import storage
 from search.serve.games import Service
 from search.serve.tables import Chair, Table, same_secret
@@ -22,11 +21,9 @@ class KeptTables:
     """Tables in a directory, path or URI."""
 
     def __init__(self, out: str, service: Service) -> None:
-        """Makes a local directory that only its owner can read. ``UserError`` for one that cannot be written to."""
+        """``UserError`` for a directory that cannot be written to. Who may read what is made there, the process decides
+        (``os.umask``)."""
         storage.check_writable(out)
-        if not storage.is_remote(out):
-            with writing(out):
-                Path(storage.resolve(out)[1]).mkdir(mode=0o700, parents=True, exist_ok=True)
         self._out, self._service = out.rstrip("/"), service
         service.passed_over(sum(name.startswith("table-") for name in storage.list_names(out)))
 

@@ -19,10 +19,12 @@ from typing import Any, TypeVar
 from aiohttp import WSMsgType, web
 
 from cluster.errors import UserError
-from search.analysis.analyst import Analyst
-from search.serve.config import LOOPBACK, ServeConfig
-from search.serve.games import Service
+from search.analysis.analyst import Analyst, read_json
+from search.serve.config import ServeConfig
+from search.serve.connections import Connections
+from search.serve.games import NO_VALUES, Service
 from search.serve.kept import KeptTables
+from search.serve.names import refused
 from search.serve.rooms import Guest, Room
 from search.serve.tables import WATCHING, Table, Wanted, same_secret
 
@@ -33,6 +35,8 @@ _MOST_BYTES = 1 << 16
 """Of a message of a client."""
 _TOGETHER = 64
 """Questions that are answered at once."""
+_BODY_SECONDS = 10.0
+"""Until all of a request is there."""
 _FIRST_SECONDS = 10.0
 """Until a connection says which seat it is for."""
 _MOST_GUESTS = 32
@@ -41,6 +45,12 @@ _RECORD = 16
 """Questions that a record counts for: it has some ten decisions."""
 _NAME = 24
 """Most characters of a person's name."""
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+}
+"""Of every answer."""
 
 
 class Server:
@@ -52,7 +62,8 @@ class Server:
         self._sockets = set[web.WebSocketResponse]()
         self._thinker = ThreadPoolExecutor(1, "kibitz-thinks")
         self._kept = KeptTables(config.out, service) if config.out else None
-        self._questions = Questions(service.analyst, config.waiting, self._think)
+        self.connections = Connections()
+        self._questions = Questions(service.analyst, config.waiting, self._think) if service.analyst else None
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
         self.app.add_routes(
             [
@@ -65,6 +76,7 @@ class Server:
                 web.get("/openapi.json", self._openapi),
             ]
         )
+        self.app.on_response_prepare.append(_add_headers)
         self.app.on_shutdown.append(self._close)
 
     async def _think(self, work: Callable[[], T]) -> T:
@@ -77,17 +89,11 @@ class Server:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Refuse pages of other sites, which a browser lets ask this one too."""
-        host = request.host.rpartition(":")[0].strip("[]") or request.host
-        if self._config.host in LOOPBACK and host not in LOOPBACK:
-            raise web.HTTPForbidden(text="this server answers at its own address alone")
-        origin = request.headers.get("Origin")
-        if origin is not None and origin.partition("://")[2] != request.host:
-            raise web.HTTPForbidden(text="another site may not ask this one")
-        response = await handler(request)
-        if not response.prepared:
-            response.headers["X-Content-Type-Options"] = "nosniff"
-            response.headers["Referrer-Policy"] = "no-referrer"
-        return response
+        asked = request.headers.get("Host", ""), request.headers.get("Origin")
+        if why := refused(self._config.host, self._config.names, *asked):
+            raise web.HTTPForbidden(text=why)
+        with self.connections.answering(request):
+            return await handler(request)
 
     def _check_key(self, request: web.Request) -> None:
         given = request.headers.get("X-Kibitz-Key", "")
@@ -110,6 +116,8 @@ class Server:
 
     async def _answers(self, request: web.Request) -> web.Response:
         self._check_key(request)
+        if self._questions is None:
+            raise web.HTTPConflict(text=NO_VALUES)
         asked = await _json(request)
         questions = asked if isinstance(asked, list) else [asked]
         answers = await self._questions.ask(questions)
@@ -177,6 +185,8 @@ class Server:
             raise web.HTTPForbidden(text="who watches has made no decisions")
         if not room.table.hands.finished:
             raise web.HTTPConflict(text="no hand is over yet")
+        if self._service.analyst is None:
+            raise web.HTTPConflict(text=NO_VALUES)
         async with room.lock:
             html = await self._think(lambda: self._service.review(room.table, seat))
         return web.Response(text=html, content_type="text/html")
@@ -255,11 +265,24 @@ def _weight(question: Any) -> int:
     return _RECORD if isinstance(question, dict) and "record" in question else 1
 
 
+async def _add_headers(request: web.BaseRequest, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
+
+
 async def _json(request: web.Request) -> Any:
+    """What a request holds. Other character sets are refused: some take Python minutes to decode."""
+    if (request.charset or "utf-8").lower() not in ("utf-8", "utf8"):
+        raise web.HTTPBadRequest(text="not UTF-8")
     try:
-        return await request.json()
-    except (ValueError, RecursionError, LookupError):  # the last for a character set that does not exist
-        raise web.HTTPBadRequest(text="not JSON") from None
+        async with asyncio.timeout(_BODY_SECONDS):
+            return read_json((await request.read()).decode())
+    except TimeoutError:
+        refusal: web.HTTPException = web.HTTPRequestTimeout(text="not all of the request has come")
+    except (ValueError, RecursionError, web.RequestPayloadError):
+        refusal = web.HTTPBadRequest(text="not JSON")
+    if not request.content.is_eof() or request.content.exception():
+        refusal.force_close()  # what follows in the connection cannot be told from the rest
+    raise refusal
 
 
 async def _message(socket: web.WebSocketResponse) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def new_seed() -> int:
 
 
 def scene_message(scene: Scene) -> dict[str, Any]:
-    """A scene as JSON types, without the drawing in characters."""
+    """A scene as JSON types, with the drawing in characters where there is no card table."""
     return {
         "type": "scene",
         "title": scene.title,
@@ -212,6 +212,7 @@ def scene_message(scene: Scene) -> dict[str, Any]:
         "cards": scene.cards,
         "choices": [asdict(choice) | {"token": int(choice.token)} for choice in scene.choices],
         "table": asdict(scene.card_table) if scene.card_table else None,
+        "words": "" if scene.card_table else scene.table.plain,
         "points": [float(one) for one in scene.points],
         "remarks": list(scene.remarks),
         "pause": int(scene.pause),

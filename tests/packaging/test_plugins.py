@@ -48,6 +48,30 @@ drive(app, script)
 print(session.points.tolist())
 """
 """A deal at the table in a terminal against a player with the network."""
+SERVED = """
+import asyncio
+from aiohttp.test_utils import TestClient, TestServer
+from games.config import GameConfig
+from search.serve.config import ServeConfig
+from search.serve.games import Service
+from search.serve.server import Server
+from tests.search.serve.clients import asks, opened, sat, until
+from tests.search.serve.material import lowest
+config = ServeConfig(game=GameConfig(name="toy"), player="highest")
+
+async def play():
+    async with TestClient(TestServer(Server(config, Service(config)).app)) as client:
+        print(*(await (await client.get("/about")).json())["levels"])
+        table, (seat,) = await opened(client)
+        scene = await until(socket := await sat(client, table, seat), asks)
+        while not scene["over"]:
+            await socket.send_json({"act": lowest(scene)})
+            scene = await until(socket, asks)
+        print(scene["words"], sum(scene["points"]))
+
+asyncio.run(play())
+"""
+"""A deal at a table in a browser."""
 LAWS = """
 from games.conformance import check_game
 from games.registry import make_game
@@ -172,6 +196,7 @@ def answers(environment: dict[str, str]) -> Answers:
     lines |= {table: ["search.tournament", *arguments] for table, arguments in tables.items()}
     lines |= {("model", name): [*learn, f"model={name}", *(["--cfg", "job"] * (name == "dear"))] for name in MODELS}
     lines |= {("program", "drawn"): ["-c", DRAWN], ("program", "laws"): ["-c", LAWS]}
+    lines |= {("program", "served"): ["-c", SERVED], ("serve", ""): ["search.serve", "game=toy"]}
     return dict(zip(lines, run(environment, lines.values()), strict=True))
 
 
@@ -211,6 +236,13 @@ def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(answers: Answers)
     assert "lowest (A)" in output and "pimc:evaluator=lowest" in output
     drawn = checked(answers["program", "drawn"])
     assert "leads" in drawn and drawn.endswith("(two tricks) lowest\n")
+
+
+def test_it_is_served_with_its_pictures_and_players(answers: Answers) -> None:
+    served = checked(answers["program", "served"])
+    assert served.startswith("player rules random\n") and served.endswith("(two tricks) 2.0\n")
+    code, _, errors = answers["serve", ""]
+    assert code == 2 and errors == ("error: no network ships for toy: give player=argmax_val@DIR, or player=lowest\n")
 
 
 def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(answers: Answers) -> None:

@@ -39,11 +39,11 @@ async function lobby() {
   const about = await (await fetch("about")).json();
   for (const select of [$("level"), $("rival")]) {
     for (const [name, { rating }] of Object.entries(about.levels)) {
-      const option = saying(element("option"), `${name} (${rating > 0 ? "+" : ""}${rating})`);
+      const option = saying(element("option"), rating === null ? name : `${name} (${rating > 0 ? "+" : ""}${rating})`);
       option.value = name;
       select.append(option);
     }
-    select.value = "network";
+    select.value = about.first;
   }
   $("people").max = about.seats;
   $("lobby").hidden = false;
@@ -166,6 +166,11 @@ function card(one, extra = "") {
 
 function drawTable() {
   const felt = $("felt");
+  if (!scene.table) { // a game without cards, or without pictures
+    felt.className = "table";
+    felt.replaceChildren(element("pre", scene.words));
+    return;
+  }
   const { places, middle, shown } = scene.table;
   felt.className = `table seats-${places.length}`;
   const drawn = places.map((place, number) => {

@@ -128,6 +128,7 @@ def test_a_record_is_answered_decision_by_decision() -> None:
         (5, "record: must be the text of one record"),
         (f"{record}\n{record}\n", "record: must be the text of one record"),
         ("", "record: has no deal to review"),
+        ("A" * 60_000, "record: has 60000 characters; a record has 8000 at most"),
     ):
         assert said in analyst.answers([{"record": wrong}])[0]["error"]
     assert analyst.answers([{"record": record, "history": []}])[0] == {"error": "record: leave it out, or history"}
@@ -151,12 +152,13 @@ def test_lines_in_and_out_of_the_command() -> None:
 
 
 def test_bytes_of_another_encoding_and_constants_that_are_no_json_do_not_end_it() -> None:
-    lines = b'{"id": "\xe4", "history": ["forehand"]}\n{"id": NaN}\n{"id": 3, "history": ["forehand"]}\n'
+    lines = b'{"id": "\xe4", "history": ["forehand"]}\n{"id": NaN}\n{"id": 1e999}\n{"id": 3, "history": ["forehand"]}\n'
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
     command = [sys.executable, "-m", "search.analysis", "skat"]
     done = subprocess.run(command, input=lines, capture_output=True, check=False, timeout=300, env=environment)
-    _, first, second, third = [json.loads(line) for line in done.stdout.splitlines()]
+    _, first, second, beyond, third = [json.loads(line) for line in done.stdout.splitlines()]
     assert first["expected"] == third["expected"] and "NaN is no JSON" in second["error"] and third["id"] == 3
+    assert "1e999 is no JSON" in beyond["error"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The server as browsers and programs meet it."""
 
 import asyncio
+import gzip
 import json
 import re
 import threading
@@ -13,6 +14,7 @@ from aiohttp import WSMsgType, WSServerHandshakeError
 from learner.inference.engine import QueryEngine
 from search.pictures.pages import templates
 from search.play.session import Hands
+from search.serve import server
 from search.serve.rooms import _BEHIND
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import config, lowest, service
@@ -124,6 +126,23 @@ def test_other_sites_and_other_names_of_this_machine_are_refused() -> None:
     run(scenario)
 
 
+def test_behind_a_proxy_its_own_pages_may_ask_and_no_site_may_frame_them() -> None:
+    async def scenario(client: Client) -> None:
+        site = {"Host": "play.example.org", "Origin": "https://play.example.org"}
+        asked = [client.get("/", headers=site), client.get("/nowhere", headers=site), client.post("/tables", data=b"x")]
+        asked += [client.get("/", headers={"Host": "127.0.0.1:evil"})]
+        for one, status in zip(asked, (200, 404, 400, 403), strict=True):
+            response = await one
+            assert response.status == status and response.headers["X-Content-Type-Options"] == "nosniff"
+            assert response.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        table, (seat,) = await opened(client, level="rules")
+        socket = await client.ws_connect(f"/tables/{table}", headers={"Host": site["Host"]}, origin=site["Origin"])
+        await socket.send_json({"seat": seat})
+        assert await until(socket, asks)
+
+    run(scenario, names=["play.example.org"])
+
+
 def test_with_a_key_nobody_opens_a_table_or_asks_without_it() -> None:
     async def scenario(client: Client) -> None:
         for headers, status in (({}, 403), ({"X-Kibitz-Key": "no"}, 403), ({"X-Kibitz-Key": KEY}, 200)):
@@ -154,6 +173,7 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
         assert (await client.post("/answers", data=b"junk")).status == 400
         odd = {"Content-Type": "application/json; charset=foo"}
         assert (await client.post("/answers", data=b"{}", headers=odd)).status == 400
+        await _refused_bodies(client)
         many = await asyncio.gather(*(client.post("/answers", json=questions[:4]) for _ in range(200)))
         assert {response.status for response in many} <= {200, 503} and many[0].status == 200
         assert [await one.json() for one in many if one.status == 200][-1] == await (
@@ -161,6 +181,42 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
         ).json()
 
     run(scenario, waiting=40)
+
+
+async def _refused_bodies(client: Client) -> None:
+    """What would stop the server, or is no JSON, is refused at once."""
+    slow = b'"' + b"a" * 200_000 + "-\u00fc".encode() + b'"'
+    for charset in ("punycode", "idna", "utf-7", "unicode_escape", "latin-1"):
+        response = await client.post("/answers", data=slow, headers={"Content-Type": f"text/plain; charset={charset}"})
+        assert (response.status, await response.text()) == (400, "not UTF-8")
+    for body, headers in (
+        (b'"\xff"', {}),
+        ('{"id": 1}'.encode("utf-16"), {}),
+        (b"no gzip", {"Content-Encoding": "gzip"}),
+        (gzip.compress(b'{"id": 1}')[:-12], {"Content-Encoding": "gzip"}),
+        (b'{"id": 1e999}', {}),
+        (b'{"id": -1e999}', {}),
+        (b'{"id": [NaN]}', {}),
+    ):
+        response = await client.post("/answers", data=body, headers=headers)
+        assert (response.status, await response.text()) == (400, "not JSON"), body
+    long = [{"record": "A" * 60_000}] * 2
+    response = await client.post("/answers", json=long)
+    assert [answer["error"] for answer in await response.json()] == [
+        "record: has 60000 characters; a record has 8000 at most"
+    ] * 2
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
+
+    async def scenario(client: Client) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"POST /tables HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+        assert b" 408 " in await asyncio.wait_for(reader.readline(), 30)
+        writer.close()
+
+    run(scenario)
 
 
 def test_tables_are_bounded() -> None:
