@@ -23,12 +23,12 @@ from search.serve.server import Server
 def main(config: ServeConfig) -> None:
     """Serve until interrupted. Nobody else may read the files that this process makes: they hold secrets."""
     os.umask(0o077)
+    need_no_reader()
     with run_lock(config.out) if config.out else nullcontext():
         if config.out and _is_open_to_others(config.out):
             print(f"warning: out={config.out}: others of this machine can look into it; chmod 700 it", file=sys.stderr)
         with blaming_input():
             service = Service(config)
-        need_no_reader()
         asyncio.run(_serve(config, Server(config, service)))
 
 
