@@ -38,6 +38,8 @@ class Level:
     """As in tournaments (``search.roster.spec``)."""
     rating: int
     """In a round robin with the other levels in which the scripted player has 0 (docs/serve.md)."""
+    seconds: float = 0.2
+    """Least time from one of its decisions to the next at a table, at least what one usually takes."""
 
 
 @dataclass(frozen=True)

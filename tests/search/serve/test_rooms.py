@@ -21,7 +21,7 @@ from search.roster.registry import make_players
 from search.serve.tables import scene_message
 from search.tournament.statistics import ends_of
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
-from tests.search.serve.material import lowest, service
+from tests.search.serve.material import at, lowest, service
 from tests.selfplay.commands import here
 
 
@@ -35,7 +35,7 @@ def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
             first = await until(socket, lambda told: told["type"] == "hint")
             if first["searching"]:
                 break
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
         await socket.send_json({"stop": True})
         last = await until(socket, lambda told: told["type"] == "hint" and not told["searching"])
@@ -44,7 +44,7 @@ def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
         await until(socket, lambda told: told["type"] == "hint")
         for _ in range(200):  # each ends the one before
             await socket.send_json({"search": True})
-        await socket.send_json({"act": lowest(scene)})  # ends the search too
+        await socket.send_json(at(scene))  # ends the search too
         assert (await until(socket, asks))["choices"] != scene["choices"]
 
     run(scenario, "hearts")
@@ -58,7 +58,7 @@ def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
         player, spectator = await sat(client, table, seat), await sat(client, table, watch, "Nosy")
         scene = await until(player, asks)
         while not scene["over"]:
-            await player.send_json({"act": lowest(scene)})
+            await player.send_json(at(scene))
             scene = await until(player, asks)
         seen = [await spectator.receive_json()]
         while not seen[-1].get("over"):
@@ -94,12 +94,12 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
                 continue
             scene = message
             for question in asked if scene["your_turn"] else ():
-                await socket.send_json(question)
+                await socket.send_json(at(scene, **question))
                 while (not sent[-1].get("actions") and sent[-1]["type"] != "error") or sent[-1].get("searching"):
                     sent.append(await asyncio.wait_for(socket.receive_json(), 60))
                 sent.append({"type": "answered"})
             if scene["your_turn"]:
-                await socket.send_json({"act": lowest(scene)})
+                await socket.send_json(at(scene))
 
     async def scenario(client: Client) -> None:
         table, seats = await opened(client, level="rules", people=2, training=True)
@@ -154,16 +154,16 @@ def test_a_table_outlives_its_server(tmp_path: Path) -> None:
         links.extend([table, seat])
         socket = await sat(client, table, seat)
         scenes.append(await until(socket, asks))
-        await socket.send_json({"act": lowest(scenes[0])})
+        await socket.send_json(at(scenes[0]))
         scenes.append(await until(socket, asks))
 
     async def after(client: Client) -> None:
         table, seat = links
         socket = await sat(client, table, seat)
         assert await until(socket, asks) == scenes[1]
-        await socket.send_json({"undo": True})
+        await socket.send_json(at(scenes[1], undo=True))
         assert await until(socket, asks) == scenes[0]
-        await socket.send_json({"act": lowest(scenes[0])})
+        await socket.send_json(at(scenes[0]))
         assert await until(socket, asks) == scenes[1]
         for wrong in ((table, "wrong"), ("nosuch", seat), ("..%2F..%2Fx", seat)):
             ended = await (await sat(client, *wrong)).receive()
@@ -182,8 +182,8 @@ def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch
         assert json.loads(kept.read_text())["decisions"] == [[]]
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
-        monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))  # fails
-        await socket.send_json({"act": lowest(scene)})
+        monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))  # fails
+        await socket.send_json(at(scene))
         await until(socket, lambda told: told["type"] == "error")
         ((*_, done),) = json.loads(kept.read_text())["decisions"]
         assert done == lowest(scene)
@@ -218,11 +218,11 @@ def test_thirty_duplicate_deals_are_a_tournament() -> None:
                 ends.append(await until(socket, lambda told: told["type"] == "again"))
                 if scene["match_over"]:
                     break
-                await socket.send_json({"deal": True})
+                await socket.send_json(at(scene, deal=True))
             else:
-                await socket.send_json({"act": decided(rules, mine, scene)})
+                await socket.send_json(at(scene, act=decided(rules, mine, scene)))
             scene = await until(socket, asks)
-        await socket.send_json({"deal": True})
+        await socket.send_json(at(scene, deal=True))
         told = await until(socket, lambda told: told["type"] == "error")
         assert told["text"] == "the match of 30 deals is over; open another table"
 
