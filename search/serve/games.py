@@ -34,6 +34,7 @@ _SEARCHED, _SEARCH_SECONDS = 1000, 5.0
 """Most simulations, and seconds of thinking, of a search, which people see as it goes and may stop."""
 _SHOWN_EVERY = 0.2
 """Seconds."""
+_Steps = Generator[dict[str, Any] | None, None, None]
 _KEYS = ("level", "people", "training", "rival", "deals")
 _MOST_DEALS = 1000
 """Of a match."""
@@ -120,7 +121,7 @@ class Service:
         """What the network expects at a seat's turn. ``ValueError`` where the table is not for training."""
         return table.expectation(seat, self._expected(table, seat), {})
 
-    def search(self, table: Table, seat: int, stopped: Callable[[], bool]) -> Generator[dict[str, Any] | None, None, None]:
+    def search(self, table: Table, seat: int, stopped: Callable[[], bool]) -> _Steps:
         """A search of a seat's decision, which goes on between what this yields: now and then what it has found, and at
         last the result. It ends early once ``stopped``, and without a result once the decision has passed.
         ``ValueError`` as ``hint``."""
@@ -150,7 +151,7 @@ class Service:
             raise ValueError("hints are for your own turns")
         return found
 
-    def replay(self, table: Table) -> Generator[None, None, None]:
+    def replay(self, table: Table) -> _Steps:
         """The rival plays the hand that is over, a decision at a time; nothing where it has, or none is over."""
         finished = table.hands.finished
         if not table.hands.over or (table.replayed is not None and table.replayed[0] == finished):

@@ -17,7 +17,7 @@ from aiohttp import web
 from cluster.errors import UserError
 from search.serve.games import Service
 from search.serve.tables import WATCHING, Table, whole
-from search.serve.thinking import LATER, Thinker
+from search.serve.thinking import Thinker
 
 _BEHIND = 256
 """Messages that a client may leave unread before its connection is closed."""
@@ -167,7 +167,7 @@ class Room:
             told = None
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
-            if isinstance(error, _Passed):
+            if isinstance(error, _PassedError):
                 await self._show(to=[guest])
             return
         if told is not None:
@@ -278,7 +278,7 @@ class Room:
         return told
 
 
-class _Passed(ValueError):
+class _PassedError(ValueError):
     """What was asked is for a position that has passed."""
 
 
@@ -287,9 +287,9 @@ _CHANGING = ("act", "deal", "undo")
 
 
 def _check_position(asked: str, at: Any, now: int) -> None:
-    """``_Passed`` unless the seat's history has ``at`` tokens now, or for ``undo`` no fewer: what others play while one
+    """``_PassedError`` unless the seat's history has ``at`` tokens now, or for ``undo`` no fewer: what others play while one
     asks for it goes too."""
     if type(at) is not int:
         raise ValueError(f"{asked}: at must be the number of tokens of the history that it is for")
     if at != now and not (asked == "undo" and at < now):
-        raise _Passed("the table has moved on; this is where it stands")
+        raise _PassedError("the table has moved on; this is where it stands")

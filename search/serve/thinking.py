@@ -37,7 +37,9 @@ class Thinker:
         self._pool.submit(self._do_next)
         return await asyncio.wrap_future(done)
 
-    async def slices(self, steps: Generator[T | None, None, None], tell: Callable[[T], None] = lambda found: None) -> None:
+    async def slices(
+        self, steps: Generator[T | None, None, None], tell: Callable[[T], None] = lambda found: None
+    ) -> None:
         """Go through all ``steps``, a slice at a time, and tell what they find; those of several take turns."""
         async with self._places:
             try:

@@ -13,6 +13,7 @@ from aiohttp import WSMsgType, WSServerHandshakeError
 from learner.inference.engine import QueryEngine
 from search.pictures.pages import templates
 from search.play.session import Hands
+from search.serve import server
 from search.serve.rooms import _BEHIND
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import at, config, service
@@ -167,6 +168,24 @@ def test_tables_are_bounded() -> None:
     async def scenario(client: Client) -> None:
         asked = await asyncio.gather(*(client.post("/tables", json={}) for _ in range(8)))
         assert sorted(response.status for response in asked) == [200] * 2 + [503] * 6
+
+    run(scenario, tables=2)
+
+
+def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that somebody sat at does not, nor one that somebody opened just now."""
+
+    async def scenario(client: Client) -> None:
+        left, (seat,) = await opened(client)
+        socket = await sat(client, left, seat)
+        await until(socket, lambda told: told["type"] == "scene")
+        await socket.close()
+        never, (nobody,) = await opened(client)
+        assert (await client.post("/tables", json={})).status == 503
+        monkeypatch.setattr(server, "_UNUSED_SECONDS", 0.0)
+        await opened(client)
+        assert (await (await sat(client, never, nobody)).receive()).data == 4403
+        assert await until(await sat(client, left, seat), lambda told: told["type"] == "scene")
 
     run(scenario, tables=2)
 
