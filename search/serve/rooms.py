@@ -287,8 +287,8 @@ _CHANGING = ("act", "deal", "undo")
 
 
 def _check_position(asked: str, at: Any, now: int) -> None:
-    """``_PassedError`` unless the seat's history has ``at`` tokens now, or for ``undo`` no fewer: what others play while one
-    asks for it goes too."""
+    """``_PassedError`` unless the seat's history has ``at`` tokens now, or for ``undo`` as many or more: what others
+    play while one asks for it goes too."""
     if type(at) is not int:
         raise ValueError(f"{asked}: at must be the number of tokens of the history that it is for")
     if at != now and not (asked == "undo" and at < now):

@@ -1,8 +1,8 @@
 """``kibitz serve`` over HTTP and websockets: tables for people, answers for programs.
 
 Everything that takes long, players, networks and searches, runs on one background thread (``search.serve.thinking``),
-so that no two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what is
-legal and is never run, looked up as a name, or shown unescaped.
+so that no two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what
+is legal and is never run, looked up as a name, or shown unescaped.
 """
 
 import asyncio

@@ -10,6 +10,7 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
+from search.go_mcts.search import Search
 from search.play.hints import Hints, visits_of
 from tests.search.models import FunctionModel, hash_model
 
@@ -81,7 +82,7 @@ def test_searches_that_take_turns_find_what_each_finds_alone() -> None:
     hints = Hints(game, model, GoMctsConfig(num_runs=6, threshold=0.0), 1)
     alone = [hints.search(history) for history in histories]
     for crowded in (False, True):
-        last = [None, None]
+        last = list[Search | None]([None, None])
         for both in zip_longest(*map(hints.searching, histories)):
             last = [search or before for search, before in zip(both, last, strict=True)]
             hints.expect(histories[0])

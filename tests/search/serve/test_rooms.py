@@ -191,7 +191,7 @@ def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch
         show(self, chosen)
 
     monkeypatch.setattr(rooms, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(rooms.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     monkeypatch.setattr(Hands, "choice", thinks)
     monkeypatch.setattr(Hands, "let_play", shown)
 
