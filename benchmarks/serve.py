@@ -110,7 +110,7 @@ def hinted(service: Service) -> float:
 @contextmanager
 def serving(game: str) -> Iterator[str]:
     """The link of a server that was started for it."""
-    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1"]
+    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1", "pace=0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:

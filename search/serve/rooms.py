@@ -208,7 +208,8 @@ class Room:
     async def _search(self, guest: Guest, stopped: threading.Event) -> None:
         """Search a seat's decision; it sees what was found so far, now and then."""
         try:
-            await self.think.slices(self.service.search(self.table, guest.seat, stopped.is_set), guest.tell)
+            async with self.think.places:
+                await self.think.slices(self.service.search(self.table, guest.seat, stopped.is_set), guest.tell)
         except ValueError as error:
             guest.tell({"type": "error", "text": str(error)})
         except Exception:

@@ -16,8 +16,7 @@ LATER = 5.0
 """Seconds that work waits for, at most, while there is other work that people at tables wait for."""
 _SLICE = 0.05
 """Seconds of work in slices before others' comes first."""
-_SLICED = 8
-"""Most works in slices at once, as each may hold memory of an engine; more wait in line."""
+_SEARCHES = 8
 
 
 class Thinker:
@@ -26,7 +25,9 @@ class Thinker:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "kibitz-thinks")
         self._waiting = PriorityQueue[tuple[float, int, Callable[[], Any], Future[Any]]]()
-        self._numbers, self._places, self._closed = count(), asyncio.Semaphore(_SLICED), False
+        self._numbers, self._closed = count(), False
+        self.places = asyncio.Semaphore(_SEARCHES)
+        """For searches, which hold memory of an engine while others take their turns; more wait in line."""
 
     async def __call__(self, work: Callable[[], T], patience: float = 0.0) -> T:
         """The result of work that is due in ``patience`` seconds: what is due earlier is done before it."""
@@ -41,15 +42,14 @@ class Thinker:
         self, steps: Generator[T | None, None, None], tell: Callable[[T], None] = lambda found: None
     ) -> None:
         """Go through all ``steps``, a slice at a time, and tell what they find; those of several take turns."""
-        async with self._places:
-            try:
-                going = True
-                while going:
-                    found, going = await self(partial(_slice, steps), LATER)
-                    if found is not None:
-                        tell(found)
-            finally:
-                self.soon(steps.close)
+        try:
+            going = True
+            while going:
+                found, going = await self(partial(_slice, steps), LATER)
+                if found is not None:
+                    tell(found)
+        finally:
+            self.soon(steps.close)
 
     def soon(self, work: Callable[[], Any]) -> None:
         """Do work that nobody waits for."""

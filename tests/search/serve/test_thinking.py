@@ -56,7 +56,6 @@ def test_searches_take_turns_and_what_people_wait_for_comes_first() -> None:
 
 def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinking, "_SLICE", 0.0)
-    monkeypatch.setattr(thinking, "_SLICED", 20)
 
     async def scenario() -> None:
         think, done, over = Thinker(), list[str](), threading.Event()
