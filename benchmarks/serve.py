@@ -96,14 +96,11 @@ def hinted(service: Service) -> float:
         if table.waits_for_players:
             table.hands.let_play()
             continue
-        began, seconds = time.perf_counter(), list[float]()
-
-        def watch(hint: dict[str, Any], began: float = began, seconds: list[float] = seconds) -> bool:
-            seconds += [time.perf_counter() - began] * (hint["simulations"] >= SIMULATIONS)
-            return not seconds
-
-        service.hint(table, 0, watch)
-        found += seconds  # a decision with one likely action is not searched so long
+        began = time.perf_counter()
+        for hint in service.search(table, 0, lambda: False):
+            if hint and hint["searching"] and hint["simulations"] >= SIMULATIONS:
+                found.append(time.perf_counter() - began)  # a decision with one likely action is not searched so long
+                break
         scene = table.scenes(0, 0)[0][-1]
         legal = [choice["token"] for choice in scene["choices"] if choice["legal"]]
         table.act(0, legal[: scene["needed"]])
@@ -113,7 +110,7 @@ def hinted(service: Service) -> float:
 @contextmanager
 def serving(game: str) -> Iterator[str]:
     """The link of a server that was started for it."""
-    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1"]
+    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1", "pace=0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:

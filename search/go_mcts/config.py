@@ -33,8 +33,8 @@ class GoMctsConfig:
     selection: str = "uct"
     """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
     seconds: float = 0.0
-    """Wall time after which the searches of a batch begin no further simulations; 0 for no limit. Results then depend
-    on the machine."""
+    """Wall time, without pauses, after which the searches of a batch begin no further simulations; 0 for no limit.
+    Results then depend on the machine."""
     utility: str = ""
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 

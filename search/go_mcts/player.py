@@ -1,10 +1,12 @@
 """GO-MCTS as a player: a search for every turn, and the root action with the highest mean value."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.search import Search, Watch
+from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
 from search.players.histories import ModelPlayer
@@ -31,16 +33,22 @@ class GoMcts(ModelPlayer):
         found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
         return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
 
-    def search(self, turns: Turns, watch: Watch | None = None) -> Search:
-        """Run the search of the turns to its end, or until ``watch`` ends it; the trees stay readable in ``.forest``,
-        tree ``i`` for turn ``i``."""
+    def search(self, turns: Turns) -> Search:
+        """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
+        *_, search = self.searching(turns)
+        return search
+
+    def searching(self, turns: Turns) -> Iterator[Search]:
+        """The search of the turns in each of its pauses, and once it has ended. While it pauses, others may query the
+        model, but not this player."""
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
         kind, width = self._parallelism(len(roots.lengths))
         search = kind(self.game, self.histories.model, self.config, roots, width)
-        search.run(watch)
+        for _ in search.steps():
+            yield search
         self.histories.store(turns, search.forest.nodes.handle[: len(roots.lengths)])
-        return search
+        yield search
 
     def _parallelism(self, searches: int) -> tuple[type[Search], int]:
         """Class of the search, and most simulations in flight in each search."""

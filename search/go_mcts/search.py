@@ -14,7 +14,7 @@ lets them begin early without changing the tree.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,10 +43,6 @@ class SearchStatistics:
     """Model queries, each for many simulations."""
 
 
-Watch = Callable[[TokenForest], bool]
-"""Called with the trees between queries; False ends the searches."""
-
-
 class Search:
     """``B`` searches that advance together."""
 
@@ -59,18 +55,30 @@ class Search:
         self.sims = Simulations(game, roots, width, config)
         self._selection = SelectionRule(config.exploration, config.selection == "puct")
 
-    def run(self, watch: Watch | None = None) -> None:
-        """Run all simulations of every search, or until ``watch`` ends them. Releases all handles but the roots', which
-        belong to the caller."""
+    def steps(self) -> Iterator[None]:
+        """Run all simulations of every search, with a pause after each query. Releases all handles but the roots',
+        which belong to the caller."""
         try:
-            self._run(watch)
-        except BaseException:  # interrupted in the middle
+            yield from self._steps()
+        except BaseException:  # interrupted in the middle, or not gone on with
             self.sims.release(np.arange(len(self.sims.tree)), self.model)
             self.model.release(self.forest.nodes.handle[: self.forest.num_nodes])
             raise
         self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
 
-    def _run(self, watch: Watch | None) -> None:
+    def stop(self) -> None:
+        """In a pause: no further simulation begins."""
+        self.sims.left[:] = 0
+
+    def make_room(self) -> None:
+        """In a pause: release all handles beyond the roots. What they held is computed again: slower, and without lanes
+        the results are the same."""
+        beyond = self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes]
+        self.model.release(beyond)
+        beyond[:] = EMPTY
+        self.sims.release(np.flatnonzero(self.sims.active), self.model)
+
+    def _steps(self) -> Iterator[None]:
         sims = self.sims
         sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each search, until its root is a decision
         began = time.monotonic()
@@ -78,9 +86,11 @@ class Search:
             waiting = self._advance()
             if len(waiting):
                 self._ask(self._first_at_each_node(waiting))
-                late = 0 < self.config.seconds < time.monotonic() - began
-                if late or (watch and not watch(self.forest)):
-                    sims.left[:] = 0
+                paused = time.monotonic()
+                if 0 < self.config.seconds < paused - began:
+                    self.stop()
+                yield
+                began += time.monotonic() - paused
                 sims.begin(np.flatnonzero(~sims.active))
 
     # ---- between queries: the known part of the trees
@@ -166,7 +176,7 @@ class Search:
         """Query the model for waiting simulations, as many as have room: for a new distribution, a new decision, the
         next token of a rollout, or the value of a history that was cut short."""
         sims, nodes, legal = self.sims, self.forest.nodes, self._candidates(rows)
-        room = self._make_room(rows, legal.sum(1))
+        room = self._room(rows, legal.sum(1))
         rows, legal = rows[:room], legal[:room]
         in_tree, expanding = sims.leaf[rows] == NONE, legal.any(1)
         cut_short = (expanding | ~in_tree) & (sims.steps_left[rows] == 0)
@@ -209,17 +219,14 @@ class Search:
         legal[deciding] = self.game.view_legal(self.sims.views[rows[deciding]])
         return legal
 
-    def _make_room(self, rows: np.ndarray, candidates: np.ndarray) -> int:
-        """Number of rows that can query now with their candidates. If too few KV slots are left, releases all handles
-        beyond the roots and has rows wait: slower, and without lanes the results are the same."""
+    def _room(self, rows: np.ndarray, candidates: np.ndarray) -> int:
+        """Number of rows that can query now with their candidates. If too few KV slots are left, releases handles and
+        has rows wait."""
         sims, nodes = self.sims, self.forest.nodes
         ends = sims.lengths[rows] + candidates
         needed = ends - sims.beginnings(rows, nodes)[1]
         if needed.sum() > self.model.slots_left:
-            beyond = slice(len(sims.left), self.forest.num_nodes)
-            self.model.release(nodes.handle[beyond])
-            nodes.handle[beyond] = EMPTY
-            sims.release(np.flatnonzero(sims.active), self.model)
+            self.make_room()
             needed = ends - sims.beginnings(rows, nodes)[1]
         return max(1, int((np.cumsum(needed) <= self.model.slots_left).sum()))
 

@@ -3,9 +3,8 @@
 Letters: ``T`` tokens of a history.
 """
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from games.rng import derive
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import TokenForest
+from search.go_mcts.search import Search
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
@@ -60,8 +59,7 @@ class Hints:
 
     def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, seed: int) -> None:
         """``config``: of the searches; ``seed``: of their random numbers."""
-        self._game, self._model, self._seed = game, model, seed
-        self._player = GoMcts(model, config)
+        self._game, self._model, self._config, self._seed = game, model, config, seed
 
     def expect(self, tokens: np.ndarray) -> Expectation | None:
         """The network's output for a history (``[T]``); None at its end."""
@@ -88,26 +86,32 @@ class Hints:
             illegal=float(1 - chances[actions].sum()) if len(actions) else 0.0,
         )
 
-    def search(
-        self, tokens: np.ndarray, watch: Callable[[Callable[[], dict[int, Visits]]], bool] | None = None
-    ) -> dict[int, Visits]:
-        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice. ``watch`` may
-        ask for them as the search goes on, and ends it by False."""
+    def search(self, tokens: np.ndarray) -> dict[int, Visits]:
+        """Action -> statistics of a search from a history (``[T]``); empty where the seat has no choice."""
+        search = None
+        for search in self.searching(tokens):  # noqa: B007 (the last is wanted)
+            pass
+        return visits_of(search)
+
+    def searching(self, tokens: np.ndarray) -> Generator[Search, None, None]:
+        """A search from a history (``[T]``) in each of its pauses, and once it has ended; nothing where the seat has no
+        choice. Searches of several histories may take turns."""
         length = np.array([len(tokens)], np.int32)
         legal = self._game.view_legal(self._game.views(tokens[None], length))
         if legal.sum() < 2:
-            return {}
+            return
         seeds = np.array([derive(self._seed, "hint", *tokens.tolist())], np.uint64)
         zero, padded = np.zeros(1, np.int64), np.full((1, self._game.max_length), self._game.vocabulary.eos, np.int64)
         padded[0, : len(tokens)] = tokens
-        self._player.start(self._game, 1)
-        turns = Turns(zero, zero, padded, length, legal, seeds)
-        found = self._player.search(turns, (lambda forest: watch(partial(_visits, forest))) if watch else None)
-        self._player.forget(zero)
-        return _visits(found.forest)
+        player = GoMcts(self._model, self._config)
+        player.start(self._game, 1)
+        yield from player.searching(Turns(zero, zero, padded, length, legal, seeds))
+        player.forget(zero)
 
 
-def _visits(forest: TokenForest) -> dict[int, Visits]:
-    """Of the root's actions."""
-    found = zip(*(each.tolist() for each in forest.root_statistics(0)), strict=True)
+def visits_of(search: Search | None) -> dict[int, Visits]:
+    """Of the root's actions, in a pause or at the end; empty for no search."""
+    if search is None:
+        return {}
+    found = zip(*(each.tolist() for each in search.forest.root_statistics(0)), strict=True)
     return {action: Visits(count, value) for action, value, count in found}

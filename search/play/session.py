@@ -4,7 +4,7 @@ Players are called as at a table (``search.players.table``). The true states sta
 turn it is, and histories: those of people's seats as they grow, those of all seats when a finished hand is saved.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from games.game import Game
 from games.rng import derive
 from games.shards import Sequences, write_shard
 from search.players.player import Player
-from search.players.table import answers, play_table, turns_at
+from search.players.table import answers, turns_at
 
 HUMAN = "human"
 """The person's name in shards."""
@@ -100,15 +100,19 @@ class Hands:
             raise ValueError("it is not your turn")
         self._decide(tokens)
 
-    def let_play(self) -> None:
-        """Play one decision of a player; takes as long as it thinks. ``ValueError`` on a person's turn or after the
-        end."""
+    def choice(self) -> int:
+        """What the player to act decides; takes as long as it thinks, and plays nothing. ``ValueError`` on a person's
+        turn or after the end."""
         if self.over or self._turn in self.people:
             raise ValueError("no other seat is to act")
         seats, place = np.array([self._turn]), np.zeros(1, np.int64)
         seeds = np.array([self._deal_seed], np.uint64)
         turns = turns_at(self.game, self._state, place, seats, seeds, self._secret)
-        self._decide([int(answers(self._players[self._turn], turns, place, self._state)[0])])
+        return int(answers(self._players[self._turn], turns, place, self._state)[0])
+
+    def let_play(self, chosen: int | None = None) -> None:
+        """Play one decision of a player: what it has ``chosen``, or its ``choice`` now."""
+        self._decide([self.choice() if chosen is None else chosen])
 
     def can_undo(self, seat: int) -> bool:
         """Whether a person has decided in this hand, which is not over."""
@@ -176,17 +180,23 @@ class Hands:
         """All seats' sequences of the last finished hand. ``IndexError`` before there is one."""
         return self._finished[-1]
 
-    def played_by(self, player: Player) -> np.ndarray:
+    def played_by(self, player: Player) -> Iterator[np.ndarray | None]:
         """``float32[P]``: points of each seat where ``player`` sits in place of people in the deal of the last finished
-        hand."""
-        at_table = [player, *self._players.values()]
-        places = {seat: 1 + number for number, seat in enumerate(self._players)}
-        seating = np.array([[places.get(seat, 0) for seat in range(self.game.num_players)]])
+        hand; None after each decision on the way there."""
+        at_table = dict.fromkeys(self.people, player) | self._players
+        for one in set(at_table.values()):
+            one.start(self.game, 1)
         seeds = np.array([self.last.deal_seed[0]], np.uint64)
-        points: np.ndarray = play_table(self.game, at_table, seating, seeds, secret=self._secret).points[0]
-        for other in set(self._players.values()):
-            other.start(self.game, 1)
-        return points
+        state, place = self.game.deal(seeds), np.zeros(1, np.int64)
+        try:
+            while (turn := self.game.to_move(state).astype(np.int64))[0] >= 0:
+                turns = turns_at(self.game, state, place, turn, seeds, self._secret)
+                self.game.play(state, answers(at_table[int(turn[0])], turns, place, state))
+                yield None
+        finally:
+            for one in set(at_table.values()):
+                one.forget(place)
+        yield self.game.points(state)[0]
 
     def save(self, path: str, provenance: Mapping[str, str], first: int = 0) -> None:
         """Write all finished hands from the ``first`` on, at least one, as a shard with every seat's sequence; replaces

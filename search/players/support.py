@@ -38,6 +38,8 @@ class Level:
     """As in tournaments (``search.roster.spec``)."""
     rating: int | None = None
     """In a round robin with the other levels in which the scripted player has 0 (docs/serve.md); None if unknown."""
+    seconds: float = 0.2
+    """Least time from one of its decisions to the next at a table, at least what one usually takes."""
 
 
 @dataclass(frozen=True)

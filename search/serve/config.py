@@ -38,8 +38,11 @@ class ServeConfig:
     seed: int | None = None
     """Seed of the tables' deals, counted on from table to table; null draws one for each."""
     tables: int = 32
-    """Most tables at once; one that nobody has sat at for an hour makes room, and with ``out`` comes back with
-    whoever has its link."""
+    """Most tables at once; one that people left an hour ago makes room, and where all are taken one that nobody sat at
+    within a minute; with ``out`` they come back with whoever has their link."""
+    pace: float = 1.0
+    """Times the least seconds that a level takes from decision to decision (docs/serve.md), so that people cannot tell
+    from its time whether a player had a choice; 0 to have them as fast as they come."""
     waiting: int = 256
     """Most questions of other programs that wait; more are told to come back."""
     out: str = ""
@@ -51,6 +54,7 @@ class ServeConfig:
     def __post_init__(self) -> None:
         within("", self, 0, 65535, "port")
         at_least("", self, 1, "tables", "waiting")
+        at_least("", self, 0, "pace")
         if self.seed is not None:
             at_least("", self, 0, "seed")
         for name in self.names:

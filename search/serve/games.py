@@ -1,7 +1,8 @@
 """What a server offers of one game, without any network: tables, hints, reviews, answers."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from learner.kinds import of_checkpoint
 from learner.model.checkpoint import installed
 from search.analysis.analyst import Analyst
 from search.pictures.pages import templates
-from search.play.hints import Hints, Visits
+from search.play.hints import Expectation, Hints, visits_of
 from search.players.player import Player
 from search.players.support import Level, Support
 from search.review.decisions import judge_deals
@@ -32,9 +33,10 @@ from search.serve.tables import Table, Wanted, new_seed
 from search.tournament.statistics import ends_of
 
 _SEARCHED, _SEARCH_SECONDS = 1000, 5.0
-"""Most simulations and seconds of a hint's search, which people see as it goes and may stop."""
+"""Most simulations, and seconds of thinking, of a search, which people see as it goes and may stop."""
 _SHOWN_EVERY = 0.2
 """Seconds."""
+_Steps = Generator[dict[str, Any] | None, None, None]
 _KEYS = ("level", "people", "training", "rival", "deals")
 _MOST_DEALS = 1000
 """Of a match."""
@@ -63,9 +65,12 @@ class Service:
             raise ValueError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
         self.analyst = Analyst(self.game, self._seated, 0) if self._seated else None
         self._hints: Hints | None = None
+        self._spare = 0
+        """KV slots that searches leave to others while they pause."""
         if entrant.checkpoint and of_checkpoint(entrant.checkpoint).input == "histories":
+            model = self._engines.get(entrant.checkpoint)
             settings = replace(config.search.go_mcts, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
-            self._hints = Hints(self.game, self._engines.get(entrant.checkpoint), settings, 0)
+            self._hints, self._spare = Hints(self.game, model, settings, 0), model.slots_left // 2
 
     def about(self) -> dict[str, Any]:
         """What the page offers."""
@@ -127,9 +132,33 @@ class Service:
         """A new player for a table of its own; players of all tables share the engines."""
         return make_players([self.levels[level].player], self.game, self._config.search, engines=self._engines)[0]
 
-    def hint(self, table: Table, seat: int, watch: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
-        """What the network expects at a seat's turn. With ``watch`` also a search: it is shown what was found as the
-        search goes on, and ends it by False. ``ValueError`` where the table is not for training."""
+    def hint(self, table: Table, seat: int) -> dict[str, Any]:
+        """What the network expects at a seat's turn. ``ValueError`` where the table is not for training."""
+        return table.expectation(seat, self._expected(table, seat), {})
+
+    def search(self, table: Table, seat: int, stopped: Callable[[], bool]) -> _Steps:
+        """A search of a seat's decision, which goes on between what this yields: now and then what it has found, and at
+        last the result. It ends early once ``stopped``, and without a result once the decision has passed.
+        ``ValueError`` as ``hint``."""
+        history, found, shown = table.hands.history_of(seat), self._expected(table, seat), time.monotonic()
+        search = None
+        assert self._hints  # else nothing was expected
+        with closing(self._hints.searching(history)) as searching:
+            for search in searching:
+                if not np.array_equal(history, table.hands.history_of(seat)):
+                    return
+                if stopped():
+                    search.stop()
+                if search.model.slots_left < self._spare:
+                    search.make_room()
+                if (now := time.monotonic()) - shown < _SHOWN_EVERY:
+                    yield None
+                    continue
+                shown = now
+                yield table.expectation(seat, found, visits_of(search), searching=True)
+        yield table.expectation(seat, found, visits_of(search))
+
+    def _expected(self, table: Table, seat: int) -> Expectation:
         if not table.wanted.training:
             raise ValueError("this table is not for training: no hints")
         if self._hints is None:
@@ -138,18 +167,17 @@ class Service:
         found = self._hints.expect(history)
         if found is None or not found.actions:
             raise ValueError("hints are for your own turns")
-        if watch is None:
-            return table.expectation(seat, found, {})
-        shown = time.monotonic()
+        return found
 
-        def show(visits: Callable[[], dict[int, Visits]]) -> bool:
-            nonlocal shown
-            if (now := time.monotonic()) - shown < _SHOWN_EVERY:
-                return True
-            shown = now
-            return watch(table.expectation(seat, found, visits(), searching=True))
-
-        return table.expectation(seat, found, self._hints.search(history, show))
+    def replay(self, table: Table) -> _Steps:
+        """The rival plays the hand that is over, a decision at a time; nothing where it has, or none is over."""
+        finished = table.hands.finished
+        if not table.hands.over or (table.replayed is not None and table.replayed[0] == finished):
+            return
+        for points in table.hands.played_by(self._player(table.wanted.rival)):
+            if points is not None:
+                table.replayed = finished, points
+            yield None
 
     def again(self, table: Table, seat: int) -> dict[str, Any]:
         """The last hand played by the rival in people's places, beside the person's result, and how far that person is
@@ -157,8 +185,9 @@ class Service:
         if not table.hands.over:
             raise ValueError("the hand is not over")
         rival, finished = table.wanted.rival, table.hands.finished
-        if table.replayed is None or table.replayed[0] != finished:
-            table.replayed = finished, table.hands.played_by(self._player(rival))
+        for _ in self.replay(table):
+            pass
+        assert table.replayed is not None
         points = table.replayed[1]
         mine = table.hands.points_of(seat)[-1]
         sign = -1.0 if self.game.outcomes.lower_is_better else 1.0

@@ -1,8 +1,8 @@
 """``kibitz serve`` over HTTP and websockets: tables for people, answers for programs.
 
-Everything that takes long, players, networks and searches, runs on one background thread, one thing after the other, so
-that no two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what is
-legal and is never run, looked up as a name, or shown unescaped.
+Everything that takes long, players, networks and searches, runs on one background thread (``search.serve.thinking``),
+so that no two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what
+is legal and is never run, looked up as a name, or shown unescaped.
 """
 
 import asyncio
@@ -10,11 +10,10 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import resources
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import WSMsgType, web
 
@@ -27,10 +26,11 @@ from search.serve.kept import KeptTables
 from search.serve.names import refused
 from search.serve.rooms import Guest, Room
 from search.serve.tables import WATCHING, Table, Wanted, same_secret
+from search.serve.thinking import LATER, Thinker
 
-T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
-_IDLE_SECONDS = 3600.0
+_IDLE_SECONDS, _UNUSED_SECONDS = 3600.0, 60.0
+"""Until a table that people have left makes room, and one that nobody has sat at where no other place is left."""
 _MOST_BYTES = 1 << 16
 """Of a message of a client."""
 _TOGETHER = 64
@@ -39,8 +39,6 @@ _BODY_SECONDS = 10.0
 """Until all of a request is there."""
 _FIRST_SECONDS = 10.0
 """Until a connection says which seat it is for."""
-_MOST_GUESTS = 32
-"""Connections at a table."""
 _RECORD = 16
 """Questions that a record counts for: it has some ten decisions."""
 _NAME = 24
@@ -58,9 +56,9 @@ class Server:
 
     def __init__(self, config: ServeConfig, service: Service) -> None:
         self._config, self._service = config, service
-        self._rooms, self._opening, self._closed = dict[str, Room](), 0, False
+        self._rooms, self._opening = dict[str, Room](), 0
         self._sockets = set[web.WebSocketResponse]()
-        self._thinker = ThreadPoolExecutor(1, "kibitz-thinks")
+        self._think = Thinker()
         self._kept = KeptTables(config.out, service) if config.out else None
         self.connections = Connections()
         self._questions = Questions(service.analyst, config.waiting, self._think) if service.analyst else None
@@ -78,11 +76,6 @@ class Server:
         )
         self.app.on_response_prepare.append(_add_headers)
         self.app.on_shutdown.append(self._close)
-
-    async def _think(self, work: Callable[[], T]) -> T:
-        if self._closed:
-            raise asyncio.CancelledError
-        return await asyncio.get_running_loop().run_in_executor(self._thinker, work)
 
     @web.middleware
     async def _guard(
@@ -153,14 +146,15 @@ class Server:
         return table
 
     def _room_of(self, table: Table) -> Room:
-        return Room(table, self._service, self._think, self._kept.keep if self._kept else None)
+        pace = self._config.pace * self._service.levels[table.wanted.level].seconds
+        return Room(table, self._service, self._think, self._kept.keep if self._kept else None, pace)
 
     def _make_room(self) -> None:
         """Drop tables that nobody has sat at for long; 503 where there is no place."""
-        now = time.monotonic()
-        old = [number for number, room in self._rooms.items() if not room.guests and now - room.used > _IDLE_SECONDS]
-        for number in old:
-            self._thinker.submit(self._rooms.pop(number).table.hands.leave)
+        now, full = time.monotonic(), len(self._rooms) + self._opening >= self._config.tables
+        for number, room in list(self._rooms.items()):
+            if not room.guests and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
+                self._think.soon(self._rooms.pop(number).table.hands.leave)
         if len(self._rooms) + self._opening >= self._config.tables:
             raise web.HTTPServiceUnavailable(text=f"all {self._config.tables} tables are taken; come back later")
 
@@ -188,7 +182,7 @@ class Server:
         if self._service.analyst is None:
             raise web.HTTPConflict(text=NO_VALUES)
         async with room.lock:
-            html = await self._think(lambda: self._service.review(room.table, seat))
+            html = await self._think(lambda: self._service.review(room.table, seat), LATER)
         return web.Response(text=html, content_type="text/html")
 
     async def _sit(self, request: web.Request) -> web.StreamResponse:
@@ -199,7 +193,7 @@ class Server:
         try:
             first = await asyncio.wait_for(_message(socket), _FIRST_SECONDS)
             room, seat = await self._room(request, str(first.get("seat", "")))
-            if len(room.guests) >= _MOST_GUESTS:
+            if room.full(seat):
                 raise web.HTTPServiceUnavailable
         except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError) as error:
             full = isinstance(error, web.HTTPServiceUnavailable)
@@ -218,16 +212,15 @@ class Server:
         return socket
 
     async def _close(self, app: web.Application) -> None:
-        self._closed = True
         for socket in list(self._sockets):
             await socket.close(code=1001, message=b"the server ends")
-        self._thinker.shutdown(wait=False, cancel_futures=True)
+        self._think.close()
 
 
 class Questions:
     """Questions of programs that wait together are answered together."""
 
-    def __init__(self, analyst: Analyst, most: int, think: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+    def __init__(self, analyst: Analyst, most: int, think: Thinker) -> None:
         self._analyst, self._most, self._think = analyst, most, think
         self._waiting = list[tuple[Any, asyncio.Future[dict[str, Any]]]]()
         self._answering: asyncio.Task[None] | None = None
@@ -249,7 +242,7 @@ class Questions:
             some = max(1, sum(weight <= _TOGETHER for weight in weights))
             now, self._waiting = self._waiting[:some], self._waiting[some:]
             try:
-                answers = await self._think(partial(self._analyst.answers, [question for question, _ in now]))
+                answers = await self._think(partial(self._analyst.answers, [question for question, _ in now]), LATER)
             except Exception as error:
                 _LOG.exception("no answers")
                 for _, future in now:

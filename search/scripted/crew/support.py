@@ -19,6 +19,6 @@ SUPPORT = Support(
         "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),
         "network": Level("argmax_val:threshold=0.05:policy_weight=0.3@kibitz:crew", 62),
-        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 138),
+        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 138, 1.0),
     },
 )

@@ -34,6 +34,6 @@ SUPPORT = Support(
         "rules": Level("hearts_rules", 0),
         "casual": Level("imitation:temperature=2@kibitz:hearts", 94),
         "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 139),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 160),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 160, 1.0),
     },
 )

@@ -35,6 +35,6 @@ SUPPORT = Support(
         "rules": Level("skat_rules", 0),
         "casual": Level("imitation:temperature=2@kibitz:skat", 53),
         "network": Level("argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat", 124),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 106),
+        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 106, 1.0),
     },
 )

@@ -9,6 +9,8 @@ let queue = [];
 let searching = false;
 let hurry = () => {};
 let showing = false;
+let resting = false; // until the answer to what changes the table
+let shown = 0; // when the scene came
 let heard = null; // the hint or comparison that is on the page
 
 const fragment = () => new URLSearchParams(location.hash.slice(1));
@@ -87,8 +89,8 @@ function sit() {
   });
   socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
   socket.addEventListener("close", (event) => {
-    if (event.code === 4403) {
-      saying($("said"), "this link fits no seat");
+    if (event.code === 4403 || event.code === 4409) {
+      saying($("said"), event.code === 4403 ? "this link fits no seat" : event.reason);
       return;
     }
     saying($("said"), event.code === 4503 ? "all places are taken" : "the connection is lost; trying again");
@@ -101,7 +103,16 @@ function send(message) {
   socket.send(JSON.stringify(message));
 }
 
+/** Asks for what changes the table, once for each position. */
+function change(message) {
+  if (resting) return;
+  resting = true;
+  send({ ...message, at: scene.history.length });
+  draw();
+}
+
 function take(message) {
+  if (["scene", "error"].includes(message.type)) resting = false;
   if (message.type === "scene" || (message.type === "again" && showing)) {
     queue.push(message);
     if (!showing) showNext();
@@ -130,6 +141,7 @@ async function showNext() {
   while (queue.length) {
     if (queue[0].type === "again") break; // told below, once nothing wipes it away
     scene = queue.shift();
+    shown = performance.now();
     chosen = [];
     saying($("said"), "");
     heard = null;
@@ -209,8 +221,8 @@ function drawHand() {
     made.setAttribute("aria-pressed", String(chosen.includes(choice.token)));
     made.dataset.token = choice.token;
     made.classList.toggle("chosen", chosen.includes(choice.token));
-    made.disabled = !(mine && choice.legal);
-    made.addEventListener("click", () => choose(choice.token));
+    made.disabled = resting || !(mine && choice.legal);
+    made.addEventListener("click", once(() => choose(choice.token)));
     drawn.push(made);
   }
   const focused = document.activeElement?.dataset?.token;
@@ -235,6 +247,7 @@ function draw() {
   $("again").hidden = !(last && scene.over) || scene.watching || scene.deals > 0;
   $("review").hidden = !(last && scene.over) || scene.watching;
   $("undo").hidden = !(last && scene.can_undo);
+  for (const id of ["confirm", "next", "undo"]) $(id).disabled = resting;
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
   $("stop").hidden = !searching;
   const names = (scene.names ?? []).map(phrase);
@@ -272,7 +285,7 @@ function tell(hint) {
 
 function choose(token) {
   if (scene.needed === 1) {
-    send({ act: [token] });
+    change({ act: [token] });
     return;
   }
   if (chosen.includes(token)) chosen = chosen.filter((one) => one !== token);
@@ -285,9 +298,14 @@ function wait() {
   $("told").replaceChildren(label("p", "thinking"));
 }
 
-$("confirm").addEventListener("click", () => send({ act: chosen }));
-$("next").addEventListener("click", () => { $("page").hidden = true; send({ deal: true }); });
-$("undo").addEventListener("click", () => send({ undo: true }));
+/** The second click of a double click does not answer what came between the two. */
+function once(does) {
+  return (event) => { if (event.detail < 2 || performance.now() - shown > 300) does(); };
+}
+
+$("confirm").addEventListener("click", once(() => change({ act: chosen })));
+$("next").addEventListener("click", once(() => { $("page").hidden = true; change({ deal: true }); }));
+$("undo").addEventListener("click", once(() => change({ undo: true })));
 $("hint").addEventListener("click", () => send({ hint: true }));
 $("search").addEventListener("click", () => { wait(); send({ search: true }); });
 $("stop").addEventListener("click", () => send({ stop: true }));
@@ -319,6 +337,10 @@ function tellPage() {
 document.addEventListener("keydown", (event) => {
   if (!scene || event.altKey || event.ctrlKey || event.metaKey) return;
   if (["INPUT", "SELECT"].includes(event.target.tagName)) return;
+  if (event.repeat) { // a key that is held asks once; Enter would press what has the focus
+    if (event.key === "Enter") event.preventDefault();
+    return;
+  }
   const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
   const number = "1234567890abc".indexOf(event.key);
   const shortcuts = { h: "hint", g: "search", s: "stop", u: "undo", n: "next" };

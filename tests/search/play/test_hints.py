@@ -1,5 +1,7 @@
 """What a network is asked for, against a model whose answers are known."""
 
+from itertools import zip_longest
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,8 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
-from search.play.hints import Hints
+from search.go_mcts.search import Search
+from search.play.hints import Hints, visits_of
 from tests.search.models import FunctionModel, hash_model
 
 
@@ -67,3 +70,31 @@ def test_a_search_tells_the_visits_of_every_child_and_leaves_nothing_behind(game
     assert not model.slots
     again = Hints(game, FunctionModel(hash_model(game, 0.2)), GoMctsConfig(num_runs=20, threshold=0.0), 1)
     assert again.search(tokens) == found
+
+
+def test_searches_that_take_turns_find_what_each_finds_alone() -> None:
+    """With other queries in between, and whether or not what they hold is released as they pause."""
+    game = make_game("hearts")
+    first = first_decision(game)
+    legal = game.view_legal(game.views(first[None], np.array([len(first)])))[0]
+    histories = [first, np.append(first, legal.argmax())]
+    model = FunctionModel(hash_model(game, 0.2))
+    hints = Hints(game, model, GoMctsConfig(num_runs=6, threshold=0.0), 1)
+    alone = [hints.search(history) for history in histories]
+    for crowded in (False, True):
+        last = list[Search | None]([None, None])
+        for both in zip_longest(*map(hints.searching, histories)):
+            last = [search or before for search, before in zip(both, last, strict=True)]
+            hints.expect(histories[0])
+            for search in both if crowded else ():
+                search and search.make_room()
+        assert [visits_of(search) for search in last] == alone and not model.slots
+
+
+def test_a_search_that_nobody_goes_on_with_leaves_nothing_behind(game: Game) -> None:
+    model = FunctionModel(hash_model(game, 0.2))
+    searching = Hints(game, model, GoMctsConfig(num_runs=20, threshold=0.0), 1).searching(first_decision(game))
+    next(searching)
+    next(searching).stop()
+    searching.close()
+    assert not model.slots

@@ -14,7 +14,7 @@ GAMES = ("hearts", "skat", "crew")
 
 
 def config(game: str, **settings: Any) -> ServeConfig:
-    return ServeConfig(game=GameConfig(name=game), seed=5, **settings)
+    return ServeConfig(game=GameConfig(name=game), **{"seed": 5, "pace": 0.0} | settings)
 
 
 @cache
@@ -27,6 +27,11 @@ def table(game: str, people: int, training: bool = True, player: str = "random",
     (other,) = make_players([player], made, service(game)._config.search)
     others: dict[int, Player] = {seat: other for seat in range(people, made.num_players)}
     return Table(made, Wanted(player, people, training, "network", deals), others, 7)
+
+
+def at(scene: dict[str, Any], **asked: Any) -> dict[str, Any]:
+    """A message that changes the table, for the position of a scene; as it is, it chooses the ``lowest``."""
+    return (asked or {"act": lowest(scene)}) | {"at": len(scene["history"])}
 
 
 def lowest(scene: dict[str, Any]) -> list[int]:

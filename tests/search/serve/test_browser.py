@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from search.pictures.pages import templates
 from search.serve.server import Server
 from tests.search.browsers import needs_chromium
-from tests.search.serve.material import GAMES, config, service
+from tests.search.serve.material import GAMES, config, service, table
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = needs_chromium
@@ -128,6 +129,42 @@ def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it(bro
         assert shown[1] - shown[0] > 250 and shown[2] - shown[1] > 250
         assert "points a hand" in page.inner_text("#told")
         page.close()
+
+
+def test_a_second_tap_and_a_key_that_is_held_decide_nothing(browser: Any) -> None:
+    """Against a server that does not answer, so that nothing depends on how fast it does."""
+    page = browser.new_page()
+    page.set_content(templates("search.serve").get_template("table.html").render(game="skat"))
+    scene = table("skat", 3).scenes(0, 0)[0][-1]
+    scene |= {"choices": [{**one, "legal": True} for one in scene["choices"]], "needed": 1, "your_turn": True}
+    page.evaluate("window.sent = []; socket = { send: (told) => sent.push(told) }; $('table').hidden = false;")
+    page.evaluate("take", scene)
+    sent, enabled = "sent.map(JSON.parse)", page.locator("#hand button:not(:disabled)")
+    assert enabled.count() > 1
+    first = page.locator("#hand button").first
+    first.click()
+    first.dispatch_event("click")
+    page.keyboard.press("2")
+    token = scene["choices"][0]["token"]
+    assert page.evaluate(sent) == [{"act": [token], "at": len(scene["history"])}] and enabled.count() == 0
+    page.evaluate("take", scene)
+    assert enabled.count() > 1
+    page.wait_for_timeout(350)
+    first.focus()
+    page.evaluate("""() => {
+        for (const key of ["2", "Enter"]) {
+            const held = new KeyboardEvent("keydown", { key, repeat: true, cancelable: true, bubbles: true });
+            document.activeElement.dispatchEvent(held);
+            if (key === "Enter" && !held.defaultPrevented) sent.push('"pressed"');
+        }
+    }""")
+    assert len(page.evaluate(sent)) == 1
+    page.evaluate("(scene) => { take(scene); $('hand').querySelector('button').click(); }", scene)
+    assert len(page.evaluate(sent)) == 2
+    page.evaluate("take", scene)
+    page.evaluate("""() => $("hand").querySelector("button").dispatchEvent(new MouseEvent("click", { detail: 2 }))""")
+    assert len(page.evaluate(sent)) == 2
+    page.close()
 
 
 def first_to_act(pages):  # type: ignore[no-untyped-def]

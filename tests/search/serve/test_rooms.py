@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import ClientWebSocketResponse
+from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from cluster.files.locks import run_lock
 from games.game import Game
@@ -18,10 +20,12 @@ from search.play.session import Hands
 from search.players.player import Player, Turns
 from search.players.table import play_table
 from search.roster.registry import make_players
+from search.serve import rooms
+from search.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
 from search.serve.tables import scene_message
 from search.tournament.statistics import ends_of
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
-from tests.search.serve.material import lowest, service
+from tests.search.serve.material import at, lowest, service
 from tests.selfplay.commands import here
 
 
@@ -35,7 +39,7 @@ def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
             first = await until(socket, lambda told: told["type"] == "hint")
             if first["searching"]:
                 break
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
         await socket.send_json({"stop": True})
         last = await until(socket, lambda told: told["type"] == "hint" and not told["searching"])
@@ -44,10 +48,175 @@ def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
         await until(socket, lambda told: told["type"] == "hint")
         for _ in range(200):  # each ends the one before
             await socket.send_json({"search": True})
-        await socket.send_json({"act": lowest(scene)})  # ends the search too
+        await socket.send_json(at(scene))  # ends the search too
         assert (await until(socket, asks))["choices"] != scene["choices"]
 
     run(scenario, "hearts")
+
+
+def test_who_searches_again_and_again_stops_nobody() -> None:
+    """Others play, and programs are answered, while searches of others go on."""
+
+    async def scenario(client: Client) -> None:
+        searchers, told = list[ClientWebSocketResponse](), list[dict[str, Any]]()
+        for _ in range(3):
+            table, (seat,) = await opened(client, level="rules", training=True)
+            searchers.append(await sat(client, table, seat))
+            await until(searchers[-1], asks)
+        table, (seat,) = await opened(client, level="rules")
+        player = await sat(client, table, seat)
+        scene = await until(player, asks)
+
+        async def listen(socket: ClientWebSocketResponse) -> None:
+            while True:
+                told.append(await socket.receive_json())
+
+        presses, listening = 0, [asyncio.ensure_future(listen(socket)) for socket in searchers]
+        for _ in range(2):
+            for socket in searchers * 3:
+                await socket.send_json({"search": True})
+                presses += 1
+            await player.send_json(at(scene))
+            scene = await until(player, asks)
+            response = await client.post("/answers", json={"history": ["pass"]})
+            assert response.status == 200
+        ended = [one for one in told if one["type"] == "hint" and not one["searching"]]
+        assert len(ended) <= presses - len(searchers)  # the last of each goes on
+        for task in listening:
+            task.cancel()
+
+    run(scenario, "hearts")
+
+
+def test_a_second_tap_does_nothing_and_is_told_where_the_table_stands() -> None:
+    """A decision, a hand taken back, the next hand: each is asked for a position."""
+
+    async def twice(socket: ClientWebSocketResponse, message: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(2):
+            await socket.send_json(message)
+        scene = await until(socket, asks)
+        assert (await until(socket, lambda told: told["type"] == "error"))["text"].startswith("the table has moved on")
+        assert await until(socket, asks) == scene
+        return scene
+
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules", training=True)
+        socket = await sat(client, table, seat)
+        first = scene = await until(socket, asks)
+        for wrong in ({"act": lowest(scene)}, {"undo": True, "at": None}, at(scene) | {"at": True}):
+            await socket.send_json(wrong)
+            told = await until(socket, lambda told: told["type"] == "error")
+            assert "at must be the number of tokens" in told["text"]
+        second = await twice(socket, at(first))
+        third = await twice(socket, at(second))
+        assert await twice(socket, at(third, undo=True)) == second
+        scene = second
+        while not scene["over"]:
+            await socket.send_json(at(scene))
+            scene = await until(socket, asks)
+        assert (await twice(socket, at(scene, deal=True)))["hand"] == 2
+
+    run(scenario)
+
+
+def test_who_watches_takes_nobodys_seat_and_an_old_connection_makes_room_for_a_new_one() -> None:
+    async def scenario(client: Client) -> None:
+        response = await client.post("/tables", json={"level": "rules"})
+        found = await response.json()
+        table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
+        watching = [await sat(client, table, watch) for _ in range(_MOST_WATCHING)]
+        for socket in watching:
+            await socket.receive_json()
+        assert (await (await sat(client, table, watch)).receive()).data == 4503
+        first, *others = [await sat(client, table, seat) for _ in range(_MOST_AT_A_SEAT + 1)]
+        scenes = [await until(socket, asks) for socket in others]
+        while (ended := await first.receive()).type is WSMsgType.TEXT:
+            pass
+        assert (ended.data, ended.extra) == (4409, "this seat is open in other windows")
+        await others[0].send_json(at(scenes[0]))
+        assert await until(others[-1], asks)
+
+    run(scenario)
+
+
+def test_a_reload_while_others_think_shows_the_present_moment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    going, choice = threading.Event(), Hands.choice
+    going.set()
+
+    def slow(self: Hands) -> int:
+        assert going.wait(60)
+        return choice(self)
+
+    monkeypatch.setattr(Hands, "choice", slow)
+
+    async def scenario(client: Client) -> None:
+        table, (seat,) = await opened(client, level="rules")
+        socket = await sat(client, table, seat)
+        scene = await until(socket, asks)
+        for _ in range(4):
+            await socket.send_json(at(scene))
+            scene = await until(socket, asks)
+        going.clear()
+        await socket.send_json(at(scene))
+        before = await until(socket, lambda told: told.get("waiting_for"))
+        again = await sat(client, table, seat)
+        await asyncio.sleep(0.05)  # it waits behind what the others do
+        going.set()
+        here = await until(socket, asks)
+        seen = [await again.receive_json()]
+        while not asks(seen[-1]):
+            seen.append(await again.receive_json())
+        assert seen[-1] == here and len(seen[-1]["history"]) - len(before["history"]) >= len(seen) - 1
+
+    run(scenario, "hearts")
+
+
+def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that stands still but where somebody waits or thinks. What takes longer than the pace still tells."""
+    now, told, choice = [0.0], list[tuple[bool, float]](), Hands.choice
+    wait, show = asyncio.sleep, Hands.let_play
+
+    async def sleep(seconds: float) -> None:
+        now[0] += max(0.0, seconds)
+        await wait(0)
+
+    def thinks(self: Hands) -> int:
+        free = int(self.game.legal(self._state)[0].sum()) > 1
+        now[0] += (0.03 + 0.06 * (len(told) % 2)) * free
+        told.append((free, 0.0))
+        return choice(self)
+
+    def shown(self: Hands, chosen: int) -> None:
+        told[-1] = told[-1][0], now[0]
+        show(self, chosen)
+
+    monkeypatch.setattr(rooms, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(Hands, "choice", thinks)
+    monkeypatch.setattr(Hands, "let_play", shown)
+
+    def times_apart(pace: float) -> dict[bool, set[float]]:
+        told.clear()
+        apart: dict[bool, set[float]] = {False: set(), True: set()}
+
+        async def scenario(client: Client) -> None:
+            table, (seat,) = await opened(client, level="rules")
+            socket = await sat(client, table, seat)
+            scene = await until(socket, asks)
+            while not scene["over"]:
+                before, began = len(told), now[0]
+                await socket.send_json(at(scene))
+                scene = await until(socket, asks)
+                for free, when in told[before:]:
+                    apart[free].add(round(when - began, 6))
+                    began = when
+
+        run(scenario, pace=pace)
+        return apart
+
+    assert times_apart(1.0) == {False: {0.2}, True: {0.2}}
+    assert times_apart(0.25) == {False: {0.05}, True: {0.05, 0.09}}
+    assert times_apart(0.0) == {False: {0.0}, True: {0.03, 0.09}}
 
 
 def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
@@ -58,7 +227,7 @@ def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
         player, spectator = await sat(client, table, seat), await sat(client, table, watch, "Nosy")
         scene = await until(player, asks)
         while not scene["over"]:
-            await player.send_json({"act": lowest(scene)})
+            await player.send_json(at(scene))
             scene = await until(player, asks)
         seen = [await spectator.receive_json()]
         while not seen[-1].get("over"):
@@ -94,12 +263,12 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
                 continue
             scene = message
             for question in asked if scene["your_turn"] else ():
-                await socket.send_json(question)
+                await socket.send_json(at(scene, **question))
                 while (not sent[-1].get("actions") and sent[-1]["type"] != "error") or sent[-1].get("searching"):
                     sent.append(await asyncio.wait_for(socket.receive_json(), 60))
                 sent.append({"type": "answered"})
             if scene["your_turn"]:
-                await socket.send_json({"act": lowest(scene)})
+                await socket.send_json(at(scene))
 
     async def scenario(client: Client) -> None:
         table, seats = await opened(client, level="rules", people=2, training=True)
@@ -154,16 +323,16 @@ def test_a_table_outlives_its_server(tmp_path: Path) -> None:
         links.extend([table, seat])
         socket = await sat(client, table, seat)
         scenes.append(await until(socket, asks))
-        await socket.send_json({"act": lowest(scenes[0])})
+        await socket.send_json(at(scenes[0]))
         scenes.append(await until(socket, asks))
 
     async def after(client: Client) -> None:
         table, seat = links
         socket = await sat(client, table, seat)
         assert await until(socket, asks) == scenes[1]
-        await socket.send_json({"undo": True})
+        await socket.send_json(at(scenes[1], undo=True))
         assert await until(socket, asks) == scenes[0]
-        await socket.send_json({"act": lowest(scenes[0])})
+        await socket.send_json(at(scenes[0]))
         assert await until(socket, asks) == scenes[1]
         for wrong in ((table, "wrong"), ("nosuch", seat), ("..%2F..%2Fx", seat)):
             ended = await (await sat(client, *wrong)).receive()
@@ -182,8 +351,8 @@ def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch
         assert json.loads(kept.read_text())["decisions"] == [[]]
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
-        monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))  # fails
-        await socket.send_json({"act": lowest(scene)})
+        monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))  # fails
+        await socket.send_json(at(scene))
         await until(socket, lambda told: told["type"] == "error")
         ((*_, done),) = json.loads(kept.read_text())["decisions"]
         assert done == lowest(scene)
@@ -218,11 +387,11 @@ def test_thirty_duplicate_deals_are_a_tournament() -> None:
                 ends.append(await until(socket, lambda told: told["type"] == "again"))
                 if scene["match_over"]:
                     break
-                await socket.send_json({"deal": True})
+                await socket.send_json(at(scene, deal=True))
             else:
-                await socket.send_json({"act": decided(rules, mine, scene)})
+                await socket.send_json(at(scene, act=decided(rules, mine, scene)))
             scene = await until(socket, asks)
-        await socket.send_json({"deal": True})
+        await socket.send_json(at(scene, deal=True))
         told = await until(socket, lambda told: told["type"] == "error")
         assert told["text"] == "the match of 30 deals is over; open another table"
 

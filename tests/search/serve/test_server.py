@@ -17,7 +17,7 @@ from search.play.session import Hands
 from search.serve import server
 from search.serve.rooms import _BEHIND
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
-from tests.search.serve.material import config, lowest, service
+from tests.search.serve.material import at, config, service
 
 KEY = "a-secret-of-the-house"
 
@@ -35,13 +35,13 @@ def test_a_hand_with_its_hints_and_its_review() -> None:
                 await socket.send_json({"hint": True})
                 assert (await until(socket, lambda message: message["type"] == "hint"))["actions"]
                 hinted = True
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
         await socket.send_json({"again": True})
         assert (await until(socket, lambda message: message["type"] == "again"))["player"] == "network"
         review = await client.get(f"/tables/{table}/review", headers=headers)
         assert review.status == 200 and "Review of your last hand" in await review.text()
-        await socket.send_json({"deal": True})
+        await socket.send_json(at(scene, deal=True))
         assert (await until(socket, asks))["hand"] == 2
 
     run(scenario)
@@ -59,7 +59,7 @@ def test_two_people_see_each_other_play_and_one_comes_back() -> None:
         sockets[mover] = await sat(client, table, seats[mover])
         back = await until(sockets[mover], asks)
         assert back["choices"] == scene["choices"]
-        await sockets[mover].send_json({"act": lowest(back)})
+        await sockets[mover].send_json(at(back))
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         (asked,) = [turn.result() for turn in done]
         assert asked["your_turn"] and "<b>" in str(asked["table"]["places"])
@@ -103,12 +103,12 @@ def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(message: dict[str, 
         table, (seat,) = await opened(client, level="rules")
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
-        await socket.send_json(message)
+        await socket.send_json(message | {"at": len(scene["history"])})
         assert (await until(socket, lambda told: told["type"] == "error"))["text"]
         for junk in ("junk", "[" * 10_000, "[1]", "null"):
             await socket.send_str(junk)
             assert (await until(socket, lambda told: told["type"] == "error"))["text"]
-        await socket.send_json({"act": lowest(scene)})
+        await socket.send_json(at(scene))
         assert (await until(socket, lambda told: told["type"] == "scene"))["title"]
 
     run(scenario)
@@ -227,6 +227,24 @@ def test_tables_are_bounded() -> None:
     run(scenario, tables=2)
 
 
+def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that somebody sat at does not, nor one that somebody opened just now."""
+
+    async def scenario(client: Client) -> None:
+        left, (seat,) = await opened(client)
+        socket = await sat(client, left, seat)
+        await until(socket, lambda told: told["type"] == "scene")
+        await socket.close()
+        never, (nobody,) = await opened(client)
+        assert (await client.post("/tables", json={})).status == 503
+        monkeypatch.setattr(server, "_UNUSED_SECONDS", 0.0)
+        await opened(client)
+        assert (await (await sat(client, never, nobody)).receive()).data == 4403
+        assert await until(await sat(client, left, seat), lambda told: told["type"] == "scene")
+
+    run(scenario, tables=2)
+
+
 def test_the_page_holds_everything_and_the_api_is_described() -> None:
     async def scenario(client: Client) -> None:
         page = await (await client.get("/")).text()
@@ -250,11 +268,11 @@ def test_both_languages_have_every_text() -> None:
 def test_a_player_that_fails_names_nobodys_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules")
-        monkeypatch.setattr(Hands, "let_play", lambda self: self.play(self.turn, -1, 17))
+        monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))
         socket = await sat(client, table, seat)
         scene = await asyncio.wait_for(socket.receive_json(), 60)
         if scene.get("your_turn"):
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
         told = await until(socket, lambda message: message["type"] == "error")
         assert told["text"] == "a player of this table has failed; open another table"
 
@@ -299,12 +317,12 @@ def test_engines_are_touched_on_one_thread_alone(monkeypatch: pytest.MonkeyPatch
         undone = False
         while not scene["over"]:
             if scene["can_undo"] and not undone:
-                await socket.send_json({"undo": True})
+                await socket.send_json(at(scene, undo=True))
                 undone, scene = True, await until(socket, asks)
                 continue
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
-        await socket.send_json({"deal": True})
+        await socket.send_json(at(scene, deal=True))
         await until(socket, asks)
 
     async def scenario(client: Client) -> None:
