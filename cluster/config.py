@@ -32,8 +32,8 @@ class ClusterConfig:
     object_store_mb: int = 200
     """Shared memory of a local Ray, in MB. ``local`` only."""
     temp_dir: str = ""
-    """Ray's temporary directory, at most 40 characters; empty for one of its own that is removed at the end.
-    ``local`` only."""
+    """Ray's temporary directory, at most 40 characters; empty for one of its own that is removed at the end. Ray lets
+    all users of the machine write to it, so name one inside a directory that is yours alone. ``local`` only."""
     dashboard: bool = False
     """Whether a local Ray serves its dashboard (0.2 GB of memory more). ``local`` only."""
     metrics_port: int = 0

@@ -267,17 +267,22 @@ def _draw_token() -> None:
 
 @contextmanager
 def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
-    """The directory of a local Ray. If made here, it is removed, except after an exception: its logs are needed."""
+    """The directory of a local Ray. If made here, it is removed, except after an exception: its logs are needed.
+
+    Ray opens its directory to all users of the machine, so one made here lies in another that is ours alone.
+    """
     if config.place != "local" or config.temp_dir:
         yield config.temp_dir or None
         return
     parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
-    with scratch("kibitz-", parent if parent.is_dir() else None) as directory:
+    with scratch("kibitz-", parent if parent.is_dir() else None) as private:
+        directory = private / "ray"
+        directory.mkdir()
         try:
             yield str(directory)
         except UserError:
             raise
         except Exception as error:
-            keep(directory)
+            keep(private)
             error.add_note(f"Ray's log files: {directory}/session_latest/logs")
             raise
