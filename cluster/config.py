@@ -3,11 +3,10 @@
 import os
 from dataclasses import dataclass, fields
 
+from cluster.reader import IN_JOB
 from cluster.validation import at_least, one_of, require
 
 MODES = ("auto", "local", "existing", "job", "process")
-IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""Environment variable that Ray sets for the command of a job."""
 _MAX_TEMP_DIR = 40
 """Ray puts Unix sockets about 65 characters below its temporary directory; their paths may not exceed 107."""
 

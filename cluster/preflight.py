@@ -3,7 +3,6 @@
 Ray queues actors that cannot be placed and waits for ever; this check refuses them in seconds.
 """
 
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from cluster.errors import UserError
 from cluster.files.storage import check_writable, is_remote, resolve
+from cluster.reader import check_lasts
 
 _TINY = 1e-6
 _Row = tuple[str, int, float, float, int]
@@ -110,8 +110,7 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
 
     Args:
         directory: path or URI.
-        in_job: whether this command runs as a Ray job, whose working directory is a copy that vanishes with the
-            cluster and that other jobs share; relative paths are refused there.
+        in_job: whether this command takes the cluster of a Ray job; relative paths are refused there.
         free_mb: space that must be free on its disk, in MB; not checked behind a URI.
 
     Raises:
@@ -119,11 +118,7 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
     """
     if is_remote(directory):  # the lock on it, which comes next, is the first thing written
         return
-    if in_job and not re.match(r"^(/|~|file://)", directory):
-        raise UserError(
-            f"run.dir={directory} is relative to the job's copy of the code, which is lost with the cluster; "
-            "give an absolute path on storage that all machines share, or a URI such as s3://bucket/run"
-        )
+    check_lasts(directory, "run.dir", in_job)
     check_writable(directory)
     place = Path(resolve(directory)[1])
     while not place.exists():

@@ -25,10 +25,11 @@ from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
 
 from cluster import threads
-from cluster.config import IN_JOB, ClusterConfig
+from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.files.scratch import keep, scratch
 from cluster.preflight import Node, check_actors
+from cluster.reader import IN_JOB
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""

@@ -112,6 +112,18 @@ def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_p
     assert again.returncode == 2 and again.stderr.count("\n") == 1 and "--job-id hello: the cluster has" in again.stderr
 
 
+@pytest.mark.parametrize("lives", [0, 3], ids=["at its end", "while it runs"])
+def test_output_that_is_no_text_ends_nothing(head: Head, tmp_path: Path, lives: float) -> None:
+    (tmp_path / "odd.py").write_text(
+        "import sys, time\nout = sys.stdout.buffer\n"
+        "out.write('before \u2660\\r\\n'.encode() + b'J\\xfcrgen \\xff\\n')\nout.flush()\n"
+        f"time.sleep({lives})\nout.write(b'after\\n' * 3)\nout.flush()\nsys.exit(5)"
+    )
+    ended = head.submit("--working-dir", str(tmp_path), "--", sys.executable, "odd.py")
+    assert ended.returncode == 5 and ended.stderr.count("\n") == 2
+    assert ended.stdout.endswith("\nbefore \u2660\nJ\ufffdrgen \ufffd\nafter\nafter\nafter\n")
+
+
 @pytest.mark.chaos  # for its length
 def test_a_job_that_is_killed_ends_as_a_shell_would_say(head: Head, tmp_path: Path) -> None:
     killed = head.submit("--working-dir", str(tmp_path), "--", "sh", "-c", "kill -9 $$")
