@@ -28,7 +28,7 @@ from cluster import threads
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.files.scratch import keep, scratch
-from cluster.preflight import Node, check_actors
+from cluster.preflight import Node, check_actors, check_copied
 from cluster.reader import IN_JOB
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
@@ -51,14 +51,16 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     is not set), and keeps its files in a directory of its own.
 
     Raises:
-        UserError: no cluster answers, or it refuses.
+        UserError: no cluster answers, or it refuses; no loopback interface; a working directory with pipes.
     """
     check_actors(config.place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = config.place == "local"
     if local:
+        _check_loopback()
         _draw_token()
     else:
+        check_copied(config.working_dir, "cluster.working_dir=")
         _check_head(config)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
@@ -157,6 +159,15 @@ def _check_head(config: ClusterConfig) -> None:
     probe(host, port, what, _ADDRESS_HINT)
     if not address.startswith("ray://"):
         _knock(address, what)
+
+
+def _check_loopback() -> None:
+    """``UserError`` where the loopback interface is down, as in some containers; Ray itself tries for minutes."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=_PROBE_SECONDS).close()
+    except OSError as error:
+        raise UserError(f"cluster=local: 127.0.0.1 cannot be reached ({error}); try: ip link set lo up") from error
 
 
 class _PathsOfOurs(list[str]):

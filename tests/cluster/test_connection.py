@@ -1,5 +1,6 @@
 """Connecting, and running as a job of the connected cluster."""
 
+import errno
 import os
 import shutil
 import stat
@@ -131,6 +132,15 @@ with _temp_dir(ClusterConfig()) as directory:
         lives.terminate()
         for directory in (abandoned, in_use, with_logs):
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_without_a_loopback_interface_no_ray_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*arguments: object, **settings: object) -> None:
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    monkeypatch.setattr("socket.create_connection", unreachable)
+    with pytest.raises(UserError, match=r"127\.0\.0\.1 cannot be reached"), connect(ClusterConfig()):
+        pass
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "headless"])
