@@ -184,7 +184,6 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("selfplay.generate", ["game=hearts", "games=4", "out=x"]),
         ("selfplay.label", ["game=hearts", "data=x", "player=hearts_rules", "out=x"]),
         ("selfplay.doctor", ["experiment=hearts_demo", "run.dir=x"]),
-        ("selfplay.report", ["a", "b", "--out", "x"]),
         ("selfplay.curves", ["a"]),
         ("learner", ["game=hearts", "data=x", "out=x"]),
         ("learner.export", ["kibitz:hearts", "x"]),
