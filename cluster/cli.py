@@ -37,7 +37,7 @@ from cluster.composing import moved, register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
 from cluster.files.scratch import scratch
 from cluster.merging import over_defaults
-from cluster.reader import end_with_reader
+from cluster.reader import check_lasts, end_with_reader
 from cluster.sweeps import (
     Point,
     PointFailed,
@@ -125,9 +125,6 @@ def run(
 
         try:
             command.attempt(whole, (HydraException, OmegaConfBaseException, YAMLError, ValueError))
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            command.codes.append(130)
         except SystemExit:
             if not command.terminated:  # else it may be Ray's: its ``wait`` exits with 1 when a signal interrupts it
                 raise
@@ -193,7 +190,9 @@ class _Command(Generic[T]):
 
         def checked() -> Point[T]:
             with_output = with_own_output(composed, *self._output)
-            if in_sweep() and (output := OmegaConf.select(with_output, self._output[0], throw_on_missing=False)):
+            output = OmegaConf.select(with_output, self._output[0], throw_on_missing=False) or ""
+            check_lasts(output, self._output[0])
+            if in_sweep() and output:
                 self.outputs.append(output)
             return Point(build(with_output, self._schema), swept())
 
@@ -271,8 +270,8 @@ def explain(error: Exception) -> str:
     if unread is not None:  # an override that Hydra cannot parse
         reason = str(error).splitlines()[0]
         return (
-            f"cannot read {unread!r} ({reason}); a value with = : , or brackets in it wants quotes, as in "
-            "'key=\"a=b\"', and a name inside braces wants backslashes, as in 'key={a\\:b\\=1: 0.5}'"
+            f"cannot read {unread!r} ({reason}); a value with = : , brackets or letters outside ASCII wants quotes, as "
+            "in 'key=\"a=b\"', and a name inside braces wants backslashes, as in 'key={a\\:b\\=1: 0.5}'"
         )
     absent = _NO_SUCH_CHOICE.search(str(error))
     if absent:

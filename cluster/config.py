@@ -3,11 +3,10 @@
 import os
 from dataclasses import dataclass, fields
 
+from cluster.reader import IN_JOB
 from cluster.validation import at_least, one_of, require
 
 MODES = ("auto", "local", "existing", "job", "process")
-IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""Environment variable that Ray sets for the command of a job."""
 _MAX_TEMP_DIR = 40
 """Ray puts Unix sockets about 65 characters below its temporary directory; their paths may not exceed 107."""
 
@@ -32,8 +31,8 @@ class ClusterConfig:
     object_store_mb: int = 200
     """Shared memory of a local Ray, in MB. ``local`` only."""
     temp_dir: str = ""
-    """Ray's temporary directory, at most 40 characters; empty for one of its own that is removed at the end.
-    ``local`` only."""
+    """Ray's temporary directory, at most 40 characters; empty for one of its own that is removed at the end. Ray lets
+    all users of the machine write to it, so name one inside a directory that is yours alone. ``local`` only."""
     dashboard: bool = False
     """Whether a local Ray serves its dashboard (0.2 GB of memory more). ``local`` only."""
     metrics_port: int = 0

@@ -9,6 +9,7 @@ import runpy
 import sys
 import textwrap
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 
@@ -126,7 +127,8 @@ def main() -> int:
     elif name in ("--help", "-h", "help"):
         print(overview())
     elif name not in COMMANDS:
-        print(f"error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+        meant = "".join(f"did you mean {close}? " for close in get_close_matches(name, COMMANDS, 1))
+        print(f"error: no command {name!r}; {meant}there are {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
         print(help_of(name))

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from cluster.errors import UserError
 from cluster.files.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
+from cluster.memory import machine_bytes
 from cluster.provenance import installed_version
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
 _MARKS = ".kibitz-doctor"
 """Directory below the checked storage in which every machine leaves a file."""
 _CONNECT_SECONDS = 3.0
+_MEMORY = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Inspector:
         return Machine(
             {"python": platform.python_version()} | versions,
             code_digest(),
-            len(os.sched_getaffinity(0)),
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,  # else macOS
             _free_memory_mb(),
             disk.free // 2**20,
             disk.used / max(disk.used + disk.free, 1),
@@ -119,9 +121,12 @@ def code_digest() -> str:
 
 
 def _free_memory_mb() -> int:
-    """Available memory by the kernel's estimate, in MB."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("MemAvailable:"))
+    """Available memory by the kernel's estimate, in MB; without one, as on macOS, all there is."""
+    try:
+        lines = _MEMORY.read_text().splitlines()
+        return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return machine_bytes() // 2**20
 
 
 def _answers(host: str, port: int) -> bool:

@@ -3,7 +3,8 @@
 Ray queues actors that cannot be placed and waits for ever; this check refuses them in seconds.
 """
 
-import re
+import logging
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from cluster.errors import UserError
 from cluster.files.storage import check_writable, is_remote, resolve
+from cluster.reader import check_lasts
 
 _TINY = 1e-6
 _Row = tuple[str, int, float, float, int]
@@ -110,8 +112,7 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
 
     Args:
         directory: path or URI.
-        in_job: whether this command runs as a Ray job, whose working directory is a copy that vanishes with the
-            cluster and that other jobs share; relative paths are refused there.
+        in_job: whether this command takes the cluster of a Ray job; relative paths are refused there.
         free_mb: space that must be free on its disk, in MB; not checked behind a URI.
 
     Raises:
@@ -119,11 +120,7 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
     """
     if is_remote(directory):  # the lock on it, which comes next, is the first thing written
         return
-    if in_job and not re.match(r"^(/|~|file://)", directory):
-        raise UserError(
-            f"run.dir={directory} is relative to the job's copy of the code, which is lost with the cluster; "
-            "give an absolute path on storage that all machines share, or a URI such as s3://bucket/run"
-        )
+    check_lasts(directory, "run.dir", in_job)
     check_writable(directory)
     place = Path(resolve(directory)[1])
     while not place.exists():
@@ -133,3 +130,21 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
         raise UserError(
             f"run.dir={directory} has {free} MB free, {free_mb} MB are needed; free some or take another disk"
         )
+
+
+def check_copied(directory: str, key: str, excludes: Sequence[str] = ()) -> None:
+    """``UserError`` for a pipe or a device among the files of a directory, given as ``key``, that Ray is to copy to the
+    cluster: it would read there for ever. What Ray leaves out (``excludes``, .rayignore, .gitignore) may be anything.
+    """
+    from ray._private.ray_constants import RAY_RUNTIME_ENV_IGNORE_GITIGNORE
+    from ray._private.runtime_env.packaging import _dir_travel, _get_excludes
+
+    def check(path: Path) -> None:
+        if path.is_fifo() or path.is_char_device():
+            raise UserError(f"{key}{directory}: {path} is no file but a pipe or device; name it in .rayignore")
+
+    root = Path(directory).absolute()
+    if directory and root.is_dir():  # else nothing, a URI or an archive
+        with_git = os.environ.get(RAY_RUNTIME_ENV_IGNORE_GITIGNORE, "0") != "1"
+        silent = logging.Logger("silent", logging.CRITICAL)  # it would report each path that ``check`` refuses
+        _dir_travel(root, [_get_excludes(root, [*excludes])], check, with_git, silent)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from cluster.reader import end_with_reader
+from cluster.reader import check_lasts, end_with_reader
 from games.game import Game
 from games.registry import recorded_game
 from learner import kinds
@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--game", default="", help="a game of your own that they play, as module:attribute")
     given = parser.parse_args(arguments)
     try:
+        check_lasts(given.out)
         first = given.checkpoints[0]
         kind = kinds.of_checkpoint(first)
         config = read_config(find(first), first, kind.model_type)

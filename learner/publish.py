@@ -16,7 +16,7 @@ from typing import Any
 
 from cluster.errors import UserError
 from cluster.files.digests import DIGESTS_FILE
-from cluster.reader import end_with_reader
+from cluster.reader import check_lasts, end_with_reader
 from games.registry import recorded_game
 from learner import kinds
 from learner.model.checkpoint import CONFIG_FILE, WEIGHTS_FILE, checkpoint_id, find, read_config
@@ -38,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.private and not given.target.startswith("hf://"):
             raise UserError(f"--private: is for a hub; leave it out with {given.target}")
+        check_lasts(given.target)
         if given.target.startswith("hf://"):
             where = upload(given.checkpoint, given.target, given.private, given.game)
         else:

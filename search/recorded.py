@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.reader import check_lasts
 from search.kept import check_same, remove_parts
 
 
@@ -82,6 +83,7 @@ class Recorded:
 
 def check_out(out: str, key: str = "out") -> None:
     """``UserError`` where no file can be written under this name, given as ``key``; an empty name is fine."""
+    check_lasts(out, key)
     if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
         raise UserError(f"{key}={out}: is a directory; name the file to write")
     if out:

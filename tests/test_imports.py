@@ -109,7 +109,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "aiohttp": ("search.serve.*", "benchmarks.serve"),
+    "aiohttp": ("search.serve.*", "benchmarks.serve", "cluster.submit"),
     "jinja2": ("search.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",

@@ -25,10 +25,11 @@ from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
 
 from cluster import threads
-from cluster.config import IN_JOB, ClusterConfig
+from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.files.scratch import keep, scratch
-from cluster.preflight import Node, check_actors
+from cluster.preflight import Node, check_actors, check_copied
+from cluster.reader import IN_JOB
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""
@@ -50,14 +51,16 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
     is not set), and keeps its files in a directory of its own.
 
     Raises:
-        UserError: no cluster answers, or it refuses.
+        UserError: no cluster answers, or it refuses; no loopback interface; a working directory with pipes.
     """
     check_actors(config.place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = config.place == "local"
     if local:
+        _check_loopback()
         _draw_token()
     else:
+        check_copied(config.working_dir, "cluster.working_dir=")
         _check_head(config)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
         _quieten()
@@ -156,6 +159,15 @@ def _check_head(config: ClusterConfig) -> None:
     probe(host, port, what, _ADDRESS_HINT)
     if not address.startswith("ray://"):
         _knock(address, what)
+
+
+def _check_loopback() -> None:
+    """``UserError`` where the loopback interface is down, as in some containers; Ray itself tries for minutes."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=_PROBE_SECONDS).close()
+    except OSError as error:
+        raise UserError(f"cluster=local: 127.0.0.1 cannot be reached ({error}); try: ip link set lo up") from error
 
 
 class _PathsOfOurs(list[str]):
@@ -267,17 +279,22 @@ def _draw_token() -> None:
 
 @contextmanager
 def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
-    """The directory of a local Ray. If made here, it is removed, except after an exception: its logs are needed."""
+    """The directory of a local Ray. If made here, it is removed, except after an exception: its logs are needed.
+
+    Ray opens its directory to all users of the machine, so one made here lies in another that is ours alone.
+    """
     if config.place != "local" or config.temp_dir:
         yield config.temp_dir or None
         return
     parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
-    with scratch("kibitz-", parent if parent.is_dir() else None) as directory:
+    with scratch("kibitz-", parent if parent.is_dir() else None) as private:
+        directory = private / "ray"
+        directory.mkdir()
         try:
             yield str(directory)
         except UserError:
             raise
         except Exception as error:
-            keep(directory)
+            keep(private)
             error.add_note(f"Ray's log files: {directory}/session_latest/logs")
             raise

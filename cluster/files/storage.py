@@ -23,6 +23,7 @@ import pyarrow.fs
 
 from cluster.errors import UserError, writing
 from cluster.files.digests import DIGESTS_FILE
+from cluster.reader import check_lasts
 
 _UNFINISHED_SECONDS = 6 * 3600.0
 """An older unfinished copy on this machine belongs to a process that is gone."""
@@ -160,8 +161,10 @@ def check_writable(directory: str | Path) -> None:
     """Check before any work that a directory, which may not exist yet, can be written to. Makes nothing on a local
     disk; makes the directory behind a URI, because no other check is certain.
 
-    Raises ``UserError`` naming it: a file, a read-only place, a missing bucket, insufficient credentials.
+    Raises ``UserError`` naming it: a file, a read-only place, a job's own copy of the code, a missing bucket,
+    insufficient credentials.
     """
+    check_lasts(directory)
     filesystem, name = resolve(directory)
     if not isinstance(filesystem, pyarrow.fs.LocalFileSystem):
         with _named(directory, "cannot be written to"):

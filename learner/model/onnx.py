@@ -43,12 +43,14 @@ class Answering(nn.Module):
         Args:
             tokens: ``int64[B, T]``, anything behind the end of a history.
             lengths: ``int64[B]``, 1 or more.
-            types: ``int64[B, T, 2]``, of each token and of the one that follows.
-            features: ``uint8[B, T, F]``, after each token.
+            types: ``int64[B, T, 2]``, of each token and of the one that follows; likewise.
+            features: ``uint8[B, T, F]``, after each token; likewise.
             possible_tokens: ``bool[B, V]``, that can come next.
             possible_outcomes: ``bool[B, K]``, that can still come.
         """
         arch = self.net.arch
+        behind = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
+        tokens, types = tokens.masked_fill(behind, 0), types.masked_fill(behind[..., None], 0)  # any number looked up
         inputs = RuleInputs(types=types if arch.token_types else None, features=features if arch.num_features else None)
         hidden = self.net.hidden(tokens, inputs=inputs)
         rows = torch.arange(tokens.shape[0], device=tokens.device)

@@ -165,6 +165,7 @@ def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved
         (["count=1,2", "run.dir=x"], ["count=1,2", "--multirun"]),
         (["count"], ["'count'"]),
         (["run.dir=a=b"], ["cannot read 'run.dir=a=b'", "quotes"]),
+        (["run.dir=j\u00fcrgen/run"], ["cannot read 'run.dir=j\u00fcrgen/run'", "letters outside ASCII wants quotes"]),
         (["run.dir={a:b=1: 2}"], ["cannot read", "backslashes"]),
         (["gate.lr=1", "run.dir=x"], ["gate.lr=1: gate is null and has no keys", "'gate={lr: 1}'"]),
         (["run.dir=x", "count=13"], ["count=13 is unlucky; take another"]),

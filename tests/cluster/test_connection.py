@@ -1,7 +1,9 @@
 """Connecting, and running as a job of the connected cluster."""
 
+import errno
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -57,6 +59,12 @@ def test_no_process_of_a_local_ray_listens_beyond_the_loopback_interface(ray_con
     assert "0100007F" in found and found <= {None, "0100007F", mapped, ipv6}
 
 
+def test_no_other_user_reaches_the_files_of_a_local_ray(ray_connection: BaseContext) -> None:
+    opened_by_ray = Path(ray_connection.address_info["session_dir"]).parent
+    assert stat.S_IMODE(opened_by_ray.parent.stat().st_mode) == 0o700
+    assert max(len(str(socket)) for socket in opened_by_ray.rglob("sockets/*")) < 100  # 107 at most; process ids grow
+
+
 def test_a_job_of_a_local_ray_finds_that_ray_and_no_other_of_the_machine(
     ray_connection: BaseContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,10 +104,11 @@ assert kept <= {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"}, k
 def test_what_a_killed_command_left_goes_at_the_next_start_and_nothing_else() -> None:
     script = """
 import sys, time
+from pathlib import Path
 from cluster.config import ClusterConfig
 from cluster.actors.connection import _temp_dir
 with _temp_dir(ClusterConfig()) as directory:
-    print(directory, flush=True)
+    print(Path(directory).parent, flush=True)
     if sys.argv[1] == "sleep":
         time.sleep(60)
     raise ValueError("keep the logs") if sys.argv[1] == "fail" else SystemExit
@@ -123,6 +132,15 @@ with _temp_dir(ClusterConfig()) as directory:
         lives.terminate()
         for directory in (abandoned, in_use, with_logs):
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_without_a_loopback_interface_no_ray_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*arguments: object, **settings: object) -> None:
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    monkeypatch.setattr("socket.create_connection", unreachable)
+    with pytest.raises(UserError, match=r"127\.0\.0\.1 cannot be reached"), connect(ClusterConfig()):
+        pass
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "headless"])

@@ -108,6 +108,13 @@ def test_marks_leave_nothing_behind_and_name_what_is_in_the_way(tmp_path: Path) 
     assert one.unreachable([("127.0.0.1", 9)]) == [("127.0.0.1", 9)]
 
 
+def test_a_machine_that_is_no_linux_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr("cluster.inspector._MEMORY", tmp_path / "meminfo")
+    machine = Inspector().machine()
+    assert machine.cpus == os.cpu_count() and machine.memory_mb > 0
+
+
 def doctor(*arguments: str, **env: str) -> tuple[int, dict[tuple[str, str], list[str]]]:
     """Exit code of ``kibitz doctor``, and the lines by status and check."""
     command = [sys.executable, "-m", "selfplay.doctor", *arguments]

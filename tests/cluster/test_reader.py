@@ -1,17 +1,19 @@
-"""Commands whose output nobody reads any more."""
+"""Commands whose output nobody reads any more, cannot be written, or would vanish; and other ends."""
 
 import ast
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cluster.reader import IN_JOB, end_with_reader
 from games.hearts.game import HeartsGame
 from tests.learner.material import shard_of
-from tests.selfplay.commands import ROOT
+from tests.selfplay.commands import ROOT, here
 
 ENDED = 141
 """As a shell says it of a program that a broken pipe has ended."""
@@ -116,3 +118,97 @@ except BrokenPipeError:
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "went on\n", "")
+
+
+ENDS = """
+import ctypes, sys
+from cluster.reader import end_with_reader
+end_with_reader()
+try:
+    if sys.argv[1] == "interrupted":
+        raise KeyboardInterrupt
+    if sys.argv[1] == "crash":
+        ctypes.string_at(0)
+    for _ in range(int(sys.argv[1])):
+        print("J\\u00fcrgen \\u2660")
+finally:
+    print("unwound", file=sys.stderr)
+"""
+
+
+def ended(how: str, output: str = os.devnull, **env: str) -> tuple[int, list[str]]:
+    """Exit code and standard error of the script."""
+    with Path(output).open("wb") as stdout:
+        run = [sys.executable, "-c", ENDS, how]
+        env = {**os.environ, "PYTHONUNBUFFERED": "", **env}
+        done = subprocess.run(run, cwd=ROOT, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_ctrl_c_is_a_word_and_130_in_every_command() -> None:
+    assert ended("interrupted") == (130, ["unwound", "interrupted"])
+
+
+def test_what_an_encoding_lacks_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+    for encoding, shown in (("latin-1", b"J\xfcrgen ?\n"), ("ascii", b"J?rgen ?\n"), ("utf-8", "Jürgen ♠\n".encode())):
+        assert ended("2", str(tmp_path / "out"), PYTHONIOENCODING=encoding) == (0, ["unwound"])
+        assert (tmp_path / "out").read_bytes() == shown * 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("lines", "unbuffered"), [(1, ""), (9999, ""), (1, "1")], ids=["at the end", "before", "at once"]
+)
+def test_a_full_output_is_one_line_and_no_success(lines: int, unbuffered: str) -> None:
+    code, said = ended(str(lines), "/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert code != 0
+    assert sorted(said) == ["error: standard output cannot be written (No space left on device)", "unwound"]
+
+
+def test_a_crash_says_where() -> None:
+    code, said = ended("crash")
+    assert code == -signal.SIGSEGV and any("in string_at" in line for line in said)
+
+
+def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delattr(signal, "SIGPIPE")
+    with pytest.raises(SystemExit, match="2"):
+        end_with_reader()
+    assert capsys.readouterr().err == "error: Kibitz runs on Linux and macOS; on Windows use WSL\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("selfplay", ["experiment=hearts_demo", "run.dir=x"]),
+        ("selfplay.generate", ["game=hearts", "games=4", "out=x"]),
+        ("selfplay.label", ["game=hearts", "data=x", "player=hearts_rules", "out=x"]),
+        ("selfplay.doctor", ["experiment=hearts_demo", "run.dir=x"]),
+        ("selfplay.curves", ["a"]),
+        ("learner", ["game=hearts", "data=x", "out=x"]),
+        ("learner.export", ["kibitz:hearts", "x"]),
+        ("learner.publish", ["kibitz:hearts", "x"]),
+        ("search.tournament", ["game=hearts", "players=[random,hearts_rules]", "out=x.json"]),
+        ("search.tournament", ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"]),
+        ("search.tournament", ["-m", "game=hearts", "players=[random,hearts_rules]", "seed=1,2", "out=x"]),
+        ("search.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"]),
+        ("search.values", ["game=hearts", "checkpoint=kibitz:hearts", "out=x.json"]),
+        ("search.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"]),
+        ("search.play", ["hearts", "out=x"]),
+        ("search.serve", ["hearts", "out=x"]),
+        ("search.review", ["shards", "--out", "x"]),
+        ("games.skat.records", ["convert", "games.sgf", "--out", "x"]),
+        ("games.skat.records", ["cut", "games.sgf", "--out", "x"]),
+        ("games.skat.records", ["export", "shards", "--out", "x"]),
+        ("games.skat.xskat", ["games.log", "--out", "x"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[-1],
+)
+def test_a_result_that_would_vanish_with_its_job_is_refused(
+    module: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(IN_JOB, "{}")
+    monkeypatch.chdir(tmp_path)
+    refused = here(module, *arguments)
+    assert refused.returncode == 2 and "is relative to the job's copy of the code" in refused.stderr, refused
+    assert list(tmp_path.iterdir()) == []

@@ -8,15 +8,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
+from ray.job_submission import JobStatus
 
-from cluster.submit import main
+from cluster.submit import follow, main
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
@@ -110,6 +112,41 @@ def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_p
     ]
     again = head.submit("--working-dir", str(tmp_path), "--job-id", "hello", "--", "true")
     assert again.returncode == 2 and again.stderr.count("\n") == 1 and "--job-id hello: the cluster has" in again.stderr
+
+
+def test_output_that_is_no_text_ends_nothing(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(
+        "import sys, time\nout = sys.stdout.buffer\n"
+        "out.write('before \u2660\\r\\n'.encode() + b'J\\xfcrgen \\xff\\n')\nout.flush()\n"
+        "time.sleep(2)\nout.write(b'after\\n' * 3)\nout.flush()\nsys.exit(5)"
+    )
+    ended = head.submit("--working-dir", str(tmp_path), "--", sys.executable, "odd.py")
+    assert ended.returncode == 5 and ended.stderr.count("\n") == 2
+    assert ended.stdout.endswith("\nbefore \u2660\nJ\ufffdrgen \ufffd\nafter\nafter\nafter\n")
+
+
+class Lost:
+    """A client of a cluster that has lost the machine with a job's output."""
+
+    _address, _headers, _cookies, _ssl_context = "http://127.0.0.1:9", {}, {}, None
+
+    def get_job_info(self, job: str) -> SimpleNamespace:
+        return SimpleNamespace(status=JobStatus.FAILED, driver_node_id="0a", driver_exit_code=7, message="exit code 7")
+
+    async def tail_job_logs(self, job: str) -> AsyncIterator[str]:
+        yield "begun\n"
+        raise RuntimeError("WebSocket connection closed unexpectedly")
+
+
+def test_where_the_end_of_the_output_is_lost_a_line_says_so_and_the_exit_code_is_the_jobs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cluster.submit._POLL_SECONDS", 0.01)
+    assert follow(Lost(), "lost") == 7  # type: ignore[arg-type]
+    said = capsys.readouterr()
+    assert said.out == "begun\n"
+    assert said.err.startswith("the end of the output of job lost may be missing (Cannot connect to host")
+    assert said.err.endswith("job lost FAILED: exit code 7\n") and said.err.count("\n") == 2
 
 
 @pytest.mark.chaos  # for its length
@@ -223,6 +260,7 @@ def test_output_goes_on_where_a_cut_connection_broke_it_off(head: Head, tmp_path
         (["--address", "http://127.0.0.1:9"], "nothing answers there"),
         (["--address", "http://127.0.0.1:99999"], "Port out of range"),
         (["--working-dir", "nowhere"], "--working-dir nowhere: no such directory"),
+        (["--working-dir", "piped"], "piped/pipe is no file but a pipe or device; name it in .rayignore"),
         (["--runtime-env", "none.yaml"], "--runtime-env none.yaml: cannot be read"),
         (["--runtime-env", "list.yaml"], "--runtime-env list.yaml: wants keys and values"),
         (["--runtime-env", "misspelt.yaml"], "unknown key 'env_varz'; there are"),
@@ -239,6 +277,9 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("misspelt.yaml").write_text("env_varz: {A: b}")
     Path("list.yaml").write_text("[env_vars]")
+    Path("piped").mkdir()
+    os.mkfifo("piped/pipe")
+    Path(".rayignore").write_text("/piped")
     assert main([*arguments, "--", "true"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and words in said

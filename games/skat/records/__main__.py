@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cluster.reader import end_with_reader
+from cluster.reader import check_lasts, end_with_reader
 from games.skat.records.agreement import differences
 from games.skat.records.conversion import convert
 from games.skat.records.cutting import cut
@@ -99,6 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
+        check_lasts(getattr(given, "out", ""), "--out")
         return _do(given)
     except OSError as error:
         print(f"{error.filename or given.path}: {error.strerror}", file=sys.stderr)

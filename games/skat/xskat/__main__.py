@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cluster.reader import end_with_reader
+from cluster.reader import check_lasts, end_with_reader
 from games.skat.records.iss import FormatError
 from games.skat.xskat.agreement import differences
 from games.skat.xskat.conversion import convert
@@ -57,12 +57,16 @@ def _witness(games: int, seed: int) -> int:
 
 def _records(log: Path, out: Path) -> int:
     try:
+        check_lasts(out, "--out")
         deals, rejected = convert(log, out)
     except OSError as error:
         print(f"{error.filename or log}: {error.strerror}", file=sys.stderr)
         return 2
     except FormatError as error:
         print(f"{log}: {error}", file=sys.stderr)
+        return 2
+    except ValueError as error:  # names what it is about
+        print(error, file=sys.stderr)
         return 2
     print(f"{out}: {deals:,} deals; rejected: {rejected:,}")
     return 0
