@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster.files import storage
+from cluster.foreign import parse_json
 from games.branches import Branches
 from games.game import Game
 
@@ -252,7 +253,7 @@ def shard_info(path: PathOrUri, game: Game | None = None) -> ShardInfo:
         if game:
             _check_identity(entries, game)
         provenance = {key: text for key, text in sorted(entries.items()) if key not in _OWN}
-        options = json.loads(entries["options"])
+        options = parse_json(entries["options"])
         return ShardInfo(
             os.fspath(path), file.metadata.num_rows, entries["game"], options, entries["rules_version"], provenance
         )

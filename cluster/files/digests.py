@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.errors import UserError
+from cluster.foreign import parse_json
 
 DIGESTS_FILE = "digests.json"
 
@@ -31,7 +32,7 @@ def read_digests(directory: Path) -> dict[str, str]:
     if not record.is_file():
         return {}
     try:
-        return dict(json.loads(record.read_text()))
+        return dict(parse_json(record.read_text()))
     except (ValueError, TypeError) as error:
         raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
 

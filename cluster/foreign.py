@@ -1,0 +1,17 @@
+"""What files and names from anywhere may not do to whoever reads or prints them. Needs nothing of ours."""
+
+import json
+from typing import Any
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A JSON value; ``ValueError`` also for one that is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def printable(text: object) -> str:
+    """Text without characters that would do something to a terminal, or hide in it; ends of lines stay."""
+    return "\n".join("".join(one if one.isprintable() else "?" for one in line) for line in str(text).split("\n"))
