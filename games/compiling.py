@@ -1,8 +1,8 @@
 """One way to compile kernels, and one directory that keeps what was compiled.
 
 Every kernel is decorated with :func:`kernel`. It compiles through numba on first use and keeps the machine code in
-``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``, see ``cluster.files.cache``), so that the hundredth actor of a cluster loads it in milliseconds
-instead of compiling again.
+``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``; ``cluster.files.cache``), so that the hundredth actor of a cluster
+loads it in milliseconds instead of compiling again.
 ``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
 
 numba compiles kernels, and the numbers that they import, into the kernels that use them, but looks only at the caller's

@@ -35,6 +35,8 @@ FORMAT_VERSION = 1
 _PREFIX = "kibitz."
 _OWN = ("format", "game", "options", "rules_version", "vocabulary", "max_length", "token_dtype")
 _ROW_GROUP = 32768
+_MAX_ROW_GROUP = 2**20
+"""Of files that others have written."""
 _COLUMNS: dict[str, Any] = {
     "outcome": np.int32,
     "seat": np.int8,
@@ -266,17 +268,31 @@ def count_deals(path: PathOrUri) -> int:
         return len(np.unique(file.read(["game"])["game"]))
 
 
-def read_shard(path: PathOrUri, game: Game) -> Sequences:
-    """All sequences of one shard; arrays may be read-only.
+def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequences:
+    """All sequences of one shard, or those of consecutive ``rows``, of whose row groups alone the file is read then;
+    arrays may be read-only.
 
     Raises ``ShardError`` naming the file and the reason: no such file, not Parquet, cut short or damaged, no metadata,
     another game, options, rules version or vocabulary, wrong width, no rows, tokens, labels or seats out of range.
     """
     with _opened(path) as file:
         _check_identity(_entries(file), game)
-        sequences = _decode(file.read(), game)
+        groups, ends = range(file.num_row_groups), _ends(file)
+        if rows is not None:
+            groups = [group for group in groups if ends[group] < rows.stop and rows.start < ends[group + 1]]
+        table = file.read_row_groups(groups)
+        sequences = _decode(table if rows is None else table.slice(rows.start - ends[groups[0]], len(rows)), game)
         _check(sequences, game)
     return sequences
+
+
+def _ends(file: pq.ParquetFile) -> np.ndarray:
+    """``int64[G + 1]``: the first row of each of ``G`` row groups, and behind the last. ``ValueError`` for a group that
+    is too long: equal rows take no room in a file, whatever they take in memory."""
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    if (longest := max(sizes, default=0)) > _MAX_ROW_GROUP:
+        raise ValueError(f"a row group of {longest:,} rows; shards have {_ROW_GROUP:,}, and {_MAX_ROW_GROUP:,} at most")
+    return np.cumsum([0, *sizes])
 
 
 def read_shards(
@@ -333,6 +349,7 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     """A shard to read from; whatever turns out to be wrong with it is a ``ShardError`` that names the file."""
     filesystem, inner = storage.resolve(os.fspath(path))
     try:
+        storage.check_regular(path)
         with pq.ParquetFile(inner, filesystem=filesystem, pre_buffer=True, page_checksum_verification=True) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:

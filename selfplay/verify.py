@@ -6,7 +6,6 @@ file is made again from the seed, bit for bit on the same machine, so later file
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
+from cluster.foreign import parse_json, printable
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.game import Game
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number, check in enumerate(checks, 1):
             if found := damage(check):
                 damaged += 1
-                print(found, flush=True)
+                print(printable(found), flush=True)
             progress.update(number)
     print(f"{root}: {len(checks)} files checked, {damaged} damaged")
     if damaged:
@@ -85,7 +85,7 @@ def damage(check: Check) -> str:
     """The line about a damaged or misplaced file; empty for a good file."""
     try:
         check.read()
-    except (ValueError, OSError, AttributeError, KeyError, TypeError) as error:  # damaged files raise any of these
+    except (ValueError, OSError, LookupError, AttributeError, TypeError, OverflowError) as error:  # damaged files' own
         text = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         reason = _ADVICE.split(text.partition("\n")[0])[0].removeprefix(check.path).lstrip(": ")
         remove = [path for path in check.remove if path != check.path or storage.exists(path)]
@@ -181,7 +181,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
-            state = json.loads((directory / "training/state.json").read_text()) if seed is not None else {}
+            state = parse_json((directory / "training/state.json").read_text()) if seed is not None else {}
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
         if seed is not None and state["settings"]["seed"] != seed:
@@ -191,7 +191,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
 def _read_lines(path: str) -> None:
     for number, line in enumerate(storage.read_bytes(path).splitlines(), 1):
         try:
-            json.loads(line)
+            parse_json(line)
         except ValueError as error:
             raise ValueError(f"line {number} is not JSON ({error})") from error
 

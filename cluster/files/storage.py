@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -46,6 +47,11 @@ _QUERY = re.compile(r"^([^?]+://[^?]+?)/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 def is_remote(path: str | Path) -> bool:
     """Whether ``path`` is a URI of something else than a local directory."""
     return bool(_URI.match(str(path))) and not str(path).startswith("file://")
+
+
+def is_uri(path: str | Path) -> bool:
+    """Whether ``path`` is a URI, of whatever scheme, or means to be one."""
+    return bool(_URI.match(str(path)) or _ONE_SLASH.match(str(path)))
 
 
 def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -137,8 +143,16 @@ def times(directory: str | Path) -> dict[str, float]:
     return {entry.base_name: (entry.mtime_ns or 0) / 1e9 for entry in found}
 
 
+def check_regular(path: str | Path) -> None:
+    """``UserError`` for a local pipe, socket or device, which may have no end; anything else passes."""
+    with suppress(OSError, ValueError):
+        if not is_remote(path) and not stat.S_IFMT(Path(resolve(path)[1]).stat().st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+            raise UserError(f"{path}: is no regular file; copy what it gives into one")
+
+
 def read_bytes(path: str | Path) -> bytes:
     """A whole file. Raises ``FileNotFoundError`` if it is missing."""
+    check_regular(path)
     filesystem, name = resolve(path)
     with _named(path, "cannot be read", (FileNotFoundError,)), filesystem.open_input_stream(name) as stream:
         return bytes(stream.read())

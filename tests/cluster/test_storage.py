@@ -191,7 +191,7 @@ def test_what_is_kept_on_a_machine_has_a_place_also_without_a_home(
     assert cache.cache_directory() == tmp_path / f"tmp/kibitz-cache-{os.geteuid()}"
     assert cache.cache_directory().stat().st_mode & 0o777 == 0o700
     cache.cache_directory().chmod(0o755)
-    with pytest.raises(UserError, match="must be a directory of yours alone .* set KIBITZ_CACHE_DIR to a directory"):
+    with pytest.raises(UserError, match=r"must be a directory of yours alone .* set KIBITZ_CACHE_DIR to a directory"):
         cache.cache_directory()
     monkeypatch.setenv("KIBITZ_CACHE_DIR", str(tmp_path / "home/deep"))
     with pytest.raises(UserError, match=f"KIBITZ_CACHE_DIR={tmp_path}/home/deep: cannot be written to"):
