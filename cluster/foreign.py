@@ -12,6 +12,11 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def stays_below(name: str) -> bool:
+    """Whether a name of a file, its parts apart by slashes, leads to below the directory that it is taken for."""
+    return not {"", ".", ".."} & {*name.split("/")} and not {"\\", "\0"} & {*name}
+
+
 def printable(text: object) -> str:
     """Text without characters that would do something to a terminal, or hide in it; ends of lines stay."""
     return "\n".join("".join(one if one.isprintable() else "?" for one in line) for line in str(text).split("\n"))

@@ -277,11 +277,15 @@ def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequen
     """
     with _opened(path) as file:
         _check_identity(_entries(file), game)
-        groups, ends = range(file.num_row_groups), _ends(file)
-        if rows is not None:
-            groups = [group for group in groups if ends[group] < rows.stop and rows.start < ends[group + 1]]
-        table = file.read_row_groups(groups)
-        sequences = _decode(table if rows is None else table.slice(rows.start - ends[groups[0]], len(rows)), game)
+        ends = _ends(file)
+        if rows is None:
+            table = file.read()
+        else:
+            if not 0 <= rows.start < rows.stop <= ends[-1]:
+                raise ValueError(f"it has rows 0 to {ends[-1] - 1}")
+            groups = [group for group, end in enumerate(ends[1:]) if ends[group] < rows.stop and rows.start < end]
+            table = file.read_row_groups(groups).slice(rows.start - ends[groups[0]], len(rows))
+        sequences = _decode(table, game)
         _check(sequences, game)
     return sequences
 
@@ -353,7 +357,7 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(inner, filesystem=filesystem, pre_buffer=True, page_checksum_verification=True) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].removeprefix(f"{os.fspath(path)}: ")
         raise ShardError(f"{os.fspath(path)}: {reason}") from error
 
 

@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 from cluster.errors import UserError, first_line
 from cluster.files import storage
 from cluster.merging import over_defaults, schema_of_kind
+from games.registry import recordable
 from search.config import without_removed
 
 T = TypeVar("T")
@@ -29,7 +30,9 @@ def plain(config: Any) -> dict[str, Any]:
 
 def record_settings(path: str, config: Any) -> None:
     """Write or replace the record."""
-    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(plain(config))).encode())
+    settings = plain(config)
+    settings["game"]["options"] = recordable(config.game.name, settings["game"]["options"])
+    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(settings)).encode())
 
 
 def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:

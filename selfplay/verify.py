@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 _ADVICE = re.compile("; (?:remove|restore) ")
 """Start of the advice in messages, which is replaced here."""
+_ROWS = 2**18
 _FOREIGN = "belongs to nothing that this directory was made for"
 
 
@@ -181,7 +182,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
-            state = parse_json((directory / "training/state.json").read_text()) if seed is not None else {}
+            state = storage.read_json(directory / "training/state.json") if seed is not None else {}
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
         if seed is not None and state["settings"]["seed"] != seed:
@@ -227,9 +228,10 @@ def _read_shard(path: str, game: Game | None, plan: ShardPlan | None) -> None:
         raise ValueError("is missing")
     if plan is not None:
         check_shard(plan, path)
-    shard_info(path)
-    if game is not None:
-        read_shard(path, game)
+    count = shard_info(path).num_sequences
+    if game is not None:  # so many rows at once, as a small file may have very many
+        for first in range(0, count or 1, _ROWS):
+            read_shard(path, game, range(first, min(first + _ROWS, count)))
 
 
 # ---- any file --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +24,7 @@ from cluster.errors import UserError, first_line, writing
 from cluster.files.cache import cache_directory, private
 from cluster.files.digests import DIGESTS_FILE
 from cluster.files.scratch import scratch
-from cluster.foreign import parse_json
+from cluster.foreign import parse_json, stays_below
 
 _UNFINISHED_SECONDS = 6 * 3600.0
 """An older unfinished copy on this machine belongs to a process that is gone."""
@@ -145,8 +144,9 @@ def times(directory: str | Path) -> dict[str, float]:
 
 def check_regular(path: str | Path) -> None:
     """``UserError`` for a local pipe, socket or device, which may have no end; anything else passes."""
-    with suppress(OSError, ValueError):
-        if not is_remote(path) and not stat.S_IFMT(Path(resolve(path)[1]).stat().st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+    if not is_remote(path):
+        name = Path(resolve(path)[1])
+        if name.exists() and not name.is_file() and not name.is_dir():
             raise UserError(f"{path}: is no regular file; copy what it gives into one")
 
 
@@ -384,8 +384,7 @@ def _below(directory: str, path: str, source: str | Path) -> str:
     """The name of a file below ``directory``; ``UserError`` for one that is not, wherever it may lead."""
     inside = directory.strip("/") + "/"
     relative = path.lstrip("/").removeprefix(inside)
-    parts = relative.split("/")
-    if not path.lstrip("/").startswith(inside) or {"", ".", ".."} & {*parts} or set("\\\0") & {*relative}:
+    if not path.lstrip("/").startswith(inside) or not stays_below(relative):
         raise UserError(f"{source}: {path!r} leads out of it; take files that you know from elsewhere")
     return relative
 

@@ -7,22 +7,27 @@ Networks of every kind are written here. This module reads the transformer; ever
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import nn
 
+from cluster.errors import first_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, read_digests, write_digests
+from cluster.foreign import parse_json
 from games.game import Game
 from games.registry import make_game
-from learner.model.architecture import MODEL_TYPE, Architecture
+from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
 from learner.model.network import PolicyValueNet
+
+A = TypeVar("A")
+N = TypeVar("N", bound=nn.Module)
 
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
@@ -124,20 +129,34 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     if missing:
         raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
     given = {field.name: config.get(field.name) for field in fields(Architecture)}
-    net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
-    fill(net, directory)
-    return net
+    arch = Architecture(**{name: value for name, value in given.items() if value is not None})
+    try:
+        check_architecture(arch, game)
+    except ValueError as error:
+        raise ValueError(f"{directory / CONFIG_FILE}: {error}; restore {directory} or remove it") from error
+    return filled(PolicyValueNet, arch, directory)
 
 
-def fill(net: nn.Module, directory: Path) -> None:
-    """Give a network the weights of a checkpoint; ``ValueError`` where they are broken or damaged or do not fit."""
+def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
+    """The network of an architecture with the weights of a checkpoint; ``ValueError`` where they are broken or damaged
+    or do not fit. No memory is taken for what ``config.json`` asks for before the weights are found to have its
+    shape."""
     tensors = read_tensors(directory / WEIGHTS_FILE)
+    try:
+        with torch.device("meta"):
+            net = build(arch)
+    except (RuntimeError, TypeError, OverflowError) as error:  # sizes whose product is no size
+        raise ValueError(
+            f"{directory / CONFIG_FILE}: asks for no network that can be made ({first_line(error)}); restore "
+            f"{directory} or remove it"
+        ) from error
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: the other errors have better messages
     for name, tensor in tensors.items():  # else the network would play badly: every comparison with NaN is false
         if not tensor.isfinite().all():
             raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
-    net.load_state_dict(tensors)
+    net.to_empty(device="cpu").load_state_dict(tensors)
+    return net
 
 
 def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dict[str, Any]:
@@ -160,7 +179,7 @@ def _any_config(directory: Path) -> dict[str, Any]:
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         _check_there(directory / name)
     try:
-        config: dict[str, Any] = dict(json.loads((directory / CONFIG_FILE).read_text()).items())
+        config: dict[str, Any] = dict(parse_json((directory / CONFIG_FILE).read_text()).items())
     except (ValueError, AttributeError) as error:
         raise ValueError(
             f"{directory / CONFIG_FILE}: is no JSON object ({error}); restore {directory} or remove it"

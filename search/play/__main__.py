@@ -12,6 +12,7 @@ from pathlib import Path
 from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from cluster.foreign import printable
 from games import plugins
 from games.game import Game
 from games.registry import make_game, recorded_game
