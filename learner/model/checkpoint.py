@@ -122,18 +122,21 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     game, other rule options, another version of the rules or another vocabulary.
     """
     directory = find(checkpoint)
-    config = read_config(directory, str(checkpoint))
-    _check_game(f"{checkpoint}/{CONFIG_FILE}", config, game)
+    config, file = read_config(directory, str(checkpoint)), f"{checkpoint}/{CONFIG_FILE}"
+    check_record(file, config, game, {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels})
     required = [field.name for field in fields(Architecture) if field.default is field.default_factory is MISSING]
-    missing = [name for name in required if name not in config]
-    if missing:
-        raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
+    if missing := [name for name in required if name not in config]:
+        raise ValueError(f"{file}: has no {', '.join(missing)}")
+    _check_versions(file, config, game)
     given = {field.name: config.get(field.name) for field in fields(Architecture)}
-    arch = Architecture(**{name: value for name, value in given.items() if value is not None})
+    arch = Architecture(**{name: value for name, value in given.items() if value is not None or name in required})
     try:
         check_architecture(arch, game)
     except ValueError as error:
-        raise ValueError(f"{directory / CONFIG_FILE}: {error}; restore {directory} or remove it") from error
+        check_digests(directory, [CONFIG_FILE])  # a flipped bit is told as one
+        raise ValueError(f"{file}: {error}; restore {directory} or remove it") from error
+    if arch.n_positions + arch.first < game.max_length:
+        raise ValueError(f"{file}: n_positions is {arch.n_positions!r}, the game needs {game.max_length}")
     return filled(PolicyValueNet, arch, directory)
 
 
@@ -235,16 +238,13 @@ def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict
     return {key: value for key, value in record.items() if key not in other or other[key] != value}
 
 
-def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
-    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
-    check_record(file, config, game, sizes)
+def _check_versions(file: str, config: Mapping[str, Any], game: Game) -> None:
     read = config.get("features") or {}
-    features = {name: feature.version for name, feature in game.features.items() if name in read}
+    known = game.features if isinstance(read, dict) else {}
+    features = {name: feature.version for name, feature in known.items() if name in read}
     for key, now in {"token_types": len(game.token_types), "features": features}.items():
         if config.get(key) and config[key] != now:
             raise ValueError(f"{file}: {key} is {config[key]!r}, and {game.name} has {now!r} by now; train again")
-    if not config.get("n_positions", 0) + (config.get("first") or 0) >= game.max_length:
-        raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
 
 
 def _check_shapes(file: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
