@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 
+from cluster.errors import in_one_line, say
 from cluster.fields import keys
 from cluster.provenance import installed_version
 from cluster.reader import end_with_reader
@@ -117,6 +118,7 @@ COMMANDS = {
 }
 
 
+@in_one_line
 def main() -> int:
     """Entry point: runs a subcommand, which ends the process itself, or prints help; 2 after bad input."""
     end_with_reader()
@@ -126,8 +128,7 @@ def main() -> int:
     elif name in ("--help", "-h", "help"):
         print(overview())
     elif name not in COMMANDS:
-        print(f"error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
-        return 2
+        return say(f"no command {name!r}; there are {', '.join(COMMANDS)}")
     elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
         print(help_of(name))
     else:

@@ -105,7 +105,7 @@ def in_one_line(main: Callable[P, int]) -> Callable[P, int]:
 def say(error: object, *more: object) -> int:
     """Print an error on stderr, and ``more`` on lines below it; names in it come from anywhere. Returns 2, the exit
     code of bad input."""
-    print(printable(f"error: {error}"), *map(printable, more), sep="\n", file=sys.stderr)
+    print(*(printable(text, kept="\n") for text in (f"error: {error}", *more)), sep="\n", file=sys.stderr)
     return 2
 
 

@@ -17,6 +17,6 @@ def stays_below(name: str) -> bool:
     return not {"", ".", ".."} & {*name.split("/")} and not {"\\", "\0"} & {*name}
 
 
-def printable(text: object) -> str:
-    """Text without characters that would do something to a terminal, or hide in it; ends of lines stay."""
-    return "\n".join("".join(one if one.isprintable() else "?" for one in line) for line in str(text).split("\n"))
+def printable(text: object, kept: str = "") -> str:
+    """Text without characters that would do something to a terminal, or hide in it, but for those that are ``kept``."""
+    return "".join(one if one.isprintable() or one in kept else "?" for one in str(text))

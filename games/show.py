@@ -46,7 +46,7 @@ def sequence_text(game: Game, sequences: Sequences, row: int) -> str:
     points = " ".join(f"{value:g}" for value in game.view_points(views)[0])
     return (
         f"game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
-        f"player {sequences.player[row]}\n"
+        f"player {printable(sequences.player[row])}\n"
         f"points {points} (own first, then clockwise; outcome {label})\n"
         f"{game.describe(sequences.tokens[row])}"
     )
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(header(info))
     for row in range(len(rows)):
         print()
-        print(printable(f"row {rows[row]}: {sequence_text(game, sequences, row)}"))
+        print(f"row {rows[row]}: {sequence_text(game, sequences, row)}")
     return 0
 
 

@@ -52,6 +52,7 @@ ONLY_IN = {
         "games.shards",
         "*.config",
         "learner.model.checkpoint",
+        "learner.export",
         "learner.publish",
         "learner.training.*",
         "learner.devices",

@@ -141,10 +141,8 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
 
 
 def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
-    """The network of an architecture with the weights of a checkpoint; ``ValueError`` where they are broken or damaged
-    or do not fit. No memory is taken for what ``config.json`` asks for before the weights are found to have its
-    shape."""
-    tensors = read_tensors(directory / WEIGHTS_FILE)
+    """The network of an architecture with the weights of a checkpoint; ``ValueError`` as ``fill``. What ``config.json``
+    asks for takes no memory before the weights are found to have its shape."""
     try:
         with torch.device("meta"):
             net = build(arch)
@@ -153,13 +151,21 @@ def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
             f"{directory / CONFIG_FILE}: asks for no network that can be made ({first_line(error)}); restore "
             f"{directory} or remove it"
         ) from error
+    fill(net, directory)
+    return net
+
+
+def fill(net: nn.Module, directory: Path) -> None:
+    """Give a network the weights of a checkpoint; ``ValueError`` where they are broken or damaged or do not fit."""
+    tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: the other errors have better messages
     for name, tensor in tensors.items():  # else the network would play badly: every comparison with NaN is false
         if not tensor.isfinite().all():
             raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
-    net.to_empty(device="cpu").load_state_dict(tensors)
-    return net
+    if any(parameter.is_meta for parameter in net.parameters()):
+        net.to_empty(device="cpu")
+    net.load_state_dict(tensors)
 
 
 def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dict[str, Any]:
