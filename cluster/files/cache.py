@@ -16,10 +16,11 @@ def cache_directory() -> Path:
     """``$KIBITZ_CACHE_DIR``, else ``~/.cache/kibitz``, else, without a home that can be written to, one of this user's
     alone in the temporary directory; made if it is missing. ``UserError`` where none of them can be used."""
     if given := os.environ.get(_VARIABLE):
-        if not _writable(directory := Path(given).expanduser()):
-            raise UserError(f"{_VARIABLE}={given}: cannot be written to; {_MEND}")
-        return directory
-    with suppress(RuntimeError):  # a user without a home
+        with suppress(RuntimeError):  # a home of nobody
+            if _writable(directory := Path(given).expanduser()):
+                return directory
+        raise UserError(f"{_VARIABLE}={given}: cannot be written to; {_MEND}")
+    with suppress(RuntimeError):
         if _writable(directory := Path("~/.cache/kibitz").expanduser()):
             return directory
     return private(Path(tempfile.gettempdir()) / f"kibitz-cache-{os.geteuid()}")

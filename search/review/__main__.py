@@ -81,6 +81,7 @@ def _deals(file: str, most: int, own: str) -> RecordedDeals:
     """The deals in a file, whatever it is."""
     if not storage.exists(file) and not storage.is_directory(file):
         raise UserError(f"{file}: no such file")
+    storage.check_regular(file)
     ending = Path(file).suffix
     if ending == ".parquet" or storage.is_directory(file):
         return read_deals(file, most, own)

@@ -156,8 +156,10 @@ def test_what_a_file_names_is_refused_by_its_name_and_never_run(
         assert name in said and "it ran" not in said
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [NAMES[1], "\x1b]0;owned\x07"])
+def test_players_in_results_are_names_and_no_more(
+    name: str, marker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = run_tournament(ToyGame(), [RandomPlayer(name), RandomPlayer("random")], 4, seed=1)
     result = replace(result, game=name, settings={"overrides": {"game": name}})
     directory = evil_run(tmp_path / "run", GameConfig("hearts"))
@@ -167,7 +169,7 @@ def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_p
     assert report.main([str(directory), "--deals", "0"]) == 0
     report_sweep(str(directory))
     assert rate([TournamentResult.read(f"{directory}/result.json")]).players
-    assert not marker.exists()
+    assert not marker.exists() and "\x1b" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("name", NAMES)
