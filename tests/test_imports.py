@@ -98,7 +98,7 @@ ONLY_IN = {
     "open_spiel": ("search.openspiel.player", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
     "gymnasium": ("games.pettingzoo_env",),
-    "pyarrow": ("games.shards", "games.show", "cluster.files.storage", "benchmarks.*"),
+    "pyarrow": ("games.shards", "games.shard_columns", "cluster.files.storage", "benchmarks.*"),
     "learner": (
         "learner.*",
         "selfplay.*",
@@ -275,7 +275,8 @@ def test_every_module_imports_only_what_its_floor_allows(module: str) -> None:
 def test_games_need_nothing_but_numpy_and_numba() -> None:
     spiel = {"games.openspiel_counterpart": {"pyspiel"}, "games.openspiel_loading": {"pyspiel"}}
     pettingzoo = {"games.pettingzoo_env": {"pettingzoo", "gymnasium"}}
-    extra = {"games.shards": {"pyarrow", "cluster"}, "games.compiling": {"cluster"}, **spiel, **pettingzoo}
+    shards = {"games.shards": {"pyarrow", "cluster"}, "games.shard_columns": {"pyarrow"}}
+    extra = {**shards, "games.compiling": {"cluster"}, **spiel, **pettingzoo}
     for module in modules():
         if module.startswith("games"):
             used = {item.module for item in imports(ast.parse(source_of(module)), module)}
