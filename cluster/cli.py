@@ -34,7 +34,7 @@ from yaml import YAMLError
 
 from cluster.choices import check_choices, offer_plugins
 from cluster.composing import moved, register
-from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised
+from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised, say
 from cluster.files.scratch import scratch
 from cluster.merging import over_defaults
 from cluster.reader import check_lasts, end_with_reader
@@ -168,15 +168,15 @@ class _Command(Generic[T]):
             if self._show_traceback:
                 traceback.print_exc()
             failed = PointFailed(2, str(error) if isinstance(error, UserError) else explain(error))
-            print(f"error: {failed.message}", file=sys.stderr)
+            say(failed.message)
         except WorkFailedError as error:  # its message suffices; a traceback of this process adds nothing
             if self._show_traceback:
                 traceback.print_exc()
             failed = PointFailed(1, str(error))
-            print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+            say(error, *getattr(error, "__notes__", ()))
         except Exception as error:
             if is_out_of_memory(error) and not self._show_traceback:
-                print(f"error: out of memory ({first_line(error)})", file=sys.stderr)
+                say(f"out of memory ({first_line(error)})")
             else:
                 traceback.print_exc()
             failed = PointFailed(1, repr(error))
@@ -228,7 +228,7 @@ class _Command(Generic[T]):
         except PointFailed as failed:
             self.codes.append(failed.code)
             if failed.process != os.getpid():
-                print(f"error: {failed.message}", file=sys.stderr)
+                say(failed.message)
 
 
 def game_alone() -> None:

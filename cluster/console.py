@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 
+from cluster.errors import in_one_line, say
 from cluster.fields import keys
 from cluster.provenance import installed_version
 from cluster.reader import end_with_reader
@@ -118,6 +119,7 @@ COMMANDS = {
 }
 
 
+@in_one_line
 def main() -> int:
     """Entry point: runs a subcommand, which ends the process itself, or prints help; 2 after bad input."""
     end_with_reader()
@@ -128,8 +130,7 @@ def main() -> int:
         print(overview())
     elif name not in COMMANDS:
         meant = "".join(f"did you mean {close}? " for close in get_close_matches(name, COMMANDS, 1))
-        print(f"error: no command {name!r}; {meant}there are {', '.join(COMMANDS)}", file=sys.stderr)
-        return 2
+        return say(f"no command {name!r}; {meant}there are {', '.join(COMMANDS)}")
     elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
         print(help_of(name))
     else:

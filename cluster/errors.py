@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from cluster.foreign import printable
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -95,10 +97,16 @@ def in_one_line(main: Callable[P, int]) -> Callable[P, int]:
         try:
             return main(*args, **kwargs)
         except UserError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
+            return say(error)
 
     return command
+
+
+def say(error: object, *more: object) -> int:
+    """Print an error on stderr, and ``more`` on lines below it; names in it come from anywhere. Returns 2, the exit
+    code of bad input."""
+    print(*(printable(text, kept="\n") for text in (f"error: {error}", *more)), sep="\n", file=sys.stderr)
+    return 2
 
 
 def raised(result: T | Exception) -> T:

@@ -1,8 +1,8 @@
 """One way to compile kernels, and one directory that keeps what was compiled.
 
 Every kernel is decorated with :func:`kernel`. It compiles through numba on first use and keeps the machine code in
-``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``), so that the hundredth actor of a cluster loads it in milliseconds
-instead of compiling again.
+``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``; ``cluster.files.cache``), so that the hundredth actor of a cluster
+loads it in milliseconds instead of compiling again.
 ``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
 
 numba compiles kernels, and the numbers that they import, into the kernels that use them, but looks only at the caller's
@@ -27,16 +27,13 @@ from numba.core import event
 from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
+from cluster.files.cache import cache_directory
+
 _SAY_SECONDS = 2.0
 """After this time a compilation is reported to the user."""
 
 _fingerprints: dict[Any, str] = {}
 """Kernel -> digest of its sources."""
-
-
-def cache_directory() -> Path:
-    """Directory of the compiled kernels: ``$KIBITZ_CACHE_DIR``, else ``~/.cache/kibitz``."""
-    return Path(os.environ.get("KIBITZ_CACHE_DIR", "~/.cache/kibitz")).expanduser()
 
 
 class Compiling(event.Listener):  # type: ignore[misc]

@@ -10,6 +10,8 @@ from games.outcomes import OutcomeTable
 
 _MAX_LABELS = 65536
 _MAX_ENUMERATED = 200_000
+_MAX_ACTIONS, _MAX_MOVES = 65_000, 100_000
+"""What is listed by name, as tokens of two bytes, and how long histories are: options may ask for any number."""
 
 
 def load_game(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
@@ -21,7 +23,7 @@ def load_game(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
         raise ValueError(f"OpenSpiel has no game {name!r}; pyspiel.registered_names() lists its games")
     try:
         game = pyspiel.load_game(f"{name}({','.join(settings)})")
-    except pyspiel.SpielError as error:
+    except (pyspiel.SpielError, MemoryError) as error:
         raise ValueError(f"OpenSpiel does not load {load_string!r} with {parameters}: {error}") from None
     kind = game.get_type()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
@@ -32,6 +34,12 @@ def load_game(load_string: str, parameters: dict[str, bool | int | str]) -> Any:
         raise ValueError(f"{name} has no information_state_string, which histories are made of")
     if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         raise ValueError(f"{name} samples chance inside OpenSpiel; only games with chance nodes are supported")
+    for what, size, most in (
+        ("actions", game.num_distinct_actions(), _MAX_ACTIONS),
+        ("moves", game.max_game_length(), _MAX_MOVES),
+    ):
+        if not 0 <= size <= most:
+            raise ValueError(f"{game} has {size:,} {what}, and at most {most:,} are supported; make it smaller")
     return game
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cluster.foreign import printable
 from games.game import Game
 from games.registry import recorded_game
 from games.shards import Sequences, find_shards, read_shard, shard_info
@@ -27,7 +28,7 @@ class RecordedDeals:
     """``bool[N]``: whether the auction of the deal is unknown and was filled in; None for none."""
 
     def __post_init__(self) -> None:
-        names = [printable(str(name)) for name in self.sequences.player]  # files come from anywhere
+        names = [printable(name) for name in self.sequences.player]  # files come from anywhere
         object.__setattr__(self, "sequences", replace(self.sequences, player=np.array(names, object)))
         notes = list(self.notes)
         if broken := len(np.unique(self.sequences.game[~self.complete])):
@@ -35,7 +36,8 @@ class RecordedDeals:
         if self.made_up is not None and self.made_up.any():
             count = len(np.unique(self.sequences.game[self.made_up]))
             notes.append(f"the auctions of {count} deals were filled in, so nobody's calls are judged there")
-        object.__setattr__(self, "notes", tuple(notes))
+        object.__setattr__(self, "titles", tuple(map(printable, self.titles)))
+        object.__setattr__(self, "notes", tuple(map(printable, notes)))
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -47,11 +49,6 @@ class RecordedDeals:
         """``bool[N]``: whether the deal was played to its end."""
         views = self.game.views(self.sequences.tokens, self.lengths)
         return np.asarray(self.game.view_outcome(views) >= 0)
-
-
-def printable(text: str) -> str:
-    """Text without characters that would do something to a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 class Reader(Protocol):

@@ -16,6 +16,10 @@ _OURS = {
     "samegame": ("games.samegame.game", "SameGame"),
 }
 """Module and class of each game."""
+_MAX_NUMBER = 10_000
+"""Largest number, and characters, of an option of OpenSpiel's that a file may have: products of larger sizes of boards
+overflow there."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 BUILT_IN = (*_OURS, "openspiel:<game>")
 """What ``make_game`` understands without plug-ins."""
 
@@ -63,6 +67,10 @@ def recorded_game(file: str, name: Any, options: Any, own: str = "") -> Game:
         raise ValueError(f"{file}: its options of the game are {options!r}, no mapping")
     if not own and name not in names():
         _check_openspiel(file, str(name), options)
+    if name == "samegame":
+        from games.samegame.files import check_recorded
+
+        check_recorded(file, options)
     try:
         return make_game(own or name, options)
     except (ValueError, TypeError) as error:
@@ -78,8 +86,19 @@ def _check_openspiel(file: str, name: str, options: Mapping[str, Any]) -> None:
             "yourself, as module:attribute (--game; kibitz play: game=)"
         )
     for key, value in options.items():
-        if "file" in key or "root" in key or "(" in f"{key}{value}":
-            raise ValueError(f"{file}: {key}={value!r} is no option of {name} that may stand in a file")
+        large = any(float(number) > _MAX_NUMBER for number in _NUMBER.findall(str(value)[:_MAX_NUMBER]))
+        if large or "file" in key or "root" in key or "(" in f"{key}{value}" or len(str(value)) > _MAX_NUMBER:
+            shown = repr(value)[:80]
+            raise ValueError(f"{file}: {key}={shown} is no option of {name} that may stand in a file")
+
+
+def recordable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a file may have them for ``recorded_game``: with the digest of a file that they name."""
+    if name != "samegame":
+        return dict(options)
+    from games.samegame.files import with_digest
+
+    return with_digest(options)
 
 
 def _plug_in(name: str, options: dict[str, Any]) -> Game:

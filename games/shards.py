@@ -25,8 +25,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster.files import storage
+from cluster.foreign import parse_json
 from games.branches import Branches
 from games.game import Game
+from games.shard_columns import decode_branches, decode_tokens, encode_branches, encode_tokens
 
 FORMAT_VERSION = 1
 """Raised whenever a reader of the columns or the metadata before would be misled."""
@@ -34,6 +36,8 @@ FORMAT_VERSION = 1
 _PREFIX = "kibitz."
 _OWN = ("format", "game", "options", "rules_version", "vocabulary", "max_length", "token_dtype")
 _ROW_GROUP = 32768
+_MAX_ROW_GROUP = 2**20
+"""Of files that others have written."""
 _COLUMNS: dict[str, Any] = {
     "outcome": np.int32,
     "seat": np.int8,
@@ -42,11 +46,6 @@ _COLUMNS: dict[str, Any] = {
     "game": np.int32,
 }
 """Columns beside the tokens, with their type in memory."""
-_BRANCHES = {"branch_place": "place", "branch_token": "token", "branch_outcome": "outcome"}
-"""Columns of a shard with branches -> fields of ``Branches``, in their order: lists of int32, equally long in a row."""
-_VALUES = "branch_value"
-"""One more of float32, in a shard whose branches have values."""
-
 _LABELS = "label"
 """Column of a shard with labels: as the tokens."""
 _PROBABILITIES = "probability"
@@ -209,12 +208,12 @@ def _identity(game: Game) -> dict[str, str]:
 def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
     table = pa.table(
         {
-            "tokens": _encode_tokens(sequences.tokens),
+            "tokens": encode_tokens(sequences.tokens),
             **{name: pa.array(getattr(sequences, name)) for name in _COLUMNS},
-            **_encode_branches(sequences.branches),
-            **({} if sequences.labels is None else {_LABELS: _encode_tokens(sequences.labels)}),
+            **encode_branches(sequences.branches),
+            **({} if sequences.labels is None else {_LABELS: encode_tokens(sequences.labels)}),
             **({} if sequences.points is None else {_POINTS: pa.array(sequences.points, pa.float32())}),
-            **({} if sequences.probabilities is None else {_PROBABILITIES: _encode_tokens(sequences.probabilities)}),
+            **({} if sequences.probabilities is None else {_PROBABILITIES: encode_tokens(sequences.probabilities)}),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -222,23 +221,6 @@ def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
         table, sink, row_group_size=_ROW_GROUP, compression="zstd", use_dictionary=False, write_page_checksum=True
     )
     return sink.getvalue()
-
-
-def _encode_tokens(tokens: np.ndarray) -> pa.Array:
-    """``[N, L]``, also of probabilities, as a column of ``N`` binaries of one width."""
-    rows = np.ascontiguousarray(tokens)
-    width = rows.shape[1] * rows.itemsize
-    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(rows)])
-
-
-def _encode_branches(branches: Branches | None) -> dict[str, pa.Array]:
-    if branches is None:
-        return {}
-    starts = pa.array(branches.starts, pa.int32())
-    columns = _BRANCHES if branches.value is None else _BRANCHES | {_VALUES: "value"}
-    return {
-        name: pa.ListArray.from_arrays(starts, pa.array(getattr(branches, field))) for name, field in columns.items()
-    }
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -252,7 +234,7 @@ def shard_info(path: PathOrUri, game: Game | None = None) -> ShardInfo:
         if game:
             _check_identity(entries, game)
         provenance = {key: text for key, text in sorted(entries.items()) if key not in _OWN}
-        options = json.loads(entries["options"])
+        options = parse_json(entries["options"])
         return ShardInfo(
             os.fspath(path), file.metadata.num_rows, entries["game"], options, entries["rules_version"], provenance
         )
@@ -265,17 +247,35 @@ def count_deals(path: PathOrUri) -> int:
         return len(np.unique(file.read(["game"])["game"]))
 
 
-def read_shard(path: PathOrUri, game: Game) -> Sequences:
-    """All sequences of one shard; arrays may be read-only.
+def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequences:
+    """All sequences of one shard, or those of consecutive ``rows``, of whose row groups alone the file is read then;
+    arrays may be read-only.
 
     Raises ``ShardError`` naming the file and the reason: no such file, not Parquet, cut short or damaged, no metadata,
     another game, options, rules version or vocabulary, wrong width, no rows, tokens, labels or seats out of range.
     """
     with _opened(path) as file:
         _check_identity(_entries(file), game)
-        sequences = _decode(file.read(), game)
+        ends = _ends(file)
+        if rows is None:
+            table = file.read()
+        else:
+            if not 0 <= rows.start < rows.stop <= ends[-1]:
+                raise ValueError(f"it has rows 0 to {ends[-1] - 1}")
+            groups = [group for group, end in enumerate(ends[1:]) if ends[group] < rows.stop and rows.start < end]
+            table = file.read_row_groups(groups).slice(rows.start - ends[groups[0]], len(rows))
+        sequences = _decode(table, game)
         _check(sequences, game)
     return sequences
+
+
+def _ends(file: pq.ParquetFile) -> np.ndarray:
+    """``int64[G + 1]``: the first row of each of ``G`` row groups, and behind the last. ``ValueError`` for a group that
+    is too long: equal rows take no room in a file, whatever they take in memory."""
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    if (longest := max(sizes, default=0)) > _MAX_ROW_GROUP:
+        raise ValueError(f"a row group of {longest:,} rows; shards have {_ROW_GROUP:,}, and {_MAX_ROW_GROUP:,} at most")
+    return np.cumsum([0, *sizes])
 
 
 def read_shards(
@@ -332,10 +332,11 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     """A shard to read from; whatever turns out to be wrong with it is a ``ShardError`` that names the file."""
     filesystem, inner = storage.resolve(os.fspath(path))
     try:
+        storage.check_regular(os.fspath(path))
         with pq.ParquetFile(inner, filesystem=filesystem, pre_buffer=True, page_checksum_verification=True) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].removeprefix(f"{os.fspath(path)}: ")
         raise ShardError(f"{os.fspath(path)}: {reason}") from error
 
 
@@ -361,10 +362,10 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
         raise ValueError("it has no rows")
     player = table["player"].combine_chunks().dictionary_encode()  # one object for each name, not for each row
     return Sequences(
-        tokens=_decode_tokens(table, "tokens", game.vocabulary.dtype, game),
+        tokens=decode_tokens(table, "tokens", game.vocabulary.dtype, game),
         player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
         **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
-        branches=_decode_branches(table),
+        branches=decode_branches(table),
         labels=_decode_optional(table, _LABELS, game.vocabulary.dtype, game),
         probabilities=_decode_optional(table, _PROBABILITIES, np.dtype(np.float32), game),
         points=None if game.outcomes.exact else table[_POINTS].to_numpy(),
@@ -372,44 +373,7 @@ def _decode(table: pa.Table, game: Game) -> Sequences:
 
 
 def _decode_optional(table: pa.Table, name: str, dtype: np.dtype[Any], game: Game) -> np.ndarray | None:
-    return _decode_tokens(table, name, dtype, game) if name in table.column_names else None
-
-
-def _decode_tokens(table: pa.Table, name: str, dtype: np.dtype[Any], game: Game) -> np.ndarray:
-    """``[N, L]`` of a column as ``_encode_tokens`` makes it."""
-    length, column = game.max_length, table[name]
-    if column.type != pa.binary(length * dtype.itemsize):
-        raise ValueError(f"{name} are {column.type}, not {length} tokens of {dtype.name} a row")
-    if column.null_count:
-        raise ValueError(f"column {name!r} has empty cells")
-    parts = [
-        np.frombuffer(chunk.buffers()[1], dtype)[chunk.offset * length :][: len(chunk) * length]
-        for chunk in column.chunks
-    ]
-    return np.concatenate(parts).reshape(-1, length)
-
-
-def _decode_branches(table: pa.Table) -> Branches | None:
-    if not any(name in table.column_names for name in _BRANCHES):
-        return None
-    starts, columns = np.zeros(0, np.int64), list[np.ndarray]()
-    kinds = dict.fromkeys(_BRANCHES, pa.int32()) | ({_VALUES: pa.float32()} if _VALUES in table.column_names else {})
-    for name, kind in kinds.items():
-        if name not in table.column_names:
-            raise ValueError(f"no column {name!r}, which belongs to the branches")
-        lists = table[name].combine_chunks()
-        if not pa.types.is_list(lists.type) or lists.type.value_type != kind:
-            raise ValueError(f"column {name!r} is {lists.type}, not lists of {kind}")
-        values = lists.flatten()
-        if lists.null_count or values.null_count:
-            raise ValueError(f"column {name!r} has empty cells")
-        now = np.append(0, np.cumsum(lists.value_lengths().to_numpy()))
-        if columns and not np.array_equal(now, starts):
-            row = int(np.argmax(now != starts)) - 1
-            raise ValueError(f"row {row}: column {name!r} is not as long as the other columns of branches")
-        starts = now
-        columns.append(values.to_numpy())
-    return Branches(starts, *columns)
+    return decode_tokens(table, name, dtype, game) if name in table.column_names else None
 
 
 def _check(sequences: Sequences, game: Game) -> None:

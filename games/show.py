@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from cluster.foreign import printable
 from cluster.reader import end_with_reader
 from games.game import Game
 from games.registry import recorded_game
@@ -34,18 +35,18 @@ def header(info: ShardInfo) -> str:
         ("options", ", ".join(f"{name}={value}" for name, value in sorted(info.options.items()))),
         *info.provenance.items(),
     ]
-    return "\n".join(f"{name:<14} {value}" for name, value in entries)
+    return "\n".join(printable(f"{name:<14} {value}") for name, value in entries)
 
 
 def sequence_text(game: Game, sequences: Sequences, row: int) -> str:
-    """One row: who sat where, how it ended, and the history."""
+    """One of these sequences: who sat where, how it ended, and the history."""
     label = int(sequences.outcome[row])
     tokens = sequences.tokens[row : row + 1]
     views = game.views(tokens, (tokens != game.vocabulary.eos).sum(axis=1))
     points = " ".join(f"{value:g}" for value in game.view_points(views)[0])
     return (
-        f"row {row}: game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
-        f"player {sequences.player[row]}\n"
+        f"game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
+        f"player {printable(sequences.player[row])}\n"
         f"points {points} (own first, then clockwise; outcome {label})\n"
         f"{game.describe(sequences.tokens[row])}"
     )
@@ -61,15 +62,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         info = shard_info(given.shard)
         game = recorded_game(given.shard, info.game, info.options, given.game)
-        sequences = read_shard(given.shard, game)
-        rows = parse_rows(given.rows, len(sequences))
+        rows = parse_rows(given.rows, info.num_sequences)
+        sequences = read_shard(given.shard, game, rows)
     except ValueError as error:
-        print(error, file=sys.stderr)
+        print(printable(error), file=sys.stderr)
         return 2
     print(header(info))
-    for row in rows:
+    for row in range(len(rows)):
         print()
-        print(sequence_text(game, sequences, row))
+        print(f"row {rows[row]}: {sequence_text(game, sequences, row)}")
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from cluster.errors import say
 from cluster.reader import check_lasts, end_with_reader
 from games.game import Game
 from games.registry import recorded_game
@@ -40,8 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             save_weights(given.out, net, game, torch.bfloat16)
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return say(error)
     print(f"network: {given.out}")
     return 0
 

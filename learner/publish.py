@@ -1,8 +1,8 @@
 """Give a network away: ``kibitz publish CHECKPOINT DIR`` or ``kibitz publish CHECKPOINT hf://USER/NAME``.
 
 What others need and nothing else: ``config.json``, ``model.safetensors``, their digests, and a card, ``README.md``. A
-card that lies in the checkpoint is kept and gets the hub's header; else one is written with the facts that the
-checkpoint has. ``hf://`` uploads to the Hugging Face hub with the token of ``HF_TOKEN`` or ``hf auth login``
+card that lies in the checkpoint is kept, and gets the hub's header if it has none; else one is written with the facts
+that the checkpoint has. ``hf://`` uploads to the Hugging Face hub with the token of ``HF_TOKEN`` or ``hf auth login``
 (``HF_ENDPOINT`` names another hub).
 """
 
@@ -11,10 +11,12 @@ import re
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cluster.errors import UserError
+from cluster.errors import UserError, first_line, say
+from cluster.files import storage
 from cluster.files.digests import DIGESTS_FILE
 from cluster.reader import check_lasts, end_with_reader
 from games.registry import recorded_game
@@ -44,8 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             where = write(given.checkpoint, Path(given.target), given.game)
     except (ValueError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return say(" ".join(str(error).split()))
     print(f"published: {where}")
     return 0
 
@@ -55,12 +56,20 @@ def write(checkpoint: str, out: Path, own: str = "") -> str:
     checkpoint that cannot be loaded, or its game."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already; name a new directory")
-    config, card = _card(checkpoint, own)
-    out.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG_FILE, WEIGHTS_FILE, DIGESTS_FILE):
-        if (find(checkpoint) / name).exists():
-            shutil.copy(find(checkpoint) / name, out)
-    (out / CARD).write_text(_header(config) + card, encoding="utf-8")
+    source, names = find(checkpoint), (CONFIG_FILE, WEIGHTS_FILE, DIGESTS_FILE)
+    for name in (*names, CARD):
+        if (source / name).is_symlink() or ((source / name).exists() and not (source / name).is_file()):
+            raise UserError(f"{source / name}: is a link or no file; put what is to be given away in its place")
+    card = _card(checkpoint, own)
+
+    def fill(directory: Path) -> None:
+        for name in filter(lambda name: (source / name).exists(), names):
+            shutil.copyfile(source / name, directory / name)
+        (directory / CARD).write_text(card, encoding="utf-8")
+
+    with suppress(OSError):
+        out.rmdir()  # empty, and made anew: whole or not at all
+    storage.write_directory_atomic(out, fill)
     return str(out)
 
 
@@ -81,23 +90,26 @@ def upload(checkpoint: str, target: str, private: bool, own: str = "") -> str:
             commit = api.upload_folder(repo_id=found[1], folder_path=folder, commit_message="Network of Kibitz")
         except LocalTokenNotFoundError:
             raise UserError(f"{target}: needs a token; set HF_TOKEN or run hf auth login") from None
-        except (HfHubHTTPError, OSError) as error:
+        except HfHubHTTPError as error:
             raise UserError(f"{target}: the hub refuses it: {error}") from error
+        except Exception as error:  # what stands between here and a hub raises errors of its own
+            raise UserError(f"{target}: the hub cannot be reached ({first_line(error)}); try again") from error
     return str(commit.commit_url)
 
 
-def _card(checkpoint: str, own: str) -> tuple[dict[str, Any], str]:
-    """``config.json`` and the text of the card."""
+def _card(checkpoint: str, own: str) -> str:
+    """The text of the card, the hub's header included; one that has a header already stays as it is."""
     kind = kinds.of_checkpoint(checkpoint)
     config = read_config(find(checkpoint), checkpoint, kind.model_type)
     game = recorded_game(checkpoint, config.get("game"), config.get("game_options"), own)
     net = kind.load(checkpoint, game)  # also checks the files
     written = find(checkpoint) / CARD
     if written.exists():
-        return config, written.read_text(encoding="utf-8")
+        text = written.read_text(encoding="utf-8")
+        return text if re.match(r"\ufeff?---\s*\n", text) else _header(config) + text
     size = sum(parameter.numel() for parameter in net.parameters())
     options = ", ".join(f"`{name}={value}`" for name, value in sorted(game.options.items())) or "none"
-    return config, (
+    return _header(config) + (
         f"# A network for {game.name}\n\n"
         f"For Kibitz: kind `{kind.name}`, {size:,} parameters, rules version "
         f"{game.rules_version}, id `{checkpoint_id(checkpoint)}`.\n\nRule options: {options}.\n\n"

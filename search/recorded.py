@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import printable
 from cluster.reader import check_lasts
 from search.kept import check_same, remove_parts
 
@@ -101,5 +102,5 @@ def _read(kind: Any, value: Any) -> Any:
     if get_origin(kind) is tuple:
         return tuple(_read(inner[0], item) for item in value)
     if get_origin(kind) is dict:
-        return {key: _read(inner[1], item) for key, item in value.items()}
-    return value
+        return {printable(key): _read(inner[1], item) for key, item in value.items()}
+    return printable(value) if isinstance(value, str) else value  # names come from anywhere, and are shown

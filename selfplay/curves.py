@@ -12,6 +12,7 @@ from typing import Any
 
 from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
+from cluster.foreign import printable
 from cluster.reader import end_with_reader
 from search.recorded import check_out
 from search.tournament.report import marked, wide_console
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         panels = panels_of(runs)
         levels = levels_of(panels, given.level)
     for note in (note for run in runs.values() for note in run.notes):
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)
     print("points a hand ahead (95 % interval)")
     for title, panel in panels.items():
         wide_console().print(curve_table(title, panel))

@@ -8,7 +8,7 @@ all tournaments of that call have been played.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
 from cluster.watching.timeline import span
+from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
@@ -35,12 +36,17 @@ from selfplay.run_directory import RunDirectory
 class Evaluation:
     """The tournaments of one run."""
 
-    def __init__(self, config: TrainConfig, run: RunDirectory) -> None:
+    def __init__(
+        self, config: TrainConfig, run: RunDirectory, make: Callable[[str, Mapping[str, Any]], Game | None] = make_game
+    ) -> None:
+        """``make``: makes the game of a tournament, whose options its results must have; None for a game that is not to
+        be made, and then those that are given must do."""
         self._config = config
         self._run = run
+        self._make = make
         self._gate = config.selfplay.gate
-        self._known: dict[str, dict[str, Any]] = {}
-        """Options given -> all options of the game."""
+        self._known: dict[str, dict[str, Any] | None] = {}
+        """Options given -> all options of the game, None where it is not to be made."""
         self._passed: dict[int, bool] = {0: True}  # iteration -> whether it passed the gate; asked for often
 
     @property
@@ -149,7 +155,7 @@ class Evaluation:
             and result.deals == match.deals
             and result.seating == match.seating
             and result.seed in (self._seed(match), seed)
-            and result.game_options == self._options(match)
+            and result.game_options == self._options(match, result)
             and without_removed(result.settings) == json.loads(json.dumps(self._settings(iteration)))
         )
 
@@ -213,13 +219,15 @@ class Evaluation:
         settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
         return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
 
-    def _options(self, match: MatchConfig) -> dict[str, Any]:
-        """All options of a tournament's game, as results have them; asked for often."""
+    def _options(self, match: MatchConfig, result: TournamentResult) -> dict[str, Any]:
+        """All options of a tournament's game, as its results have them; asked for often."""
         game = match.game(self._config.game)
         key = json.dumps(game.options, sort_keys=True)
         if key not in self._known:
-            self._known[key] = json.loads(json.dumps(dict(make_game(game.name, game.options).options)))
-        return self._known[key]
+            made = self._make(game.name, game.options)
+            self._known[key] = made and json.loads(json.dumps(dict(made.options)))
+        known = self._known[key]
+        return {**result.game_options, **game.options} if known is None else known
 
     def _seed(self, match: MatchConfig) -> int:
         """Seed of a curve's deals: the same for every iteration, and independent of the training deals' seeds."""

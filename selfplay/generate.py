@@ -27,7 +27,14 @@ from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_setti
 from selfplay.workers import generators, play_shards
 
 _FREE_TO_CHANGE = frozenset(
-    ["out", "games", "games_per_table", "cluster", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)]
+    [
+        "out",
+        "games",
+        "games_per_table",
+        "cluster",
+        "game.options.boards_digest",
+        *(f"engine.{key}" for key in FREE_ENGINE_KEYS),
+    ]
 )
 """Keys in which two commands on one directory may differ: they change the games by rounding errors at most."""
 

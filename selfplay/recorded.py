@@ -4,18 +4,22 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar, get_args, get_type_hints
 
+import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
-from cluster.errors import UserError
+from cluster.errors import UserError, first_line
 from cluster.files import storage
 from cluster.merging import over_defaults, schema_of_kind
+from games.registry import recordable
 from search.config import without_removed
 
 T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
+_MAX_SETTINGS = 1_000_000
+"""Characters; ours have a few thousand."""
+_MAX_DEPTH = 50
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -26,7 +30,9 @@ def plain(config: Any) -> dict[str, Any]:
 
 def record_settings(path: str, config: Any) -> None:
     """Write or replace the record."""
-    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(plain(config))).encode())
+    settings = plain(config)
+    settings["game"]["options"] = recordable(config.game.name, settings["game"]["options"])
+    storage.write_bytes_atomic(path, OmegaConf.to_yaml(OmegaConf.create(settings)).encode())
 
 
 def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
@@ -36,10 +42,13 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
         return None
     try:
         text = storage.read_text(path)
+        _check_plain(text)
         recorded: Any = OmegaConf.to_container(OmegaConf.create(text))
-    except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
+        if isinstance(error, UserError):
+            raise
         raise UserError(
-            f"{path}: cannot be read ({str(error).splitlines()[0]}); restore it, or take another directory"
+            f"{path}: cannot be read ({first_line(error)}); restore it, or take another directory"
         ) from error
     if "${" in text:  # never written by us: it could leak environment variables
         raise UserError(f"{path}: holds an interpolation (${{...}}), and records have plain values; restore it")
@@ -50,6 +59,19 @@ def recorded_settings(path: str, schema: type) -> dict[str, Any] | None:
     except ValueError as error:  # a kind of network whose package is not installed
         raise UserError(f"{path}: {error}") from error
     return dict(settings)
+
+
+def _check_plain(text: str) -> None:
+    """``ValueError`` for YAML of a form that we never write, and that a few lines of could fill the memory."""
+    if len(text) > _MAX_SETTINGS:
+        raise ValueError(f"has {len(text):,} characters, and settings have at most {_MAX_SETTINGS:,}")
+    depth = 0
+    for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"line {event.start_mark.line + 1} repeats another by an alias")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"line {event.start_mark.line + 1} is nested too deeply")
 
 
 def _as_today(recorded: Mapping[str, Any]) -> dict[str, Any]:

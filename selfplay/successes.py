@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cluster.files import storage
+from cluster.foreign import parse_json
 from games.game import Game
 from games.rng import derive_many
 from games.shards import shard_info
@@ -95,7 +96,7 @@ def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
     for path in shards:
         provenance = shard_info(path).provenance
         for key in (_PLANNED, _MORE):
-            for kind, counts in json.loads(provenance.get(key, "{}")).items():
+            for kind, counts in parse_json(provenance.get(key, "{}")).items():
                 before = total.setdefault(key, {}).get(kind, [0, 0])
                 total[key][kind] = [before[0] + counts[0], before[1] + counts[1]]
     return total

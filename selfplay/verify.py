@@ -6,7 +6,6 @@ file is made again from the seed, bit for bit on the same machine, so later file
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
+from cluster.foreign import parse_json, printable
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.game import Game
@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 _ADVICE = re.compile("; (?:remove|restore) ")
 """Start of the advice in messages, which is replaced here."""
+_ROWS = 2**18
 _FOREIGN = "belongs to nothing that this directory was made for"
 
 
@@ -73,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number, check in enumerate(checks, 1):
             if found := damage(check):
                 damaged += 1
-                print(found, flush=True)
+                print(printable(found), flush=True)
             progress.update(number)
     print(f"{root}: {len(checks)} files checked, {damaged} damaged")
     if damaged:
@@ -85,7 +86,7 @@ def damage(check: Check) -> str:
     """The line about a damaged or misplaced file; empty for a good file."""
     try:
         check.read()
-    except (ValueError, OSError, AttributeError, KeyError, TypeError) as error:  # damaged files raise any of these
+    except (ValueError, OSError, LookupError, AttributeError, TypeError, OverflowError) as error:  # damaged files' own
         text = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         reason = _ADVICE.split(text.partition("\n")[0])[0].removeprefix(check.path).lstrip(": ")
         remove = [path for path in check.remove if path != check.path or storage.exists(path)]
@@ -181,7 +182,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
-            state = json.loads((directory / "training/state.json").read_text()) if seed is not None else {}
+            state = storage.read_json(directory / "training/state.json") if seed is not None else {}
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
         if seed is not None and state["settings"]["seed"] != seed:
@@ -191,7 +192,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
 def _read_lines(path: str) -> None:
     for number, line in enumerate(storage.read_bytes(path).splitlines(), 1):
         try:
-            json.loads(line)
+            parse_json(line)
         except ValueError as error:
             raise ValueError(f"line {number} is not JSON ({error})") from error
 
@@ -227,9 +228,10 @@ def _read_shard(path: str, game: Game | None, plan: ShardPlan | None) -> None:
         raise ValueError("is missing")
     if plan is not None:
         check_shard(plan, path)
-    shard_info(path)
-    if game is not None:
-        read_shard(path, game)
+    count = shard_info(path).num_sequences
+    if game is not None:  # so many rows at once, as a small file may have very many
+        for first in range(0, count or 1, _ROWS):
+            read_shard(path, game, range(first, min(first + _ROWS, count)))
 
 
 # ---- any file --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.errors import UserError
+from cluster.foreign import parse_json, stays_below
 
 DIGESTS_FILE = "digests.json"
 
@@ -31,7 +32,10 @@ def read_digests(directory: Path) -> dict[str, str]:
     if not record.is_file():
         return {}
     try:
-        return dict(json.loads(record.read_text()))
+        digests = dict(parse_json(record.read_text()))
+        if elsewhere := [name for name in digests if not stays_below(name)]:
+            raise ValueError(f"{elsewhere[0]!r} leads out of it")
+        return digests
     except (ValueError, TypeError) as error:
         raise UserError(f"{record}: is damaged ({error}); restore {directory} or remove it") from error
 

@@ -4,9 +4,10 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -52,14 +53,19 @@ def _remove_abandoned(parent: Path) -> None:
     not matter; a Ray that is still ending does not need its files."""
     for file in parent.glob(f"kibitz-*/{_OWNER}"):
         with suppress(OSError):  # in use, or gone meanwhile
-            if file.stat().st_uid == os.getuid():
+            if _own(file.parent, stat.S_ISDIR) and _own(file, stat.S_ISREG):
                 with file.open() as owner:
                     fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(file.parent, ignore_errors=True)
     for directory in parent.glob("kibitz-*"):
         with suppress(OSError):  # another user's, not empty, or gone meanwhile
-            found = directory.stat()
-            old = time.time() - found.st_mtime > _BEGINNING_SECONDS
-            if old and found.st_uid == os.getuid() and _OURS.fullmatch(directory.name):
+            old = time.time() - directory.lstat().st_mtime > _BEGINNING_SECONDS
+            if old and _own(directory, stat.S_ISDIR) and _OURS.fullmatch(directory.name):
                 (directory / f"{_OWNER}.tmp").unlink(missing_ok=True)
                 directory.rmdir()
+
+
+def _own(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether this is of that kind and this user's. Anybody may have put it there, so that links are not followed."""
+    found = path.lstat()
+    return kind(found.st_mode) and found.st_uid == os.geteuid()

@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,14 +20,20 @@ from typing import Any
 import pyarrow
 import pyarrow.fs
 
-from cluster.errors import UserError, writing
+from cluster.errors import UserError, first_line, writing
+from cluster.files.cache import cache_directory, private
 from cluster.files.digests import DIGESTS_FILE
+from cluster.files.scratch import scratch
+from cluster.foreign import parse_json, stays_below
 from cluster.reader import check_lasts
 
 _UNFINISHED_SECONDS = 6 * 3600.0
 """An older unfinished copy on this machine belongs to a process that is gone."""
 _UNUSED_SECONDS = 7 * 86400.0
 """Making a copy removes copies that were not used for this long."""
+
+_CHUNK = 2**23
+"""Bytes copied at once."""
 
 _MAX_NAME = 200
 """Longest text used as a file's name unchanged, in characters; file systems end at 255."""
@@ -42,6 +47,11 @@ _QUERY = re.compile(r"^([^?]+://[^?]+?)/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 def is_remote(path: str | Path) -> bool:
     """Whether ``path`` is a URI of something else than a local directory."""
     return bool(_URI.match(str(path))) and not str(path).startswith("file://")
+
+
+def is_uri(path: str | Path) -> bool:
+    """Whether ``path`` is a URI, of whatever scheme, or means to be one."""
+    return bool(_URI.match(str(path)) or _ONE_SLASH.match(str(path)))
 
 
 def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -133,8 +143,17 @@ def times(directory: str | Path) -> dict[str, float]:
     return {entry.base_name: (entry.mtime_ns or 0) / 1e9 for entry in found}
 
 
+def check_regular(path: str | Path) -> None:
+    """``UserError`` for a local pipe, socket or device, which may have no end; anything else passes."""
+    if not is_remote(path):
+        name = Path(resolve(path)[1])
+        if name.exists() and not name.is_file() and not name.is_dir():
+            raise UserError(f"{path}: is no regular file; copy what it gives into one")
+
+
 def read_bytes(path: str | Path) -> bytes:
     """A whole file. Raises ``FileNotFoundError`` if it is missing."""
+    check_regular(path)
     filesystem, name = resolve(path)
     with _named(path, "cannot be read", (FileNotFoundError,)), filesystem.open_input_stream(name) as stream:
         return bytes(stream.read())
@@ -149,8 +168,10 @@ def read_text(path: str | Path, errors: str = "strict") -> str:
 def read_json(path: str | Path) -> Any:
     """A whole JSON file. Raises ``FileNotFoundError``, and ``UserError`` naming the file if it is not JSON."""
     try:
-        return json.loads(read_text(path))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return parse_json(read_text(path))
+    except UserError:
+        raise
+    except ValueError as error:
         raise UserError(f"{path} is not JSON ({error}); remove it to have it written again") from error
 
 
@@ -216,10 +237,9 @@ def write_directory_atomic(path: str | Path, write: Callable[[Path], None]) -> N
     """Let ``write`` fill a new local directory, and publish it as ``path``; see ``publish_directory``."""
     with _named(path, "cannot be written"), writing(path):
         if is_remote(path):
-            prefix = f"kibitz-upload-{os.getuid()}-"
-            _remove_idle(Path(tempfile.gettempdir()).glob(f"{prefix}*"), _UNFINISHED_SECONDS)
-            with tempfile.TemporaryDirectory(prefix=prefix) as new:
-                write(Path(new))
+            with scratch("kibitz-upload-") as place:
+                (new := place / "new").mkdir()
+                write(new)
                 publish_directory(new, path)
             return
         target = Path(resolve(path)[1])
@@ -284,7 +304,7 @@ def remove_directory(directory: str | Path) -> None:
         if filesystem.get_file_info(name).type == pyarrow.fs.FileType.Directory:
             filesystem.delete_dir(name)
     if is_remote(directory):
-        shutil.rmtree(_home_of_copies(directory), ignore_errors=True)
+        shutil.rmtree(_home_of_copies(directory), ignore_errors=True)  # which leaves a link as it is
 
 
 def _to_disk(path: Path) -> None:
@@ -300,9 +320,10 @@ def _to_disk(path: Path) -> None:
 
 
 def _home_of_copies(uri: str | Path) -> Path:
-    """The directory, of this machine and user, for copies of a URI's content; it may not exist yet."""
+    """The directory, of this machine and user, for copies of a URI's content; it may not exist yet, and lies in one
+    that nobody else can put anything into."""
     digest = hashlib.blake2b(str(uri).encode(), digest_size=12).hexdigest()
-    return Path(tempfile.gettempdir()) / f"kibitz-copies-{os.getuid()}" / digest
+    return private(cache_directory() / f"copies-{os.geteuid()}") / digest
 
 
 def local_copy(source: str | Path) -> Path:
@@ -313,7 +334,7 @@ def local_copy(source: str | Path) -> Path:
     """
     if not is_remote(source):
         return Path(resolve(source)[1])
-    home, (filesystem, name) = _home_of_copies(source), resolve(source)
+    home, (filesystem, name) = private(_home_of_copies(source)), resolve(source)
     partial = home / f"{secrets.token_hex(4)}.tmp"
     try:
         copy = home / _content_key(filesystem, name)
@@ -328,7 +349,7 @@ def local_copy(source: str | Path) -> Path:
         fetch(source, partial)
     except Exception as error:  # the library behind a file system may raise anything
         shutil.rmtree(partial, ignore_errors=True)
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error).removeprefix(f"{source}: ")
         raise UserError(f"{source}: cannot be read ({reason})") from error
     try:
         partial.rename(copy)
@@ -338,23 +359,37 @@ def local_copy(source: str | Path) -> Path:
 
 
 def _remove_idle(directories: Iterable[Path], seconds: float) -> None:
-    """Remove this user's directories that were not used for ``seconds``: by their time, which ``local_copy`` sets, and
+    """Remove directories of copies that were not used for ``seconds``: by their time, which ``local_copy`` sets, and
     the times of their files."""
     for directory in directories:
         with suppress(OSError):  # gone meanwhile
-            used = max(path.stat().st_mtime for path in (directory, *directory.rglob("*")))
-            if directory.stat().st_uid == os.getuid() and time.time() - used > seconds:
+            used = max(path.lstat().st_mtime for path in (directory, *directory.rglob("*")))
+            if time.time() - used > seconds:
                 shutil.rmtree(directory, ignore_errors=True)
 
 
 def fetch(source: str | Path, target: Path) -> None:
-    """Copy a directory, wherever it is, into a new local one."""
+    """Copy a directory, wherever it is, into a new local one. ``UserError``, with nothing copied, where a name in it
+    would lead out of it: an object storage may send any, and only ``target`` is to be written to."""
     filesystem, name = resolve(source)
+    found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, recursive=True))
+    files = {entry.path: _below(name, entry.path, source) for entry in found if entry.is_file}
     target.mkdir(parents=True)
-    pyarrow.fs.copy_files(
-        name, str(target),
-        source_filesystem=filesystem, destination_filesystem=pyarrow.fs.LocalFileSystem(),
-    )  # fmt: skip
+    for path, relative in files.items():
+        (place := target / relative).parent.mkdir(parents=True, exist_ok=True)
+        if not place.resolve().is_relative_to(target.resolve()):
+            raise UserError(f"{source}: {relative!r} leads out of it; take files that you know from elsewhere")
+        with filesystem.open_input_stream(path) as stream, place.open("xb") as file:  # nothing is written over
+            shutil.copyfileobj(stream, file, _CHUNK)
+
+
+def _below(directory: str, path: str, source: str | Path) -> str:
+    """The name of a file below ``directory``; ``UserError`` for one that is not, wherever it may lead."""
+    inside = directory.strip("/") + "/"
+    relative = path.lstrip("/").removeprefix(inside)
+    if not path.lstrip("/").startswith(inside) or not stays_below(relative):
+        raise UserError(f"{source}: {path!r} leads out of it; take files that you know from elsewhere")
+    return relative
 
 
 def _content_key(filesystem: pyarrow.fs.FileSystem, name: str) -> str:

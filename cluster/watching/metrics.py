@@ -15,6 +15,7 @@ from typing import Any
 
 from cluster.files import storage
 from cluster.files.appended import AppendedText
+from cluster.foreign import parse_json
 from cluster.watching.trackers import Tracker, run_name
 
 log = logging.getLogger(__name__)
@@ -157,10 +158,10 @@ def _earlier(path: str) -> tuple[dict[str, int], dict[str, int]]:
     steps: dict[str, int] = {}
     for line in storage.read_text(path, "replace").splitlines() if storage.exists(path) else []:
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
             step, values = int(entry["step"]), dict(entry["values"])
-        except (ValueError, KeyError, TypeError):
+            totals |= {key: int(value) for key, value in values.items() if key.endswith("_total")}
+        except (ValueError, KeyError, TypeError, OverflowError):
             continue
-        totals |= {key: int(value) for key, value in values.items() if key.endswith("_total")}
         steps |= {key: max(step, steps.get(key, step)) for key in values}
     return totals, steps

@@ -2,11 +2,18 @@
 between boards, ``#`` before remarks."""
 
 import hashlib
+import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 _OWN = Path(__file__).parent / "boards"
+BOARDS = ("random", "balanced", "dominant")
+"""What needs no file."""
+_MAX_BYTES = 10_000_000
 
 
 def find(name: str) -> Path:
@@ -47,6 +54,28 @@ def read(path: Path, rows: int, columns: int, colours: int) -> np.ndarray:
 def digest(path: Path) -> str:
     """16 hex digits of a file's bytes."""
     return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+
+
+def check_recorded(file: str, options: Mapping[str, Any]) -> None:
+    """``ValueError`` where options that stand in a ``file`` name another, unless its digest beside it says that whoever
+    wrote them had the same one: else a file from anywhere could have any file opened here."""
+    boards = str(options.get("boards", BOARDS[0]))
+    if boards in BOARDS or (re.fullmatch(r"\w+", boards) and (_OWN / f"{boards}.txt").is_file()):
+        return
+    with suppress(OSError, ValueError):
+        path = find(boards)
+        if path.stat().st_size <= _MAX_BYTES and digest(path) == options.get("boards_digest"):
+            return
+    raise ValueError(
+        f"{file}: names the boards in {boards[:80]!r}; a file may do so only with their boards_digest, and that is not "
+        "of such a file here"
+    )
+
+
+def with_digest(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as ``check_recorded`` wants them."""
+    boards = options.get("boards", BOARDS[0])
+    return dict(options) if boards in BOARDS else {**options, "boards_digest": digest(find(str(boards)))}
 
 
 def _row(place: str, text: str, columns: int, colours: int) -> list[int]:

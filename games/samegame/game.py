@@ -11,9 +11,9 @@ from games.rng import mix
 from games.samegame import board, files, scores, state, view
 from games.samegame.describe import LETTERS, cell_name, describe
 from games.samegame.features import feature_sets
+from games.samegame.files import BOARDS
 from games.vocabulary import Vocabulary
 
-BOARDS = ("random", "balanced", "dominant")
 PENALTIES = ("stated", "excess")
 _DIGEST = "boards_digest"
 DEFAULTS: dict[str, int | str] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 from games.game import Game
 from learner.config import TransformerConfig
@@ -12,6 +12,9 @@ MODEL_TYPE = "kibitz_policy_value"
 _RULE_KEYS = ("token_types", "features", "num_features", "choices", "boards", "first", "mask_tokens", "mask_outcomes")
 
 
+_SIZES = ("vocab_size", "num_outcomes", "n_positions", "n_layer", "n_head", "n_embd", "n_inner")
+_MAX_LAYERS = 1000
+"""Of a file from anywhere; each takes time and memory, whatever its size."""
 _RESOLVED = ("kind", "board_channels", "score_width", "score_layers")
 """Keys of the configuration that other fields tell."""
 
@@ -76,10 +79,52 @@ def architecture(game: Game, config: TransformerConfig) -> Architecture:
         "token_types": len(game.token_types) if config.token_types else 0,
         "features": features,
         "num_features": sum(game.features[name].size for name in features),
-        "choices": _choices(game, list(features), config),
+        "choices": _choices(game, list(features), config.score_width, config.score_layers),
         "boards": _boards(game, list(features), config.board_channels),
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
+
+
+def check_architecture(arch: Architecture, game: Game) -> None:
+    """``ValueError`` naming a value that an architecture from a file has and none of this game's can have. Says nothing
+    of the sizes that the weights tell."""
+    kinds = get_type_hints(Architecture)
+    for name, value in vars(arch).items():
+        kind = get_origin(kinds[name]) or kinds[name]
+        fits = isinstance(value, kind) and (kind is bool or type(value) is not bool)
+        if kind is float:
+            fits = type(value) in (int, float) and 0 <= value < 1
+        elif kind is int:
+            fits = fits and (1 if name in _SIZES else 0) <= value < 2**31
+        elif kind is dict:
+            fits = fits and all(_whole(number) for each in value.values() for number in _listed(each))
+        if not fits:
+            raise ValueError(f"{name} is {str(value)[:80]}, and no network has that")
+    if arch.n_embd % arch.n_head or arch.n_layer > _MAX_LAYERS or not arch.layer_norm_epsilon:
+        given = f"n_layer={arch.n_layer}, n_head={arch.n_head}, n_embd={arch.n_embd}"
+        raise ValueError(f"{given}, layer_norm_epsilon={arch.layer_norm_epsilon} make no network")
+    sets, choices, boards = [game.features[name] for name in arch.features], arch.choices, arch.boards
+    wanted = {
+        "num_features": sum(each.size for each in sets),
+        "first": max((each.tells for each in sets), default=0),
+        "choices": _choices(game, list(arch.features), choices.get("width", 0), choices.get("layers", 0)),
+        "boards": _boards(game, list(arch.features), boards.get("channels", [])),
+    }
+    for name, value in wanted.items():
+        if getattr(arch, name) != value:
+            raise ValueError(
+                f"{name} is {str(getattr(arch, name))[:80]}, and its features in {game.name} make it {value}"
+            )
+    if max(choices.get("layers", 0), len(boards.get("channels", []))) > _MAX_LAYERS:
+        raise ValueError(f"more than {_MAX_LAYERS} layers make no network")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**31
 
 
 def _named(game: Game, names: Sequence[str]) -> list[str]:
@@ -102,7 +147,7 @@ def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
     return {name: game.features[name].version for name in names}
 
 
-def _choices(game: Game, names: list[str], config: TransformerConfig) -> dict[str, int]:
+def _choices(game: Game, names: list[str], width: int, score_layers: int) -> dict[str, int]:
     """``Architecture.choices`` of the feature sets of these names."""
     scored = [name for name in names if game.features[name].of_actions]
     if not scored:
@@ -111,8 +156,8 @@ def _choices(game: Game, names: list[str], config: TransformerConfig) -> dict[st
         raise ValueError(f"model.features: of {game.name}'s sets about actions take one: {', '.join(scored)}")
     actions, numbers = game.features[scored[0]].shape
     offset = sum(game.features[name].size for name in names[: names.index(scored[0])])
-    layers = {"layers": config.score_layers} if config.score_layers else {}
-    return {"offset": offset, "actions": actions, "numbers": numbers, "width": config.score_width, **layers}
+    layers = {"layers": score_layers} if score_layers else {}
+    return {"offset": offset, "actions": actions, "numbers": numbers, "width": width, **layers}
 
 
 def _boards(game: Game, names: list[str], channels: Sequence[int]) -> dict[str, Any]:

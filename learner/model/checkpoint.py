@@ -7,22 +7,27 @@ Networks of every kind are written here. This module reads the transformer; ever
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import nn
 
+from cluster.errors import first_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, read_digests, write_digests
+from cluster.foreign import parse_json
 from games.game import Game
 from games.registry import make_game
-from learner.model.architecture import MODEL_TYPE, Architecture
+from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
 from learner.model.network import PolicyValueNet
+
+A = TypeVar("A")
+N = TypeVar("N", bound=nn.Module)
 
 SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
@@ -117,14 +122,35 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     game, other rule options, another version of the rules or another vocabulary.
     """
     directory = find(checkpoint)
-    config = read_config(directory, str(checkpoint))
-    _check_game(f"{checkpoint}/{CONFIG_FILE}", config, game)
+    config, file = read_config(directory, str(checkpoint)), f"{checkpoint}/{CONFIG_FILE}"
+    check_record(file, config, game, {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels})
     required = [field.name for field in fields(Architecture) if field.default is field.default_factory is MISSING]
-    missing = [name for name in required if name not in config]
-    if missing:
-        raise ValueError(f"{directory / CONFIG_FILE}: has no {', '.join(missing)}")
+    if missing := [name for name in required if name not in config]:
+        raise ValueError(f"{file}: has no {', '.join(missing)}")
+    _check_versions(file, config, game)
     given = {field.name: config.get(field.name) for field in fields(Architecture)}
-    net = PolicyValueNet(Architecture(**{name: value for name, value in given.items() if value is not None}))
+    arch = Architecture(**{name: value for name, value in given.items() if value is not None or name in required})
+    try:
+        check_architecture(arch, game)
+    except ValueError as error:
+        check_digests(directory, [CONFIG_FILE])  # a flipped bit is told as one
+        raise ValueError(f"{file}: {error}; restore {directory} or remove it") from error
+    if arch.n_positions + arch.first < game.max_length:
+        raise ValueError(f"{file}: n_positions is {arch.n_positions!r}, the game needs {game.max_length}")
+    return filled(PolicyValueNet, arch, directory)
+
+
+def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
+    """The network of an architecture with the weights of a checkpoint; ``ValueError`` as ``fill``. What ``config.json``
+    asks for takes no memory before the weights are found to have its shape."""
+    try:
+        with torch.device("meta"):
+            net = build(arch)
+    except (RuntimeError, TypeError, OverflowError) as error:  # sizes whose product is no size
+        raise ValueError(
+            f"{directory / CONFIG_FILE}: asks for no network that can be made ({first_line(error)}); restore "
+            f"{directory} or remove it"
+        ) from error
     fill(net, directory)
     return net
 
@@ -137,6 +163,8 @@ def fill(net: nn.Module, directory: Path) -> None:
     for name, tensor in tensors.items():  # else the network would play badly: every comparison with NaN is false
         if not tensor.isfinite().all():
             raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
+    if any(parameter.is_meta for parameter in net.parameters()):
+        net.to_empty(device="cpu")
     net.load_state_dict(tensors)
 
 
@@ -160,7 +188,7 @@ def _any_config(directory: Path) -> dict[str, Any]:
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         _check_there(directory / name)
     try:
-        config: dict[str, Any] = dict(json.loads((directory / CONFIG_FILE).read_text()).items())
+        config: dict[str, Any] = dict(parse_json((directory / CONFIG_FILE).read_text()).items())
     except (ValueError, AttributeError) as error:
         raise ValueError(
             f"{directory / CONFIG_FILE}: is no JSON object ({error}); restore {directory} or remove it"
@@ -216,16 +244,13 @@ def _without_common(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict
     return {key: value for key, value in record.items() if key not in other or other[key] != value}
 
 
-def _check_game(file: str, config: Mapping[str, Any], game: Game) -> None:
-    sizes = {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels}
-    check_record(file, config, game, sizes)
+def _check_versions(file: str, config: Mapping[str, Any], game: Game) -> None:
     read = config.get("features") or {}
-    features = {name: feature.version for name, feature in game.features.items() if name in read}
+    known = game.features if isinstance(read, dict) else {}
+    features = {name: feature.version for name, feature in known.items() if name in read}
     for key, now in {"token_types": len(game.token_types), "features": features}.items():
         if config.get(key) and config[key] != now:
             raise ValueError(f"{file}: {key} is {config[key]!r}, and {game.name} has {now!r} by now; train again")
-    if not config.get("n_positions", 0) + (config.get("first") or 0) >= game.max_length:
-        raise ValueError(f"{file}: n_positions is {config.get('n_positions')!r}, the game needs {game.max_length}")
 
 
 def _check_shapes(file: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:

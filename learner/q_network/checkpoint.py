@@ -4,7 +4,7 @@ from pathlib import Path
 
 from games.game import Game
 from learner.config import Q_NETWORKS
-from learner.model.checkpoint import CONFIG_FILE, check_record, fill, find, read_config
+from learner.model.checkpoint import CONFIG_FILE, check_record, filled, find, read_config
 from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture, state_features
 from learner.q_network.network import QNet
 
@@ -28,6 +28,5 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
     kind, width = config.get("kind"), config.get("width")
     if not isinstance(kind, str) or kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
         raise ValueError(f"{file}: kind {kind!r} of width {width!r} is no Q-network; there are {', '.join(Q_NETWORKS)}")
-    net = QNet(QArchitecture(kind, width, features.size, features.version, game.vocabulary.size))
-    fill(net, directory)
-    return net
+    arch = QArchitecture(kind, width, features.size, features.version, game.vocabulary.size)
+    return filled(QNet, arch, directory)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from games.game import Game
 from games.skat.policies.points import VERSION
-from learner.model.checkpoint import CONFIG_FILE, check_record, fill, find, read_config
+from learner.model.checkpoint import CONFIG_FILE, check_record, filled, find, read_config
 from learner.skat_policies.architecture import SkatPoliciesArchitecture
 from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, VALUE_LABELS
 from learner.skat_policies.network import SkatPolicies
@@ -31,11 +31,8 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
             f"{file}: hidden={hidden!r}, dropout={dropout!r}, value_label={label!r}, shared={shared!r} are no networks "
             "of it"
         )
-    net = SkatPolicies(
-        SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, config["value_label"], shared, VERSION)
-    )
-    fill(net, directory)
-    return net
+    arch = SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, config["value_label"], shared, VERSION)
+    return filled(SkatPolicies, arch, directory)
 
 
 def _are_widths(hidden: object) -> bool:

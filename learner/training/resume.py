@@ -211,7 +211,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
             "another directory"
         )
     check_digests(checkpoint, [f"training/{_STATE_FILE}", CONFIG_FILE])
-    record = json.loads(file.read_text())
+    record = storage.read_json(file)
     if record.pop("format", None) != _FORMAT:
         raise ValueError(f"{file}: another format of training state; train into another directory")
     state = TrainingState(**record)

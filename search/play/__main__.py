@@ -12,6 +12,7 @@ from pathlib import Path
 from cluster import cli
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
+from cluster.foreign import printable
 from games import plugins
 from games.game import Game
 from games.registry import make_game, recorded_game
@@ -93,16 +94,16 @@ def _replay(config: PlayConfig) -> None:
             config.game.name if plugins.is_reference(config.game.name) else ""
         )  # the shard may name other games itself
         game = recorded_game(config.replay, info.game, info.options, own)
-        sequences = read_shard(config.replay, game)
-        if config.row >= len(sequences):
-            raise UserError(f"row={config.row}: {config.replay} has rows 0 to {len(sequences) - 1}")
-        tokens, lengths = sequences.tokens[config.row], (sequences.tokens[config.row] != game.vocabulary.eos).sum()
+        if config.row >= info.num_sequences:
+            raise UserError(f"row={config.row}: {config.replay} has rows 0 to {info.num_sequences - 1}")
+        sequences = read_shard(config.replay, game, range(config.row, config.row + 1))
+        tokens, lengths = sequences.tokens[0], (sequences.tokens[0] != game.vocabulary.eos).sum()
         if not game.consistent(game.views(tokens[None], lengths[None]))[0]:
             raise UserError(f"row={config.row}: what {config.replay} has there could not have happened")
         hints = _hints(config, game, _network(config, game), Engines(game, config.engine), config.seed or 0)
         _check_terminal()
     with blaming_input():
-        layout = layout_of(game, [""] * (game.num_players - 1), own=str(sequences.player[config.row]))
+        layout = layout_of(game, [""] * (game.num_players - 1), own=printable(sequences.player[0]))
     _run(PlayApp(layout, tokens=tokens[:lengths], hints=hints))
 
 

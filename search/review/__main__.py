@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 import numpy as np
 from rich.console import Console
 
-from cluster.errors import UserError
+from cluster.errors import UserError, say
 from cluster.files import storage
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
@@ -54,8 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.out:
             _write(given.out, review, deals, pages)
     except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return say(error)
     return 0
 
 
@@ -82,6 +81,7 @@ def _deals(file: str, most: int, own: str) -> RecordedDeals:
     """The deals in a file, whatever it is."""
     if not storage.exists(file) and not storage.is_directory(file):
         raise UserError(f"{file}: no such file")
+    storage.check_regular(file)
     ending = Path(file).suffix
     if ending == ".parquet" or storage.is_directory(file):
         return read_deals(file, most, own)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from cluster.files import storage
 from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
@@ -196,9 +197,16 @@ def checkpoint_paths(entrants: Sequence[Entrant], names: Sequence[str] = ()) -> 
 
 def check_recorded(file: str, player: str) -> None:
     """``ValueError`` for a player that ``file`` may not name: as for games (``games.registry.recorded_game``), its kind
-    must be one of Kibitz's or of an installed package."""
+    must be one of Kibitz's or of an installed package, and its network must lie on this machine. A URI would ask a host
+    of the file's choice, with whatever credentials there are."""
+    spec = parse(player)
+    if storage.is_uri(spec.checkpoint):
+        raise ValueError(
+            f"{file}: names the network {spec.checkpoint!r}, and files may name none behind a URI; name the player "
+            "yourself (--player)"
+        )
     allowed = list(dict.fromkeys([*(kind.name for kind in kinds.every()), *plugins.offered(plugins.PLAYERS)]))
-    if parse(player).kind not in allowed:
+    if spec.kind not in allowed:
         raise ValueError(
             f"{file}: names the player {player!r}, and files may name only {', '.join(allowed)}; a player of your own "
             "is named by you (--player), as module:attribute"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import printable
 from search.tournament.pictures import draw_heat_map, draw_leads
 from search.tournament.report import interval, marked, signed, wide_console
 from search.tournament.result import Lead, TournamentResult, lead
@@ -57,7 +58,7 @@ def read_points(directory: str) -> list[SweptPoint]:
             result = TournamentResult.read(f"{directory.rstrip('/')}/{name}")
             points.append(SweptPoint(dict(result.settings.get("overrides", {})), result))
         except UserError as error:
-            print(f"{name}: left out ({error})", file=sys.stderr)
+            print(printable(f"{name}: left out ({error})"), file=sys.stderr)
     return sorted(points, key=lambda point: [_order(point.values.get(key, "")) for key in keys(points)])
 
 

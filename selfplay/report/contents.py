@@ -1,17 +1,21 @@
 """The contents of a run directory, read for a page.
 
-Of an unfinished or damaged run all readable files are read, and the others noted. Makes no game and loads no network.
+Of an unfinished or damaged run all readable files are read, and the others noted. Makes no game that files may not
+name, and loads no network.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from omegaconf import MISSING
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import parse_json
+from games.game import Game
+from games.registry import recorded_game
 from learner.model.checkpoint import WEIGHTS_FILE
 from search.tournament.report import interval, marked, signed
 from search.tournament.result import TournamentResult, lead
@@ -24,7 +28,7 @@ from selfplay.successes import read_successes
 
 T = TypeVar("T")
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 """Exceptions from files that are damaged or were edited by hand."""
 STAGES = ("self-play", "training", "tournaments")
 _MARKS = {
@@ -34,6 +38,8 @@ _MARKS = {
     "validation_loss": "training",
 }
 """Keys that only this stage logs; all other lines of the log are of tournaments."""
+_COMMAND: dict[str, Any] = {"began": "", "version": "", "revision": "", "diff": "", "untracked": []}
+"""What an entry of ``provenance.json`` has, with values of its types."""
 _OTHER_STEPS = {"games_total", "loss", "validation_loss"}
 """Keys of lines of the log whose step is not the iteration."""
 
@@ -105,13 +111,15 @@ def read_run(root: str) -> Run:
         try:
             return read(path) if storage.exists(path) else None
         except _UNREADABLE as error:
-            notes.append(f"{path}: cannot be read ({type(error).__name__}: {error}); left out")
+            said = str(error).removeprefix(f"{path}: ")
+            notes.append(f"{path}: cannot be read ({type(error).__name__}: {said}); left out")
             return None
 
-    numbers = [int(name) for name in storage.list_names(f"{run.root}/iterations") if name.isdigit()]
+    names = storage.list_names(f"{run.root}/iterations")
+    numbers = [int(name) for name in names if name.isascii() and name.isdigit()]
     curve = {i: attempt(run.tournament(i), stored) for i in numbers}
     gates = {i: attempt(run.gate(i), stored) for i in numbers}
-    figures = {i: attempt(run.metrics(i), _mapping) for i in numbers}
+    figures = {i: attempt(run.metrics(i), _figures) for i in numbers}
     successes = {i: attempt(run.successes(i), read_successes) for i in numbers}
     log, unreadable = attempt(f"{run.root}/metrics.jsonl", _log) or ([], 0)
     if unreadable:
@@ -119,7 +127,7 @@ def read_run(root: str) -> Run:
     return Run(
         root=run.root,
         settings=settings,
-        state=attempt(f"{run.root}/state.json", _mapping) or {},
+        state=attempt(f"{run.root}/state.json", _state) or {},
         curve={i: results for i, results in curve.items() if results},
         gates={i: results[0] for i, results in gates.items() if results},
         final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
@@ -143,15 +151,32 @@ def _settings(run: RunDirectory) -> Mapping[str, Any]:
 
 
 def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentResult]:
-    return [result for result in Evaluation(typed(settings, TrainConfig), run).final() if result is not None]
+    def make(name: str, options: Mapping[str, Any]) -> Game | None:
+        try:
+            return recorded_game(f"{run.root}/{SETTINGS_FILE}", name, options)
+        except ValueError:  # a game of the user's own, whom nobody asks here
+            return None
+
+    return [result for result in Evaluation(typed(settings, TrainConfig), run, make).final() if result is not None]
 
 
-def _mapping(path: str) -> Mapping[str, Any]:
-    return dict(storage.read_json(path))
+def _state(path: str) -> Mapping[str, Any]:
+    state = dict(storage.read_json(path))
+    if not isinstance(state["iteration"], int) or not isinstance(state["stage"], str):
+        raise ValueError(f"iteration {state['iteration']!r}, stage {state['stage']!r}")
+    return state
+
+
+def _figures(path: str) -> Mapping[str, float]:
+    return {key: float(value) for key, value in dict(storage.read_json(path)).items()}
 
 
 def _commands(path: str) -> list[Mapping[str, Any]]:
-    return [dict(entry) for entry in storage.read_json(path)]
+    commands = [{**_COMMAND, **entry} for entry in storage.read_json(path)]
+    for entry in commands:
+        if wrong := [key for key, empty in _COMMAND.items() if not isinstance(entry[key], type(empty))]:
+            raise ValueError(f"{wrong[0]} is {entry[wrong[0]]!r}")
+    return commands
 
 
 def _log(path: str) -> tuple[list[Logged], int]:
@@ -159,9 +184,11 @@ def _log(path: str) -> tuple[list[Logged], int]:
     found, unreadable, text = [], 0, storage.read_text(path, "replace")
     for line in text.splitlines(keepends=True):
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
             values = {str(key): float(value) for key, value in entry["values"].items()}
-            found.append(Logged(int(entry["step"]), float(entry["time"]), values))
+            int(values.get("iteration", 0))  # which NaN and infinity are not
+            datetime.fromtimestamp(logged_at := float(entry["time"]), UTC)
+            found.append(Logged(int(entry["step"]), logged_at, values))
         except _UNREADABLE:
             unreadable += line.endswith("\n")
     return found, unreadable

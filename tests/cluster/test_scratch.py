@@ -21,3 +21,18 @@ def test_what_a_command_left_that_was_killed_before_it_had_a_lock_goes_and_nothi
     with scratch("kibitz-sweep-", tmp_path) as own:
         there = {path.name for path in tmp_path.iterdir()} - {own.name}
     assert there == {*names[3:], "kibitz-sweep-justnow1"}
+
+
+def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
+    (theirs := tmp_path / "theirs").mkdir()
+    (shared := tmp_path / "shared").mkdir()
+    for name in (".owner", ".owner.tmp", "thesis"):
+        (theirs / name).touch()
+    os.utime(theirs, (0, 0))
+    (shared / "kibitz-abcd1234").symlink_to(theirs)
+    (shared / "kibitz-linked01").mkdir()
+    (shared / "kibitz-linked01/.owner").symlink_to(theirs / "thesis")
+    with scratch("kibitz-sweep-", shared):
+        pass
+    assert {path.name for path in theirs.iterdir()} == {".owner", ".owner.tmp", "thesis"}
+    assert {path.name for path in shared.iterdir()} == {"kibitz-abcd1234", "kibitz-linked01"}

@@ -1,18 +1,21 @@
 """Files that are there whole or not at all."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow.fs
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import storage
+from cluster.files import cache, storage
 from cluster.files.digests import write_digests
 from cluster.files.locks import run_lock
 
@@ -69,7 +72,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pyarrow.fs.FileSy
         return (filesystem, str(path).removeprefix("mock://")) if storage.is_remote(path) else real(path)
 
     monkeypatch.setattr(storage, "resolve", resolve)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(storage, "cache_directory", lambda: tmp_path / "cache")
     return filesystem
 
 
@@ -95,15 +98,14 @@ def test_a_copy_that_fails_leaves_nothing_behind(
 ) -> None:
     storage.write_json_atomic("mock://run/checkpoint/model", [1])
 
-    def fail(source: str, target: str, **filesystems: object) -> None:
-        (Path(target) / "model").write_text("half")
+    def fail(source: object, target: BinaryIO, length: int) -> None:
+        target.write(b"half")
         raise OSError("the network is gone")
 
-    monkeypatch.setattr(pyarrow.fs, "copy_files", fail)
+    monkeypatch.setattr(shutil, "copyfileobj", fail)
     with pytest.raises(UserError, match=r"^mock://run/checkpoint: cannot be read \(the network is gone\)$"):
         storage.local_copy("mock://run/checkpoint")
-    assert [path for path in (tmp_path / "temporary").rglob("*") if path.is_file()] == []
-    monkeypatch.undo()
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize("digests", [True, False])
@@ -139,11 +141,9 @@ def test_unfinished_halves_and_copies_that_nobody_uses_go_when_another_is_made(
         storage.write_json_atomic(f"{path}/model", [1])
     copies = [storage.local_copy(path) for path in (old, used)]
     halves = [copies[1].parent / "killed.tmp", copies[1].parent / f"{os.getpid()}.tmp"]
-    upload = tmp_path / f"temporary/kibitz-upload-{os.getuid()}-killed"
-    for half in (*halves, upload):
+    for half in halves:
         (half / "model").mkdir(parents=True)
-    for path in (halves[0], upload):
-        aged(path, 7 * 3600)
+    aged(halves[0], 7 * 3600)
     for copy in copies:
         aged(copy.parent, 8 * 86400)
     aged(halves[1], 60)
@@ -151,8 +151,51 @@ def test_unfinished_halves_and_copies_that_nobody_uses_go_when_another_is_made(
     storage.local_copy(other)
     assert not copies[0].parent.exists() and copies[1].exists(), "the one that was asked for is kept"
     assert [half.exists() for half in halves] == [False, True], "the one that is being made is kept"
-    storage.write_directory_atomic("mock://run/new", lambda new: (new / "model").touch())
-    assert not upload.exists()
+
+
+def test_nothing_goes_through_a_link_that_somebody_has_put_where_copies_lie(
+    tmp_path: Path, bucket: pyarrow.fs.FileSystem
+) -> None:
+    storage.write_json_atomic("mock://run/checkpoint/model", [1])
+    home, precious = storage.local_copy("mock://run/checkpoint").parent, tmp_path / "theirs/thesis"
+    for place in (home, home.parent):
+        precious.parent.mkdir(exist_ok=True)
+        precious.write_text("three years")
+        aged(precious.parent, 9 * 86400)
+        shutil.rmtree(place)
+        place.symlink_to(precious.parent)
+        with pytest.raises(UserError, match=f"^{place}: is l.*must be a directory of yours alone.*KIBITZ_CACHE_DIR"):
+            storage.local_copy("mock://run/checkpoint")
+        with suppress(UserError):
+            storage.remove_directory("mock://run/checkpoint")
+        storage.write_json_atomic("mock://run/checkpoint/model", [1])
+        assert precious.read_text() == "three years"
+        place.unlink()
+    (tmp_path / "cache").mkdir(exist_ok=True)
+    home.parent.mkdir(mode=0o777)
+    home.parent.chmod(0o777)
+    with pytest.raises(UserError, match="is drwxrwxrwx of user"):
+        storage.local_copy("mock://run/checkpoint")
+
+
+def test_what_is_kept_on_a_machine_has_a_place_also_without_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KIBITZ_CACHE_DIR", "")  # which is not the working directory
+    assert cache.cache_directory() == tmp_path / "home/.cache/kibitz"
+    shutil.rmtree(tmp_path / "home")
+    (tmp_path / "home").touch()  # nobody can write there, not even root
+    assert cache.cache_directory() == tmp_path / f"tmp/kibitz-cache-{os.geteuid()}"
+    assert cache.cache_directory().stat().st_mode & 0o777 == 0o700
+    cache.cache_directory().chmod(0o755)
+    with pytest.raises(UserError, match=r"must be a directory of yours alone .* set KIBITZ_CACHE_DIR to a directory"):
+        cache.cache_directory()
+    monkeypatch.setenv("KIBITZ_CACHE_DIR", str(tmp_path / "home/deep"))
+    with pytest.raises(UserError, match=f"KIBITZ_CACHE_DIR={tmp_path}/home/deep: cannot be written to"):
+        cache.cache_directory()
 
 
 def test_an_earlier_process_with_the_same_number_is_not_in_the_way(

@@ -1,5 +1,6 @@
 """Shards: what is written is read again, byte for byte the same, and anything else is refused by name."""
 
+import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from games import shards
 from games.branches import Branches
 from games.registry import make_game
 from games.rng import derive_many
-from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info, write_shard
+from games.shards import (
+    Sequences,
+    ShardError,
+    count_deals,
+    find_shards,
+    read_shard,
+    read_shards,
+    shard_info,
+    write_shard,
+)
 
 HEARTS = make_game("hearts")
 PROVENANCE = {"run_seed": "7", "iteration": "000", "shard": "3"}
@@ -155,6 +166,37 @@ def test_what_is_no_parquet_file_is_refused(read, shard: Path, tmp_path: Path) -
     for path in (short, text, tmp_path / "missing.parquet", tmp_path):
         with pytest.raises(ShardError, match=str(path)):
             read(path)
+
+
+def test_a_pipe_is_refused_and_does_not_wait_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for read in (lambda path: read_shard(path, HEARTS), shard_info, count_deals):
+        with pytest.raises(ShardError, match=r"pipe.parquet: is no regular file; copy what it gives into one$"):
+            read(tmp_path / "pipe.parquet")
+
+
+def test_rows_are_read_with_their_own_row_groups_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_ROW_GROUP", 8)
+    whole = branched(40)
+    write_shard(tmp_path / "a.parquet", whole, HEARTS, PROVENANCE)
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *given: pytest.fail("all of it is read"))
+    for rows in (range(0, 1), range(7, 9), range(12, 30), range(39, 40)):
+        some, wanted = read_shard(tmp_path / "a.parquet", HEARTS, rows), np.arange(rows.start, rows.stop)
+        np.testing.assert_array_equal(some.tokens, whole.tokens[wanted])
+        assert branches_of(some) == branches_of(whole)[rows.start : rows.stop]
+        assert some.deal_seed.tolist() == whole.deal_seed[wanted].tolist()
+    for rows in (range(39, 41), range(-1, 1), range(3, 3)):
+        with pytest.raises(ShardError, match="rows 0 to 39"):
+            read_shard(tmp_path / "a.parquet", HEARTS, rows)
+
+
+def test_a_row_group_that_would_fill_the_memory_is_refused_by_its_length(tmp_path: Path, shard: Path) -> None:
+    table = pq.read_table(shard)
+    many = table.take(np.zeros(2**20 + 1, np.int64))
+    pq.write_table(many, tmp_path / "many.parquet", row_group_size=2**21, compression="zstd")
+    for rows in (None, range(1)):
+        with pytest.raises(ShardError, match="a row group of 1,048,577 rows; shards have 32,768"):
+            read_shard(tmp_path / "many.parquet", HEARTS, rows)
 
 
 def test_a_flipped_bit_is_found(shard: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from games.registry import make_game
@@ -45,6 +46,24 @@ def test_the_points_printed_are_those_of_the_game(shard: Path, capsys: pytest.Ca
     printed = capsys.readouterr().out
     for row in (3, 4):
         assert f"points {' '.join(f'{value:g}' for value in game.points(states)[row])} (own first" in printed
+
+
+def test_what_others_have_written_does_nothing_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game, evil, path = make_game("hearts"), "\x1b]0;owned\x07\u202ename\n", tmp_path / "s.parquet"
+    seeds = derive_many(1, 1)
+    states = game.deal(seeds)
+    game.playout(states, seeds)
+    write_shard(path, Sequences.of_deals(game, states, seeds, evil), game, {"from": evil, evil: "x"})
+    assert main([str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "player ?]0;owned??name?\n" in printed and "from           ?]0;owned??name?\n" in printed
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"kibitz.rules_version": b"\x1b[2J"}), path)
+    assert main([str(path)]) == 2
+    printed += capsys.readouterr().err
+    assert "written for rules version ?[2J, but" in printed and printed.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,48 @@ def test_weights_that_do_not_fit_the_configuration_are_named(checkpoint):
         load_weights(checkpoint, GAME)
 
 
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("n_embd", ["16", 1.5, None, 0, -16, True, [16], 10**30, 2**31 - 1, 200_000]),
+        ("n_layer", ["1", None, 0, 1_000_000]),
+        ("n_head", [0, 3, None]),
+        ("n_inner", [10**9, 10**30, 1e999]),
+        ("n_positions", ["99", None, 10**9]),
+        ("layer_norm_epsilon", [float("nan"), 0, -1e-5, "1e-5", None, 1e999]),
+        ("embd_pdrop", [1, float("nan"), None]),
+        ("features", [[], [1], 1, "x", {"x": 1}, {"points": 10**9}]),
+        ("num_features", [10**9, "1"]),
+        ("choices", [1, {"offset": 0, "actions": 10**9, "numbers": 1, "width": 1}, {"layers": 10**9}, {"width": "x"}]),
+        ("boards", [{"rows": 10**6, "columns": 10**6, "planes": 10**6, "channels": [10**6]}, [[]], {"channels": "x"}]),
+        ("first", [5, -1, "x"]),
+        ("token_types", [10**9, "x"]),
+    ],
+)
+def test_what_no_network_has_is_one_line_and_takes_no_memory(checkpoint, key, values):
+    (checkpoint / "digests.json").unlink()
+    good = json.loads((checkpoint / "config.json").read_text())
+    for value in values:
+        if not value and good.get(key) in (None, value):
+            continue
+        change_config(checkpoint, **{**good, key: value})
+        with pytest.raises(ValueError, match=r"^[^\n]*config\.json[^\n]*$"):
+            load_weights(checkpoint, GAME)
+
+
+@pytest.mark.parametrize("name", ["config.json", "digests.json"])
+def test_json_that_is_nested_without_end_is_one_line(checkpoint, name):
+    (checkpoint / name).write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=rf"{name}: is .*nested too deeply.*restore"):
+        load_weights(checkpoint, GAME)
+
+
+def test_a_record_of_digests_of_files_elsewhere_is_damaged(checkpoint):
+    (checkpoint / "digests.json").write_text('{"../../x": "0"}')
+    with pytest.raises(ValueError, match=r"digests.json: is damaged \('../../x' leads out of it\)"):
+        load_weights(checkpoint, GAME)
+
+
 def test_an_existing_directory_is_not_overwritten(checkpoint):
     with pytest.raises(ValueError, match="exists already"):
         save_weights(checkpoint, tiny_net(GAME), GAME)

@@ -1,7 +1,10 @@
 """Networks given away: into a folder, and to a stand-in of the hub that keeps what it is sent."""
 
 import base64
+import errno
 import json
+import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +34,42 @@ def test_a_network_that_ships_keeps_its_card_and_loads(tmp_path: Path) -> None:
     )
     assert checkpoint_id(tmp_path / "out") == checkpoint_id("kibitz:skat")
     kinds.of_checkpoint(str(tmp_path / "out")).load(str(tmp_path / "out"), make_game("skat"))
+
+
+def test_what_was_published_is_given_on_with_its_own_header_and_licence(tmp_path: Path) -> None:
+    assert main(["kibitz:skat", str(tmp_path / "first")]) == 0
+    card = tmp_path / "first" / "README.md"
+    card.write_text(mine := card.read_text().replace("license: apache-2.0", "license: cc-by-4.0\nlanguage: de"))
+    assert main([str(tmp_path / "first"), str(tmp_path / "second")]) == 0
+    assert (tmp_path / "second" / "README.md").read_text() == mine and mine.count("---\n") == 2
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors", "digests.json"])
+def test_what_a_link_leads_to_is_not_given_away(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME)
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "net" / name).unlink(missing_ok=True)
+    (tmp_path / "net" / name).symlink_to(tmp_path / "secret")
+    assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"net/{name}: is a link" in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_is_full_is_one_line_and_not_in_the_way_of_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        Path(target).touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "out").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", full)
+        assert main(["kibitz:skat", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "out cannot be written (No space left on device); free some space" in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    assert main(["kibitz:skat", str(tmp_path / "out")]) == 0
 
 
 def test_another_gets_a_card_with_its_facts_and_nothing_of_its_training(tmp_path: Path) -> None:
@@ -133,6 +172,18 @@ def test_a_hub_gets_the_same_files_with_the_token(
     assert hub.files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert {token for _, token in hub.asked} == {"Bearer hf_of_a_test"}
     assert "/me/net/commit/1" in capsys.readouterr().out
+
+
+def test_a_hub_that_cannot_be_reached_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+        assert main(["kibitz:skat", "hf://me/net"]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 1 and "hf://me/net: the hub cannot be reached" in error[0]
 
 
 def test_a_hub_that_refuses_is_told_in_a_line(hub: type[Hub], capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from cluster.errors import UserError
+from cluster.files import storage
 from games import show
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from games.rng import derive
 from games.shards import shard_info
 from games.skat.records.export import export
 from learner import export as give_away
@@ -23,6 +25,7 @@ from search.play.__main__ import main as play
 from search.play.config import PlayConfig
 from search.players.random_player import RandomPlayer
 from search.rating.ratings import rate
+from search.roster.registry import check_recorded
 from search.tournament.result import TournamentResult
 from search.tournament.sweep import report_sweep
 from search.tournament.tournament import run_tournament
@@ -30,12 +33,14 @@ from selfplay import curves, verify
 from selfplay.config import GenerateConfig, InitialConfig, MatchConfig, TrainConfig
 from selfplay.recorded import record_settings, recorded_settings
 from selfplay.report import __main__ as report
+from selfplay.report.contents import read_run
 from selfplay.report.deals import Own
-from selfplay.report.page import write_page
+from selfplay.report.page import Sample, page, write_page
 from selfplay.run_directory import RunDirectory
 from tests.learner.material import shard_of, tiny_net
 from tests.search.toy import ToyGame
 from tests.selfplay.material import run, tiny_config
+from tests.storage.hostile import hostile
 
 TOY = "tests.search.toy:ToyGame"
 EVIL = """
@@ -151,8 +156,10 @@ def test_what_a_file_names_is_refused_by_its_name_and_never_run(
         assert name in said and "it ran" not in said
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [NAMES[1], "\x1b]0;owned\x07"])
+def test_players_in_results_are_names_and_no_more(
+    name: str, marker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = run_tournament(ToyGame(), [RandomPlayer(name), RandomPlayer("random")], 4, seed=1)
     result = replace(result, game=name, settings={"overrides": {"game": name}})
     directory = evil_run(tmp_path / "run", GameConfig("hearts"))
@@ -162,7 +169,98 @@ def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_p
     assert report.main([str(directory), "--deals", "0"]) == 0
     report_sweep(str(directory))
     assert rate([TournamentResult.read(f"{directory}/result.json")]).players
+    assert not marker.exists() and "\x1b" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_that_fit_the_settings_do_not_get_their_game_made(name: str, marker: Path, tmp_path: Path) -> None:
+    config = tiny_config(str(tmp_path / "run"))
+    config.game, config.evaluation.final = GameConfig(name), [MatchConfig(["random", "hearts_rules"], deals=2)]
+    run = RunDirectory(config.run.dir)
+    run.begin(config)
+    settings = {"iteration": config.selfplay.iterations, "search": asdict(config.search)}
+    players = [RandomPlayer("random"), RandomPlayer("hearts_rules")]
+    result = run_tournament(ToyGame(), players, 2, seed=derive(config.run.seed, "evaluate", "final"))
+    result = replace(result, game=name, settings=json.loads(json.dumps(settings)))
+    storage.write_json_atomic(run.result("tournament.json"), [result.record()])
+    assert len(read_run(run.root).final) == 1
     assert not marker.exists()
+
+
+def test_a_network_that_settings_name_is_not_asked_of_another_machine(tmp_path: Path) -> None:
+    with hostile({"net/config.json": b"{}"}) as server:
+        root = evil_run(tmp_path / "run", GameConfig("hearts"), f"argmax_val@{server.uri('net')}")
+        assert report.main([str(root)]) == 0
+        page = (root / "results/report.html").read_text()
+        assert "files may name none behind a URI" in page and '<article class="deal"' not in page
+        assert not server.asked
+    for uri in ("hf://evil/net", "file:///net", "s3:/evil/net"):
+        with pytest.raises(ValueError, match=f"^here: names the network '{uri}'"):
+            check_recorded("here", f"imitation@{uri}")
+    for own in ("argmax_val", "argmax_val@kibitz:hearts", "imitation@runs/a/checkpoint", "argmax_val:explore=0.1"):
+        check_recorded("here", own)
+
+
+DEEP = "[" * 100_000
+ODD = {
+    "state.json": [DEEP, "[]", '{"iteration": null, "stage": "x"}', '{"iteration": 1e999}'],
+    "provenance.json": [DEEP, '[{"revision": 1}]', "[1]", '[{"untracked": 1}]'],
+    "metrics.jsonl": [
+        f"{DEEP}\n",
+        "".join(
+            f'{{"step": {step}, "time": {when}, "values": {{"iteration": {iteration}}}}}\n'
+            for step, when, iteration in [
+                *((bad, 1, 1) for bad in ("1e999", "NaN", "null")),
+                *((1, bad, 1) for bad in ("1e999", "NaN", "1e300")),
+                *((1, 1, bad) for bad in ("1e999", "NaN", '"x"', "[]")),
+            ]
+        ),
+    ],
+    "iterations/000/tournament.json": [DEEP, "[1]", "1", '[{"format": 2, "players": 1}]'],
+    "results/tournament.json": [DEEP, "[1]", "null"],
+    "iterations/000/metrics.json": [DEEP, "[1]", '{"train/loss": "x"}', '{"generate/decisions_per_second": null}'],
+    "iterations/000/successes.json": [DEEP, '{"planned": {"a": [1e999, 2]}}', "1"],
+}
+"""File of a run -> what it may hold, as somebody else has written it."""
+
+
+def test_odd_records_of_a_run_are_named_and_the_rest_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RunDirectory(str(tmp_path)).begin(tiny_config(str(tmp_path)))
+    for directory in ("iterations/000", "iterations/\u00b2", "results"):
+        (tmp_path / directory).mkdir(parents=True)
+    for number in range(max(map(len, ODD.values()))):
+        odd = {name: contents[number] for name, contents in ODD.items() if number < len(contents)}
+        for name, content in odd.items():
+            (tmp_path / name).write_text(content)
+        found = read_run(str(tmp_path))
+        for name in odd:
+            assert any(f"{name}: " in note and "left out" in note for note in found.notes), (name, odd[name][:50])
+        assert "left out" in page(found, Sample((), ""))
+        assert verify.main([str(tmp_path)]) == 1 and DEEP not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: &a [1,1]\nb: &b [*a,*a]\n", "line 2 repeats another by an alias"),
+        ("[" * 5_000, "nested too deeply"),
+        ("x" * 2_000_000, "has 2,000,000 characters"),
+        ("a: [", "cannot be read"),
+        ("{}", "holds no settings"),
+    ],
+)
+def test_settings_that_would_fill_the_memory_are_one_line(
+    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "iterations").mkdir()
+    (file := tmp_path / "config.yaml").write_text(content)
+    for read in (report.main, curves.main):
+        assert read([str(tmp_path)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {file}") and said in error and error.count("\n") == 1
+    assert verify.main([str(tmp_path)]) == 1 and said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -173,6 +271,15 @@ def test_players_in_results_are_names_and_no_more(name: str, marker: Path, tmp_p
         ("openspiel:misere", {"game": "efg_game(filename=/etc/passwd)"}),
         ("openspiel:leduc_poker", {"players=2,self(": 1}),
         ("openspiel:<game>", {}),
+        ("openspiel:mnk", {"m": 20_000, "n": 20_000, "k": 3, "outcomes": "buckets"}),
+        ("openspiel:mnk", {"m": 2_000, "n": 2_000, "k": 3, "outcomes": "buckets"}),
+        ("openspiel:go", {"board_size": 65_536}),  # of which OpenSpiel counts one action, modulo 2**32
+        ("openspiel:hex", {"board_size": 3_000, "outcomes": "buckets"}),
+        ("openspiel:nim", {"pile_sizes": "1000000000;1000000000"}),
+        ("openspiel:hex", {"board_size": "9" * 100_000}),
+        ("samegame", {"boards": "/etc/passwd"}),
+        ("samegame", {"boards": "../../etc/passwd", "boards_digest": "0" * 16}),
+        ("samegame", {"boards": ["x"]}),
         ("hearts", {"self": 1}),
         ("hearts", [1]),
         ("", {}),
@@ -184,7 +291,7 @@ def test_strange_games_in_a_shard_end_in_one_line_that_names_it(
     path = evil_shard(tmp_path, name, options)
     assert show.main([str(path)]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"{path}: ") and said.count("\n") == 1 and "root:" not in said
+    assert said.startswith(f"{path}: ") and said.count("\n") == 1 and "tiles" not in said and len(said) < 1000
 
 
 def toy_config(directory: str) -> TrainConfig:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from cluster.foreign import printable
 from cluster.reader import check_lasts, end_with_reader
 from games.skat.records.agreement import differences
 from games.skat.records.conversion import convert
@@ -102,11 +103,11 @@ def main(arguments: list[str] | None = None) -> int:
         check_lasts(getattr(given, "out", ""), "--out")
         return _do(given)
     except OSError as error:
-        print(f"{error.filename or given.path}: {error.strerror}", file=sys.stderr)
+        print(printable(f"{error.filename or given.path}: {error.strerror}"), file=sys.stderr)
     except FormatError as error:
-        print(f"{given.path}: {error}", file=sys.stderr)
+        print(printable(f"{given.path}: {error}"), file=sys.stderr)
     except ValueError as error:  # names what it is about
-        print(error, file=sys.stderr)
+        print(printable(error), file=sys.stderr)
     return 2
 
 

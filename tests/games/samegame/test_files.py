@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from games.registry import make_game
+from games.registry import make_game, recordable, recorded_game
 from games.samegame.game import SameGame
 from search.single_agent.samegame import plain
 
@@ -34,6 +34,18 @@ def test_the_standard_boards_have_the_tiles_they_are_known_for() -> None:
     left = game.deal(np.arange(20, dtype=np.uint64))["public"]["left"][:, :5]
     assert (left[10:15] == 45).all() and (left[15:].max(axis=1) == 65).all()
     assert (game.vocabulary.size, game.max_length) == (231, 338)
+
+
+def test_a_record_may_name_a_file_only_with_its_digest(tmp_path) -> None:
+    path = written(tmp_path, GOOD)
+    game = SameGame(**SIZES, boards=path)
+    assert recorded_game("x.parquet", "samegame", game.options).options == game.options
+    given = {**SIZES, "boards": path}
+    assert recorded_game("config.yaml", "samegame", recordable("samegame", given)).options == game.options
+    for options in (given, {**given, "boards_digest": "0" * 16}, {**given, "boards": f"{tmp_path}/nothing"}):
+        with pytest.raises(ValueError, match=r"^x.parquet: names the boards in .*only with their boards_digest"):
+            recorded_game("x.parquet", "samegame", options)
+    assert recorded_game("x", "samegame", {"rows": 15, "columns": 15, "boards": "standard_20"}).num_deals == 20
 
 
 def test_a_file_that_changed_is_refused(tmp_path) -> None:

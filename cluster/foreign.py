@@ -1,0 +1,22 @@
+"""What files and names from anywhere may not do to whoever reads or prints them. Needs nothing of ours."""
+
+import json
+from typing import Any
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A JSON value; ``ValueError`` also for one that is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def stays_below(name: str) -> bool:
+    """Whether a name of a file, its parts apart by slashes, leads to below the directory that it is taken for."""
+    return not {"", ".", ".."} & {*name.split("/")} and not {"\\", "\0"} & {*name}
+
+
+def printable(text: object, kept: str = "") -> str:
+    """Text without characters that would do something to a terminal, or hide in it, but for those that are ``kept``."""
+    return "".join(one if one.isprintable() or one in kept else "?" for one in str(text))
