@@ -17,7 +17,7 @@ from games.registry import make_game
 from games.rng import derive
 from games.shards import find_shards, read_shard, shard_info, write_shard
 from search.roster.engines import Engines, check_cache
-from search.roster.registry import Entrant, check_decisions, check_networks, seat_players
+from search.roster.registry import Entrant, check_decisions, check_networks, seat_players, settled
 from selfplay.config import LabelConfig
 from selfplay.labels import label, labeller, labels_by
 
@@ -28,6 +28,7 @@ _AT_ONCE = 2048
 def main(config: LabelConfig) -> None:
     """Label the shards that are missing in ``out``."""
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         entrant = labeller(config.player, "player", game, config.search)
         for kind, arch in check_networks([entrant], game):

@@ -51,6 +51,7 @@ ONLY_IN = {
         "games.shards",
         "*.config",
         "learner.model.checkpoint",
+        "learner.model.runs",
         "learner.publish",
         "learner.training.*",
         "learner.devices",

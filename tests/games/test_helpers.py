@@ -84,7 +84,9 @@ def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(
 
 
 @given(SETS, st.data(), SEEDS)
-def test_a_drawn_set_has_its_size_and_only_cards_that_were_there(cards: int, data: st.DataObject, seed: np.uint64) -> None:
+def test_a_drawn_set_has_its_size_and_only_cards_that_were_there(
+    cards: int, data: st.DataObject, seed: np.uint64
+) -> None:
     size = data.draw(st.integers(0, len(members(cards))))
     drawn, _ = draw(cards, size, seed)
     assert drawn & ~cards == 0 and len(members(drawn)) == size
@@ -110,7 +112,10 @@ def test_legal_tokens_in_two_parts_are_counted_marked_and_found(
     first: int, cards: int, behind: int, more: int, token: int
 ) -> None:
     low = max([first + card + 1 for card in members(cards)], default=0) + behind  # the parts share no token
-    legal, wanted = (first, cards, low, low + more), [first + card for card in members(cards)] + [*range(low, low + more)]
+    legal, wanted = (
+        (first, cards, low, low + more),
+        [first + card for card in members(cards)] + [*range(low, low + more)],
+    )
     row = np.zeros(200, np.bool_)
     mark_legal(legal, row)
     assert np.flatnonzero(row).tolist() == wanted and count_legal(legal) == len(wanted)
