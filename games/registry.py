@@ -22,7 +22,7 @@ BUILT_IN = (*_OURS, "openspiel:<game>")
 
 def names() -> tuple[str, ...]:
     """What ``make_game`` understands, the plug-ins' games included."""
-    return (*BUILT_IN, *plugins.offered(plugins.GAMES))
+    return tuple(dict.fromkeys([*BUILT_IN, *plugins.offered(plugins.GAMES)]))
 
 
 def class_of(name: str) -> type[Game] | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from cluster import cli
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, blaming_code, blaming_input
 from cluster.files import storage
 from cluster.watching.progress import Progress
 from games.game import Game
@@ -64,7 +64,8 @@ def _write(
         (player,) = seat_players([entrant], [config.player], game, engines)
         for done, (path, out) in enumerate(missing.items(), 1):
             sequences, seed = read_shard(path, game), derive(config.seed, "labels", _name(path))
-            labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
+            with blaming_code(f"{config.player} fails at {path}"):
+                labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
             provenance = {**shard_info(path).provenance, **settings}
             write_shard(out, replace(sequences, labels=labels), game, provenance)
             progress.update(done, {})

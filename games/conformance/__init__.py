@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from games.compiled import CompiledGame
-from games.conformance.declared import check_answers, check_declarations, check_describe, check_labels
+from games.conformance.declared import check_answers, check_declarations, check_describe, check_labels, check_length
 from games.conformance.plain import place_of, plain
 from games.conformance.playing import finished, random_actions, random_play, seen
 from games.game import Game, Next
@@ -37,7 +37,8 @@ def check_plain(game: Game, num_deals: int, seed: int) -> None:
         played = _walk(written, seed)
         check_garbage(written, 1, seed)
     except (IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-        raise AssertionError(f"{place_of(error.__traceback__)}: {error}") from error
+        unmixed = "; sets are int64, and uint64 does not mix with it" if "bitwise" in str(error) else ""
+        raise AssertionError(f"{place_of(error.__traceback__)}: {error}{unmixed}") from error
     *_, compiled = random_play(game, 1, seed)
     assert seen(game, compiled) == played, "compiled, the kernels play another deal than the Python they are written in"
 
@@ -51,6 +52,7 @@ def _walk(game: Game, seed: int) -> bytes:
             worlds.append(game.determinize(game.views(*game.histories(states, seats)), derive_many(seed + step, 1))[0])
     for seat in range(game.num_players):
         tokens, lengths = game.histories(states, np.array([seat]))
+        check_length(game, lengths)
         views = game.views(tokens, np.zeros(1, np.int64))
         for place in range(int(lengths[0]) + 1):
             for ask in (game.next, game.view_legal, game.consistent, game.next_type):
@@ -126,6 +128,7 @@ class _Replay:
     def catch_up(self, states: np.ndarray, movers: np.ndarray) -> None:
         """Advance over the tokens that the last action (by ``movers``) has added."""
         tokens, lengths = self.game.histories(states, self.seats)
+        check_length(self.game, lengths)
         own = movers == self.seat
         while (rows := np.flatnonzero(self.seen < lengths)).size:
             arrived = tokens[rows, self.seen[rows]]

@@ -54,6 +54,11 @@ def _check_rotations(points: np.ndarray, num_players: int) -> None:
         assert turned in known, f"the outcome table has points {row}, and not the same from the next seat, {turned}"
 
 
+def check_length(game: Game, lengths: np.ndarray) -> None:
+    """No history is longer than the game says."""
+    assert lengths.max() <= game.max_length, f"a history of {lengths.max()} tokens, and max_length is {game.max_length}"
+
+
 def check_answers(game: Game, num_deals: int, seed: int) -> None:
     """Answers have the types and shapes of the contract, at a deal's beginning and end, and histories fit
     ``max_length``."""
@@ -62,8 +67,7 @@ def check_answers(game: Game, num_deals: int, seed: int) -> None:
     for when in ("a fresh deal", "the end"):
         tokens, lengths = game.histories(states, seats)
         _check("lengths of histories", when, lengths, np.int32, rows)
-        most = int(lengths.max())
-        assert most <= game.max_length, f"{when}: a history of {most} tokens, and max_length is {game.max_length}"
+        check_length(game, lengths)
         _check("histories", when, tokens, game.vocabulary.dtype, (num_deals, game.max_length))
         _check("to_move", when, game.to_move(states), np.int8, rows)
         _check("legal", when, game.legal(states), np.bool_, vocabulary)
