@@ -73,5 +73,3 @@ def _of_int64(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(cards, *others)
 
     return checked
-
-

@@ -15,7 +15,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "own_game.md"
 
 def source() -> str:
     """The blocks of the page, one behind the other."""
-    return "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    return "\n\n".join(
+        re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    )
 
 
 def module(before: str = "", after: str = "") -> ModuleType:

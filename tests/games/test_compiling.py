@@ -55,7 +55,9 @@ def printed(tmp_path):
 
     def run(code, place=tmp_path, **variables):
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=place, env=environment | variables, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=place, env=environment | variables, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return list(map(int, done.stdout.split()))
 

@@ -38,7 +38,7 @@ def test_any_number_of_hands_gets_its_cards_and_the_rest_is_left(deal: tuple[int
     hands = np.zeros(num_hands, np.int64)
     left, _ = deal_out(hands, num_cards, size, seed)
     assert [len(members(hand)) for hand in hands] == [size] * num_hands
-    assert sorted(sum((members(hand) for hand in [*hands, left]), [])) == list(range(num_cards))
+    assert sorted(card for hand in [*hands, left] for card in members(hand)) == list(range(num_cards))
 
 
 def test_every_deal_is_equally_likely_with_four_hands_and_cards_left() -> None:
@@ -79,7 +79,7 @@ def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(
         return
     *drawn, _ = divide(cards, *at, room_1, room_2, seed)
     assert (len(members(drawn[0])), len(members(drawn[1]))) == (room_1, room_2)
-    assert sorted(sum(map(members, drawn), [])) == members(cards)
+    assert sorted(card for part in drawn for card in members(part)) == members(cards)
     assert all(part & ~here == 0 for part, here in zip(drawn, at, strict=True))
 
 

@@ -10,6 +10,7 @@ from games.conformance.plain import plain
 from games.outcomes import OutcomeTable
 from tests.games import own_game
 
+
 @pytest.fixture(scope="module")
 def own() -> ModuleType:
     return own_game.module()
@@ -50,7 +51,11 @@ CHANGED = {
         "left | across | shown[1], ",
         r"own_game_\w+.py, line \d+, in act: index 22 is out of bounds",
     ),
-    "sets of int32": ('("hands", np.int64, SEATS)', '("hands", np.int32, SEATS)', "set of cards that is int32; sets are"),
+    "sets of int32": (
+        '("hands", np.int64, SEATS)',
+        '("hands", np.int32, SEATS)',
+        "set of cards that is int32; sets are",
+    ),
     "sets of uint64": (
         '("hands", np.int64, SEATS)',
         '("hands", np.uint64, SEATS)',
@@ -148,4 +153,3 @@ def test_a_rare_label_that_is_missing_is_found_and_said_truly(own: ModuleType, m
         game.points(states)
     with pytest.raises(ValueError, match="row 0: its deal is not over$"):
         game.points(game.deal(np.arange(2, dtype=np.uint64)))
-
