@@ -135,7 +135,7 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:
-    """16 hex digits that change with ``NUMBA_BOUNDSCHECK``, with the file a kernel stands in and with what that file has
+    """16 hex digits that change with ``NUMBA_BOUNDSCHECK``, the file a kernel stands in and what that file has
     imported so far: kernels with all that they were made of, the files of classes and modules, numbers and tuples of
     them; and with what the kernel holds as a closure."""
     code = function.__code__

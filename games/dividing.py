@@ -14,8 +14,8 @@ from games.rng import below, next_state, output, uniform
 @kernel
 def divide(cards, at_1, at_2, at_3, room_1, room_2, counter):
     """``(drawn_1, drawn_2, drawn_3, counter)``: a set of cards divided among three places, the first two with room for
-    so many and the third taking the rest; each takes only cards of its set ``at``. ``ValueError`` where the cards cannot
-    be divided so."""
+    so many and the third taking the rest; each takes only cards of its set ``at``. ``ValueError`` where the cards
+    cannot be divided so."""
     if room_1 < 0 or room_2 < 0:
         raise ValueError("divide: a place has room for fewer cards than none")
     ways = _divisions(cards, at_1, at_2, at_3, room_1, room_2)

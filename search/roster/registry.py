@@ -58,8 +58,8 @@ class Entrant:
 
 
 def settled(config: _Config) -> _Config:
-    """A command's configuration in which runs that are named as networks, by ``checkpoint`` or ``checkpoints`` or behind
-    the ``@`` of a player, have become checkpoints (``learner.model.runs``): the same ones for all processes of
+    """A command's configuration in which runs that are named as networks, by ``checkpoint`` or ``checkpoints`` or
+    behind the ``@`` of a player, have become checkpoints (``learner.model.runs``): the same ones for all processes of
     the command, however the runs go on. ``ValueError`` for a run without a network."""
 
     def player(name: str) -> str:
