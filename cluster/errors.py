@@ -89,6 +89,18 @@ def blaming_input() -> Iterator[None]:
         raise UserError(str(error)) from error
 
 
+@contextmanager
+def blaming_code(what: str) -> Iterator[None]:
+    """Let a ``ValueError`` raised inside be an error of code that runs, a game's or a player's, amid the reading of
+    users' input (``blaming_input``): it keeps its traceback."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ValueError as error:
+        raise RuntimeError(f"{what}: {first_line(error)}") from error
+
+
 def in_one_line(main: Callable[P, int]) -> Callable[P, int]:
     """Decorator of a command's ``main``, which returns the exit code: bad input is 2 after its one line on stderr."""
 

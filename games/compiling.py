@@ -3,7 +3,8 @@
 Every kernel is decorated with :func:`kernel`. It compiles through numba on first use and keeps the machine code in
 ``KIBITZ_CACHE_DIR`` (default ``~/.cache/kibitz``; ``cluster.files.cache``), so that the hundredth actor of a cluster
 loads it in milliseconds instead of compiling again.
-``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger.
+``NUMBA_DISABLE_JIT=1`` turns the kernels back into the plain Python they are written in, for a debugger;
+``NUMBA_BOUNDSCHECK=1`` compiles them so that an index out of bounds raises, and keeps that apart.
 
 numba compiles kernels, and the numbers that they import, into the kernels that use them, but looks only at the caller's
 own file to see whether its machine code is still good: after a change of the rules, players would go on with the old
@@ -131,12 +132,13 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:
-    """16 hex digits that change with the file a kernel stands in and with what that file has imported so far: kernels
-    with all that they were made of, the files of classes and modules, numbers and tuples of them; and with what the
-    kernel holds as a closure."""
+    """16 hex digits that change with ``NUMBA_BOUNDSCHECK``, the file a kernel stands in and what that file has
+    imported so far: kernels with all that they were made of, the files of classes and modules, numbers and tuples of
+    them; and with what the kernel holds as a closure."""
     code = function.__code__
     digest = hashlib.blake2b(_source(__name__) + _source(function.__module__), digest_size=8)
-    digest.update(f"{function.__qualname__} {code.co_firstlineno}".encode())
+    looks_at_indices = numba.config.BOUNDSCHECK  # type: ignore[attr-defined]
+    digest.update(f"{function.__qualname__} {code.co_firstlineno} {looks_at_indices}".encode())
     for name, value in sorted(function.__globals__.items()):
         digest.update(f"{name} {known}".encode() if (known := _part(value)) else b"")
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

@@ -14,8 +14,13 @@ from games.rng import below, next_state, output, uniform
 @kernel
 def divide(cards, at_1, at_2, at_3, room_1, room_2, counter):
     """``(drawn_1, drawn_2, drawn_3, counter)``: a set of cards divided among three places, the first two with room for
-    so many and the third taking the rest; each takes only cards of its set ``at``."""
+    so many and the third taking the rest; each takes only cards of its set ``at``. ``ValueError`` where the cards
+    cannot be divided so."""
+    if room_1 < 0 or room_2 < 0:
+        raise ValueError("divide: a place has room for fewer cards than none")
     ways = _divisions(cards, at_1, at_2, at_3, room_1, room_2)
+    if ways[count(cards), room_1, room_2] == 0:
+        raise ValueError("divide: the cards cannot be divided so")
     drawn_1, drawn_2, drawn_3 = np.int64(0), np.int64(0), np.int64(0)
     for n in range(count(cards) - 1, -1, -1):
         card = np.int64(1) << nth(cards, n)
@@ -55,20 +60,21 @@ def _divisions(cards, at_1, at_2, at_3, room_1, room_2):
 
 @kernel
 def deal_out(hands, num_cards, size, counter):
-    """Deal cards into three or four ``hands`` (``int64`` sets, given empty) of one ``size``; returns the set of the
-    cards left and the next random counter.
+    """Deal cards into any number of ``hands`` (``int64`` sets, given empty) of one ``size``; returns the set of the
+    cards left and the next random counter. ``ValueError`` where there are fewer cards than the hands take.
 
     Card after card goes to a place with probability proportional to the room left in it: the distribution of a
     shuffled deck, without a deck.
     """
-    before_1, before_2, before_3, left = size, 2 * size, 3 * size, np.int64(0)
+    if len(hands) * size > num_cards:
+        raise ValueError("deal_out: the hands take more cards than there are")
+    left = np.int64(0)
     for card in range(num_cards):
         counter = next_state(counter)
-        drawn = below(output(counter), num_cards - card)
-        place = int(drawn >= before_1) + int(drawn >= before_2) + int(drawn >= before_3)
-        before_1 -= int(place < 1)
-        before_2 -= int(place < 2)
-        before_3 -= int(place < 3)
+        drawn, place = below(output(counter), num_cards - card), 0
+        while place < len(hands) and drawn >= size - count(hands[place]):
+            drawn -= size - count(hands[place])
+            place += 1
         if place < len(hands):
             hands[place] |= np.int64(1) << card
         else:
@@ -78,7 +84,10 @@ def deal_out(hands, num_cards, size, counter):
 
 @kernel
 def draw(cards, size, counter):
-    """``size`` cards drawn at random from a set: the subset and the random counter behind it."""
+    """``size`` cards drawn at random from a set: the subset and the random counter behind it. ``ValueError`` where it
+    holds fewer."""
+    if count(cards) < size:
+        raise ValueError("draw: the set holds fewer cards")
     drawn = np.int64(0)
     for _ in range(size):
         counter = next_state(counter)

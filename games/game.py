@@ -261,7 +261,10 @@ class Game(ABC):
         """``float32[B, P]``: points of every seat, by absolute seat; every row must be over."""
         labels = self.outcome(states)[:, 0]
         if (labels < 0).any():
-            raise ValueError(f"points asked of row {int(np.argmax(labels < 0))} before its deal is over")
+            row = int(np.argmax(labels < 0))
+            over = self.to_move(states[row : row + 1])[0] < 0
+            what = "its deal ended in a result that the outcome table lacks" if over else "its deal is not over"
+            raise ValueError(f"points asked of row {row}: {what}")
         return self.outcomes.points[labels]
 
     def indicators(self, states: np.ndarray) -> dict[str, np.ndarray]:

@@ -26,7 +26,18 @@ BUILT_IN = (*_OURS, "openspiel:<game>")
 
 def names() -> tuple[str, ...]:
     """What ``make_game`` understands, the plug-ins' games included."""
-    return (*BUILT_IN, *plugins.offered(plugins.GAMES))
+    return tuple(dict.fromkeys([*BUILT_IN, *plugins.offered(plugins.GAMES)]))
+
+
+def class_of(name: str) -> type[Game] | None:
+    """The class of a game of Kibitz's own; None for any other name."""
+    if name.startswith("openspiel:"):
+        from games.openspiel import OpenSpielGame
+
+        return OpenSpielGame
+    module, game = _OURS.get(name, ("", ""))
+    found: type[Game] | None = getattr(importlib.import_module(module), game) if module else None
+    return found
 
 
 def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
@@ -39,15 +50,10 @@ def make_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
         options: rule options by name; an unknown one is a ``ValueError`` that lists what the game has.
     """
     given = dict(options or {})
-    if name in _OURS:
-        module, game = _OURS[name]
-        made: Game = getattr(importlib.import_module(module), game)(**given)
-        return made
-    if name.startswith("openspiel:"):
-        from games.openspiel import OpenSpielGame
-
-        return OpenSpielGame(name.removeprefix("openspiel:"), **given)
-    return _plug_in(name, given)
+    if (ours := class_of(name)) is None:
+        return _plug_in(name, given)
+    parameters = [name.removeprefix("openspiel:")] if name.startswith("openspiel:") else []
+    return ours(*parameters, **given)
 
 
 def recorded_game(file: str, name: Any, options: Any, own: str = "") -> Game:

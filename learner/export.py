@@ -24,7 +24,7 @@ from learner.network_kind import NetworkKind
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when written, 2 after one line on what is wrong."""
     parser = argparse.ArgumentParser(prog="python -m learner.export", description=__doc__)
-    parser.add_argument("checkpoints", nargs="+", metavar="checkpoint", help="directory, URI, or kibitz:NAME")
+    parser.add_argument("checkpoints", nargs="+", metavar="checkpoint", help="directory, URI, run, or kibitz:NAME")
     parser.add_argument("out", help="directory to make")
     parser.add_argument("--onnx", action="store_true", help="write OUT as an ONNX graph, and OUT.json about it")
     parser.add_argument("--game", default="", help="a game of your own that they play, as module:attribute")

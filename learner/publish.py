@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="kibitz publish", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("checkpoint", help="directory, URI, or kibitz:NAME")
+    parser.add_argument("checkpoint", help="directory, URI, run, or kibitz:NAME")
     parser.add_argument("target", help="a directory to make, or hf://USER/NAME")
     parser.add_argument("--private", action="store_true", help="a new repository of the hub is private")
     parser.add_argument("--game", default="", help="a game of your own that it plays, as module:attribute")

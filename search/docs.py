@@ -8,6 +8,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from cluster.errors import blaming_input, in_one_line
@@ -76,6 +77,7 @@ def overview() -> str:
     ):
         lines += [f"unusable: {group} {name!r} {why}" for name in plugins.offered(group) if name in own]
     loads: dict[str, Callable[[str], object]] = {
+        plugins.GAMES: partial(plugins.load, plugins.GAMES),
         plugins.PLAYERS: kinds.find,
         plugins.SUPPORT: kinds.offered_support,
         plugins.MODELS: networks.find,
@@ -86,7 +88,7 @@ def overview() -> str:
                 load(name)
             except ValueError as error:
                 lines.append(f"unusable: {error}")
-    return "\n".join(lines)
+    return "\n".join(dict.fromkeys(lines))  # a package that cannot be imported may offer more than one thing
 
 
 @in_one_line

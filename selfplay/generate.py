@@ -18,7 +18,7 @@ from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
-from search.roster.registry import resolve
+from search.roster.registry import resolve, settled
 from selfplay.checks import check_memory, check_players
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings
@@ -41,6 +41,8 @@ _FREE_TO_CHANGE = frozenset(
 
 def main(config: GenerateConfig) -> None:
     """Play the missing shards."""
+    with blaming_input():
+        config = settled(config)
     check_actors(config.cluster.place)
     check_devices(config.cluster, generator=config.engine)
     settings = GeneratorSettings(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from cluster import cli
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, blaming_code, blaming_input
 from cluster.files import storage
 from cluster.watching.progress import Progress
 from games.game import Game
@@ -17,7 +17,7 @@ from games.registry import make_game
 from games.rng import derive
 from games.shards import find_shards, read_shard, shard_info, write_shard
 from search.roster.engines import Engines, check_cache
-from search.roster.registry import Entrant, check_decisions, check_networks, seat_players
+from search.roster.registry import Entrant, check_decisions, check_networks, seat_players, settled
 from selfplay.config import LabelConfig
 from selfplay.labels import label, labeller, labels_by
 
@@ -28,6 +28,7 @@ _AT_ONCE = 2048
 def main(config: LabelConfig) -> None:
     """Label the shards that are missing in ``out``."""
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         entrant = labeller(config.player, "player", game, config.search)
         for kind, arch in check_networks([entrant], game):
@@ -63,7 +64,8 @@ def _write(
         (player,) = seat_players([entrant], [config.player], game, engines)
         for done, (path, out) in enumerate(missing.items(), 1):
             sequences, seed = read_shard(path, game), derive(config.seed, "labels", _name(path))
-            labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
+            with blaming_code(f"{config.player} fails at {path}"):
+                labels = label(game, sequences, player, config.share, seed, _AT_ONCE)
             provenance = {**shard_info(path).provenance, **settings}
             write_shard(out, replace(sequences, labels=labels), game, provenance)
             progress.update(done, {})

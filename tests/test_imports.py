@@ -53,6 +53,7 @@ ONLY_IN = {
         "*.config",
         "learner.model.checkpoint",
         "learner.export",
+        "learner.model.runs",
         "learner.publish",
         "learner.training.*",
         "learner.devices",

@@ -25,6 +25,7 @@ from games.game import Game
 from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
 from learner.model.network import PolicyValueNet
+from learner.model.runs import newest
 
 A = TypeVar("A")
 N = TypeVar("N", bound=nn.Module)
@@ -88,8 +89,10 @@ def save_weights(path: str | Path, net: Network, game: Game, dtype: torch.dtype 
 
 
 def find(checkpoint: str | Path) -> Path:
-    """The local directory of a checkpoint: a directory, a URI (``s3://``, ``hf://``; copied to this machine once), or a
-    network that is installed with the package (``kibitz:hearts``). ``ValueError`` for a name that is not."""
+    """The local directory of a checkpoint: a directory, a URI (``s3://``, ``hf://``; copied to this machine once), a
+    network that is installed with the package (``kibitz:hearts``), or a run, which stands for its newest accepted
+    network (``learner.model.runs``). ``ValueError`` for a name that is not, and for a run without a network."""
+    checkpoint = newest(checkpoint)
     kind, _, name = str(checkpoint).partition(":")
     if kind != SHIPPED:
         return storage.local_copy(checkpoint)
@@ -185,6 +188,10 @@ def model_type_of(checkpoint: str | Path) -> Any:
 def _any_config(directory: Path) -> dict[str, Any]:
     if not directory.is_dir():
         raise ValueError(f"{directory}: no such directory; a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}")
+    if not any((directory / name).exists() for name in (CONFIG_FILE, WEIGHTS_FILE)):
+        raise ValueError(
+            f"{directory}: is neither a checkpoint, which holds {CONFIG_FILE} and {WEIGHTS_FILE}, nor a run; name one"
+        )
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         _check_there(directory / name)
     try:

@@ -13,6 +13,7 @@ from search.openings.measure import by_action, first_values
 from search.openings.report import OpeningsResult, charts, render
 from search.recorded import check_out
 from search.roster.engines import Engines
+from search.roster.registry import settled
 
 
 def main(config: OpeningsConfig) -> None:
@@ -20,6 +21,7 @@ def main(config: OpeningsConfig) -> None:
     out = config.out.rstrip("/")
     path = out and f"{out}/openings.json"
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         check_out(path)
         engines = Engines(game, config.engine)

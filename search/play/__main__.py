@@ -27,7 +27,7 @@ from search.play.unfinished import keep, path_of, unfinished
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
-from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players
+from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players, settled
 
 COLUMNS, LINES = 80, 24
 """Smallest size of the screen."""
@@ -44,6 +44,7 @@ def main(config: PlayConfig) -> None:
 def _play(config: PlayConfig) -> None:
     seed = secrets.randbits(32) if config.seed is None else config.seed
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         checkpoint = _network(config, game)
         seated = _seated(config, game, checkpoint)

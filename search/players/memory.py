@@ -5,7 +5,7 @@ Rough upper bounds: every world has a full tree. Runs of a search with a time li
 
 import numpy as np
 
-from cluster.errors import UserError
+from cluster.errors import UserError, blaming_code
 from cluster.memory import fits_memory
 from games.game import Game
 
@@ -62,4 +62,5 @@ def check_shard(game: Game, games: int, branches: int, key: str) -> None:
 
 
 def _state_bytes(game: Game) -> int:
-    return game.deal(np.zeros(1, np.uint64)).nbytes
+    with blaming_code(f"{game.name}: dealing fails"):
+        return game.deal(np.zeros(1, np.uint64)).nbytes

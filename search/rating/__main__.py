@@ -8,12 +8,13 @@ from dataclasses import replace
 from itertools import combinations
 
 from cluster import cli
-from cluster.errors import about
+from cluster.errors import about, blaming_input
 from cluster.files import storage
 from cluster.watching.progress import Progress
 from search.rating.config import RatingConfig
 from search.rating.ratings import rate
 from search.rating.report import heat_map, leads, render, strength
+from search.roster.registry import settled
 from search.tournament.checks import checked
 from search.tournament.parts import Tournament, play_tournaments
 from search.tournament.report import wide_console
@@ -23,6 +24,8 @@ from search.tournament.workers import tournament_workers
 
 def main(config: RatingConfig) -> None:
     """Play the missing pairs, print the table, write it and its pictures."""
+    with blaming_input():
+        config = settled(config)
     ratings = rate(play_round_robin(config), config.anchor)
     wide_console().print(render(ratings))
     out = config.out.rstrip("/")

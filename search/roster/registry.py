@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from cluster.files import storage
 from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
+from learner.model.runs import newest
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
 from search.config import SearchConfig
@@ -19,6 +20,8 @@ from search.players.support import Support
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.spec import PlayerSpec, labels, parse
+
+_Config = TypeVar("_Config")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,24 @@ class Entrant:
         return replace(self, checkpoint=checkpoint) if self.lacks_model else self
 
 
+def settled(config: _Config) -> _Config:
+    """A command's configuration in which runs that are named as networks, by ``checkpoint`` or ``checkpoints`` or
+    behind the ``@`` of a player, have become checkpoints (``learner.model.runs``): the same ones for all processes of
+    the command, however the runs go on. ``ValueError`` for a run without a network."""
+
+    def player(name: str) -> str:
+        kind, at, checkpoint = name.partition("@")
+        return f"{kind}{at}{newest(checkpoint)}"
+
+    keys = {"checkpoint": newest, "checkpoints": newest}
+    keys |= dict.fromkeys(("player", "players", "playouts", "anchor", "leads_of"), player)
+    changed: dict[str, Any] = {}
+    for key, settle in keys.items():
+        if given := getattr(config, key, None):
+            changed[key] = settle(given) if isinstance(given, str) else [settle(name) for name in given]
+    return replace(config, **changed)  # type: ignore[type-var]
+
+
 def resolve(
     names: Iterable[str],
     game: Game,
@@ -77,7 +98,7 @@ def resolve(
         if not kind.plays(game):
             others = ", ".join(kinds.names(game))
             raise ValueError(f"player {spec.kind!r} plays {kind.which} only, not {game.name}; choose {others}")
-        entrant = Entrant(spec.name, kind, _settings(spec, kind, search), spec.checkpoint, spec.explore)
+        entrant = Entrant(spec.name, kind, _settings(spec, kind, search), newest(spec.checkpoint), spec.explore)
         if spec.checkpoint and not entrant.needs_model:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
         if entrant.lacks_model and kind.model_input not in given:

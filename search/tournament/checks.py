@@ -11,7 +11,7 @@ from learner.devices import check_devices, on_lent_device
 from search.players.memory import check_deals
 from search.recorded import check_out
 from search.roster.engines import check_cache
-from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
+from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, settled, with_networks
 from search.tournament.config import TournamentConfig
 from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
@@ -26,6 +26,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
         overrides: swept key -> value as written; for the record.
     """
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         seats = seatings(len(config.players), game.num_players, game.cooperative, config.seating)
         deals = Deals(config.seed, config.deals, config.first, config.seating)

@@ -21,7 +21,7 @@ from search.players.player import Player
 from search.recorded import check_out
 from search.roster import kinds
 from search.roster.engines import Engines
-from search.roster.registry import Entrant, checkpoint_record, resolve, seat_players, with_networks
+from search.roster.registry import Entrant, checkpoint_record, resolve, seat_players, settled, with_networks
 from search.values.config import ValuesConfig
 from search.values.decisions import Decisions, choices_of, draw_decisions
 from search.values.measure import Part, ask, measure
@@ -35,6 +35,7 @@ DECISIONS, CHOICES = "turns", "choices-"
 def main(config: ValuesConfig) -> None:
     """Measure, unless the result's file exists; print the table, write the JSON."""
     with blaming_input():
+        config = settled(config)
         game = make_game(config.game.name, config.game.options)
         if not game.can_determinize:
             raise ValueError(f"game={game.name}: cannot sample hidden hands, which the playouts need; choose another")

@@ -53,9 +53,11 @@ def printed(tmp_path):
     environment = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
     environment |= {"KIBITZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def run(code, place=tmp_path):
+    def run(code, place=tmp_path, **variables):
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=place, env=environment | variables, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return list(map(int, done.stdout.split()))
 
@@ -67,8 +69,8 @@ def choose(printed, tmp_path):
     """The kernel run in a process of its own: its result, and whether its machine code was there already."""
     code = "from another.player import choose; print(choose(1), sum(choose.stats.cache_hits.values()))"
 
-    def run(place=tmp_path):
-        result, hits = printed(code, place)
+    def run(place=tmp_path, **variables):
+        result, hits = printed(code, place, **variables)
         return result, hits == 1
 
     return run
@@ -97,6 +99,12 @@ def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(
     assert choose() == (1023, False)
     change("games/rng.py", "\n", "\n# another line\n")
     assert choose() == (1023, False)
+
+
+def test_kernels_that_look_at_indices_are_kept_apart_from_those_that_do_not(choose):
+    for hit in (False, True):
+        assert choose(NUMBA_BOUNDSCHECK="1") == (1011, hit)
+        assert choose() == (1011, hit)
 
 
 def test_a_copy_elsewhere_finds_what_was_compiled(choose, tmp_path):

@@ -7,7 +7,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from games.hearts.game import HeartsGame
-from learner.model.checkpoint import checkpoint_id, load_weights, save_weights
+from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
+from learner.model.runs import newest
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame()
@@ -45,6 +46,64 @@ def test_missing_parts_are_named(checkpoint, tmp_path):
         load_weights(checkpoint, GAME)
     with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
         checkpoint_id(checkpoint)
+
+
+def a_run(directory, settings, **leads):
+    """A run as its directory has it: iteration -> lead at its gate, None without; networks are empty."""
+    directory.mkdir()
+    (directory / "config.yaml").write_text(settings)
+    for name, lead in leads.items():
+        (directory / f"iterations/{name[1:]}/checkpoint").mkdir(parents=True)
+        if lead is not None:
+            columns = [{"comparisons": [{"advantage": lead}]}]
+            (directory / f"iterations/{name[1:]}/gate.json").write_text(json.dumps([{"columns": columns}]))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("settings", "leads", "wanted"),
+    [
+        ("selfplay: {gate: null}", {"i000": None, "i001": None}, "001"),
+        ("selfplay: {iterations: 9}", {"i000": None, "i009": None, "i010": None}, "010"),
+        ("selfplay: {gate: {deals: 2, margin: 0.5}}", {"i000": None, "i001": 0.6, "i002": 0.5}, "001"),
+        ("selfplay: {gate: {deals: 2}}", {"i000": None, "i001": -1.0, "i002": 0.0}, "000"),
+        ("selfplay: {gate: {deals: 2}}", {"i000": None, "i001": 1.0, "i002": None}, "001"),  # its gate is under way
+        ("selfplay: {gate_deals: 2, gate_margin: 1}", {"i000": None, "i001": 1.0}, "000"),
+        ("selfplay: {gate_deals: 0, gate_margin: 1}", {"i000": None, "i001": None}, "001"),
+    ],
+)
+def test_a_run_stands_for_its_newest_accepted_network(tmp_path, settings, leads, wanted) -> None:
+    run = a_run(tmp_path / "run", settings, **leads)
+    (run / "iterations/099.tmp").mkdir()
+    for name in (run, f"{run}/"):
+        assert newest(name) == f"{run}/iterations/{wanted}/checkpoint"
+
+
+def test_a_run_is_a_checkpoint_wherever_one_is_named(checkpoint, tmp_path) -> None:
+    run = a_run(tmp_path / "run", "selfplay: {}")
+    with pytest.raises(ValueError, match=r"run: is a run without a network yet; wait until it has trained one, or "):
+        (run / "iterations").mkdir()
+        find(run)
+    (run / "iterations/000").mkdir()
+    checkpoint.rename(run / "iterations/000/checkpoint")
+    assert find(run) == run / "iterations/000/checkpoint"
+    assert checkpoint_id(run) == checkpoint_id(run / "iterations/000/checkpoint")
+    load_weights(run, GAME)
+
+
+def test_what_is_neither_checkpoint_nor_run_is_not_to_be_removed(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"is neither a checkpoint, which holds config.json .*, nor a run; name one$"):
+        load_weights(tmp_path, GAME)
+    run = a_run(tmp_path / "run", "selfplay: [", i001=0.5)
+    for settings, broken in (
+        ("selfplay: [", "config.yaml"),
+        ("a: b", "config.yaml"),
+        ("selfplay: {gate: {}}", "gate.json"),
+    ):
+        (run / "config.yaml").write_text(settings)
+        (run / "iterations/001/gate.json").write_text("[{}]")
+        with pytest.raises(ValueError, match=rf"{broken}: is not what a run writes there .*; restore it, or name one"):
+            find(run)
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,8 @@ def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(answ
 
 def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answers: Answers) -> None:
     said = checked(answers["docs", ""])
-    assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy" in said
+    assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy\n" in said
+    assert "unusable: kibitz.games 'hearts' has a name of Kibitz's own; write module:attribute" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, samegame_greedy, nrpa,"
         " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, is_mcts, mcts, sp_mcts, policy, mctransformer,"
@@ -220,7 +221,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answe
     assert "unusable: kibitz.models: 'fc' is a NetworkKind of the name 'first_card'; " in said
     assert "unusable: kibitz.models 'transformer' has a name of Kibitz's own; rename it" in said
     assert "unusable: plug-in 'gone' of the package tiny-tricks cannot be imported (AttributeError" in said
-    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 7
+    assert "unusable: kibitz.support 'hearts' is for a game of Kibitz's own" in said and said.count("unusable") == 8
     option = "| `lowest` | bool | `false` | Whether the lowest card is played instead. |"
     assert option in checked(answers["docs", "players"])
     assert "The deck is" not in checked(answers["docs", "toy"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cluster.errors import blaming_input
 from games.hearts.game import HeartsGame
 from learner import kinds as networks
 from learner.config import EngineConfig, TransformerConfig
@@ -11,6 +12,7 @@ from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.pimc.config import PimcConfig
 from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.memory import check_deals
 from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines, check_cache
@@ -172,3 +174,13 @@ def test_what_a_table_takes_is_told_and_too_much_of_it_refused() -> None:
     assert half == ["keys and values: 600 KiB a history, at most 600 MiB for games=256"]
     with pytest.raises(ValueError, match=r"games=256: .* 1,200 MiB, and engine\.cache_mb=1000 allows less"):
         check_cache(kind, arch, EngineConfig(device="cpu", cache_mb=1000), 1024, "games=256")
+
+
+def test_an_error_of_a_games_code_is_no_bad_input_of_the_user() -> None:
+    class Broken(HeartsGame):
+        def deal(self, seeds: np.ndarray) -> np.ndarray:
+            raise ValueError("no cards")
+
+    with pytest.raises(RuntimeError, match="hearts: dealing fails: no cards") as failed, blaming_input():
+        check_deals(Broken(), 20, "table_size=20")
+    assert isinstance(failed.value.__cause__, ValueError), "its traceback says where"

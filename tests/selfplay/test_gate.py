@@ -9,6 +9,9 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from games.shards import shard_info
+from learner.model.runs import newest
+from search.roster.registry import settled
+from search.tournament.config import TournamentConfig
 from search.tournament.deals import Deals
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
@@ -37,6 +40,9 @@ def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, a
     assert [name.rpartition("iterations/")[2] for name in record["players"]] == ["001/checkpoint", "000/checkpoint"]
     assert record["deals"] == 2 and not (tmp_path / "iterations/000/gate.json").exists()
     decide(gate, advantage)
+    best = RunDirectory(str(tmp_path)).checkpoint(accepted[-1])
+    named = settled(TournamentConfig(players=["random", f"go_mcts:num_runs=2@{tmp_path}"], checkpoint=str(tmp_path)))
+    assert (named.checkpoint, named.players) == (best, ["random", f"go_mcts:num_runs=2@{best}"])
 
     longer = gated(tmp_path, iterations=2)
     workers, directory = run(longer), RunDirectory(longer.run.dir)
@@ -51,6 +57,7 @@ def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, a
     for now, best in ((1.0, 2), (-1.0, accepted[-1])):
         decide(tmp_path / "iterations/002/gate.json", now)
         assert not run(longer).trained
+        assert newest(tmp_path) == directory.checkpoint(best)
         (final,) = Evaluation(longer, directory).final()
         assert final is not None and final.settings["iteration"] == best
     assert run(longer).evaluated == []
@@ -66,6 +73,7 @@ def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: l
     assert record["seating"] == "pairs" and record["matches"] == 4  # two deals, each twice
     decide(gate, advantage)
     assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
+    assert newest(tmp_path) == RunDirectory(config.run.dir).checkpoint(accepted[-1])
 
 
 def test_every_gate_has_deals_of_its_own_and_a_missing_one_is_played_by_the_same_command(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
 from games.registry import make_game
 from games.shards import read_shard
+from learner.model.runs import newest
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
 from selfplay.run_directory import RunDirectory
+from tests.games import own_game
 from tests.selfplay.material import InProcess
 from tests.test_repository import build_command
 
@@ -39,6 +41,29 @@ TINY = (
     "evaluation.curve=[{players:[argmax_val,random],deals:2}]",
     "evaluation.curve_every=1",
 )
+
+
+def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path) -> None:
+    game = own_game.module().ToyTricks(trump=True)
+    config: TrainConfig = build_command(
+        "train",
+        "experiment=own",
+        "game=own_game:ToyTricks",
+        "game.options.trump=true",
+        f"run.dir={tmp_path}/run",
+        *TINY,
+        "selfplay.iterations=1",
+        "selfplay.gate.deals=2",
+        "evaluation.final=[{players:[go_mcts,random],deals:1}]",
+    )
+    check(config)
+    run = RunDirectory(config.run.dir)
+    run.begin(config)
+    with MetricsLogger(run.root, config.game.name) as metrics:
+        Loop(config, run, InProcess(config), metrics).run()
+    assert Evaluation(config, run).complete()
+    assert set(read_shard(f"{run.root}/iterations/000/shards/00000.parquet", game).player) == {"random"}
+    assert newest(run.root) in (run.checkpoint(0), run.checkpoint(1))
 
 
 INITIAL = {

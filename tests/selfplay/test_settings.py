@@ -48,6 +48,7 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "hearts_paper": ({"random": 1.0}, None),
     "hearts_small": ({"random": 1.0}, GateConfig(50)),
     "hearts_strong": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(100)),
+    "own": ({"random": 1.0}, GateConfig(50)),
     "samegame_demo": ({"mcts:simulations=16": 1.0}, None),
     "samegame_paper": ({"mcts:simulations=16": 1.0}, None),
     "skat_demo": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cluster.files import storage
-from learner.model.checkpoint import WEIGHTS_FILE, find
+from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, find
+from learner.model.runs import newest
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
 from selfplay import verify
@@ -46,6 +47,7 @@ def finished(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> tupl
 def test_a_run_behind_a_uri_equals_one_on_a_local_disk(finished: tuple[str, str]) -> None:
     local, remote = finished
     assert_equal(local, remote)
+    assert newest(remote) == f"{remote}/iterations/002/checkpoint" and checkpoint_id(remote) == checkpoint_id(local)
     assert storage.list_names(f"{remote}/iterations/001") == storage.list_names(f"{local}/iterations/001")
     assert storage.read_json(f"{remote}/state.json") == {"iteration": 2, "stage": "finished"}
     workers = run(tiny_config(remote))

@@ -4,11 +4,14 @@ One function per law; each takes ``(game, num_deals, seed)``, plays random deals
 the deal, the seat and the place in its history where the law is broken. Letters as in ``games.game``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from games.compiled import CompiledGame
+from games.conformance.declared import check_answers, check_declarations, check_describe, check_labels, check_length
+from games.conformance.plain import place_of, plain
+from games.conformance.playing import finished, random_actions, random_play, seen
 from games.game import Game, Next
 from games.rng import derive, derive_many, mix
 
@@ -24,10 +27,50 @@ def check_game(game: Game, num_deals: int = 20, seed: int = 1, players: Sequence
     check_no_leak(game, num_deals, seed, players)
 
 
+def check_plain(game: Game, num_deals: int, seed: int) -> None:
+    """In the Python that its kernels are written in, a compiled game stays inside its arrays, and plays as compiled.
+    One deal, as this is slow. It comes before anything compiled, which would corrupt memory instead."""
+    if not isinstance(game, CompiledGame):
+        return
+    try:
+        written = plain(game)
+        played = _walk(written, seed)
+        check_garbage(written, 1, seed)
+    except (IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        unmixed = "; sets are int64, and uint64 does not mix with it" if "bitwise" in str(error) else ""
+        raise AssertionError(f"{place_of(error.__traceback__)}: {error}{unmixed}") from error
+    *_, compiled = random_play(game, 1, seed)
+    assert seen(game, compiled) == played, "compiled, the kernels play another deal than the Python they are written in"
+
+
+def _walk(game: Game, seed: int) -> bytes:
+    """Ask everything of a deal and of every seat's history, and play some worlds on; what can be seen at its end."""
+    worlds = list[np.ndarray]()
+    for step, states in enumerate(random_play(game, 1, seed)):
+        seats = game.to_move(states)
+        if game.can_determinize and step % 6 == 0 and seats[0] >= 0:
+            worlds.append(game.determinize(game.views(*game.histories(states, seats)), derive_many(seed + step, 1))[0])
+    for seat in range(game.num_players):
+        tokens, lengths = game.histories(states, np.array([seat]))
+        check_length(game, lengths)
+        views = game.views(tokens, np.zeros(1, np.int64))
+        for place in range(int(lengths[0]) + 1):
+            for ask in (game.next, game.view_legal, game.consistent, game.next_type):
+                ask(views)
+            if place % 6 == seat % 6:
+                for ask in (game.view_outcome, game.view_outcomes, *(each.encode for each in game.features.values())):
+                    ask(views)
+            game.advance(views, tokens[:, min(place, game.max_length - 1)])
+    game.playout(game.deal(derive_many(seed, 1)), derive_many(seed + 1, 1))
+    if worlds:
+        _check_worlds(game, np.concatenate(worlds), seed)
+    return seen(game, states)
+
+
 def check_legality(game: Game, num_deals: int, seed: int) -> None:
     """The seat to act has a legal action until the end; each one is accepted; any other token is refused by a
     ``ValueError`` that names row, seat and token, and changes nothing."""
-    for step, states in enumerate(_random_play(game, num_deals, seed)):
+    for step, states in enumerate(random_play(game, num_deals, seed)):
         legal, seats = game.legal(states), game.to_move(states)
         assert legal.dtype == np.bool_ and legal.shape == (num_deals, game.vocabulary.size), "legal is bool[B, V]"
         for row in np.flatnonzero(seats >= 0):
@@ -41,7 +84,7 @@ def check_legality(game: Game, num_deals: int, seed: int) -> None:
 
 
 def _check_refused(game: Game, state: np.ndarray, illegal: np.ndarray, seat: int) -> None:
-    before = _seen(game, state)
+    before = seen(game, state)
     tokens: list[int] = [*np.flatnonzero(illegal).tolist(), game.vocabulary.size + 7]
     for token in tokens:
         tried = state.copy()
@@ -52,7 +95,7 @@ def _check_refused(game: Game, state: np.ndarray, illegal: np.ndarray, seat: int
             assert "row 0" in text and f"seat {seat}" in text and str(token) in text, f"unhelpful message: {text}"
         else:
             raise AssertionError(f"illegal token {token} of seat {seat} was accepted")
-        assert _seen(game, tried) == before, f"the refused token {token} of seat {seat} changed the state"
+        assert seen(game, tried) == before, f"the refused token {token} of seat {seat} changed the state"
 
 
 def check_replay(game: Game, num_deals: int, seed: int) -> None:
@@ -64,7 +107,7 @@ def check_replay(game: Game, num_deals: int, seed: int) -> None:
     """
     replays = [_Replay(game, num_deals, seat) for seat in range(game.num_players)]
     movers = np.full(num_deals, -1)
-    for states in _random_play(game, num_deals, seed):
+    for states in random_play(game, num_deals, seed):
         for replay in replays:
             replay.catch_up(states, movers)
             replay.compare(states)
@@ -85,6 +128,7 @@ class _Replay:
     def catch_up(self, states: np.ndarray, movers: np.ndarray) -> None:
         """Advance over the tokens that the last action (by ``movers``) has added."""
         tokens, lengths = self.game.histories(states, self.seats)
+        check_length(self.game, lengths)
         own = movers == self.seat
         while (rows := np.flatnonzero(self.seen < lengths)).size:
             arrived = tokens[rows, self.seen[rows]]
@@ -147,7 +191,7 @@ def _questions(game: Game) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 def check_types_and_features(game: Game, num_deals: int, seed: int) -> None:
     """Token types and features are defined for any history, impossible ones included. A type stands for one ``Next``,
     the last for the end. That they follow from the history alone is part of ``check_replay``."""
-    states, meaning = _finished(game, num_deals, seed), dict[int, int]()
+    states, meaning = finished(game, num_deals, seed), dict[int, int]()
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     own, others = (game.views(tokens, np.zeros_like(lengths)) for _ in range(2))
     about = [name for name, feature in game.features.items() if feature.of_actions and not feature.by_strategy]
@@ -186,7 +230,7 @@ def check_histories(game: Game, num_deals: int, seed: int) -> None:
     """Histories fit ``max_length``, hold tokens of the vocabulary only, and end in one ``eos`` once the deal is
     over."""
     eos = game.vocabulary.eos
-    for states in _random_play(game, num_deals, seed):
+    for states in random_play(game, num_deals, seed):
         over = game.to_move(states) < 0
         for seat in range(game.num_players):
             tokens, lengths = game.histories(states, np.full(num_deals, seat))
@@ -203,13 +247,13 @@ def check_terminal(game: Game, num_deals: int, seed: int) -> None:
     fresh = game.deal(derive_many(seed, num_deals))
     has_outcome = (game.outcome(fresh) >= 0).all(axis=1)
     assert (has_outcome == (game.to_move(fresh) < 0)).all(), "a fresh deal has an outcome and a turn, or neither"
-    states = _finished(game, num_deals, seed)
-    before = _seen(game, states)
+    states = finished(game, num_deals, seed)
+    before = seen(game, states)
     assert (game.to_move(states) == -1).all() and not game.legal(states).any(), "something to do after the end"
     for token in range(game.vocabulary.size):
         game.play(states, np.full(num_deals, token))
     game.playout(states, derive_many(seed, num_deals))
-    assert _seen(game, states) == before, "playing on after the end changes the state"
+    assert seen(game, states) == before, "playing on after the end changes the state"
     labels = game.outcome(states)
     assert ((labels >= 0) & (labels < game.outcomes.num_labels)).all(), "an outcome label outside the table"
     supported = game.outcomes.exact or game.outcomes.nearest(game.points(states)[:, 0]) == labels[:, 0]
@@ -222,13 +266,13 @@ def check_terminal(game: Game, num_deals: int, seed: int) -> None:
 def check_extras(game: Game, num_deals: int, seed: int) -> None:
     """What a game may offer besides keeps its contract: indicators of ended deals, a finite list of deals, merged
     probabilities, renamed tokens, boards that tell first tokens."""
-    states, seat = _finished(game, num_deals, seed), np.zeros(num_deals, np.int64)
+    states, seat = finished(game, num_deals, seed), np.zeros(num_deals, np.int64)
     for name, shown in game.indicators(states).items():
         shape = (num_deals, game.num_players)
         assert shown.dtype == np.float32 and shown.shape == shape, f"indicator {name} is no float32{list(shape)}"
     if game.num_deals:
         numbers = np.arange(2 * game.num_deals, dtype=np.uint64)
-        once, twice = (_seen(game, game.deal(part)) for part in np.split(numbers, 2))
+        once, twice = (seen(game, game.deal(part)) for part in np.split(numbers, 2))
         assert once == twice, "deals do not begin again behind the last one of the list"
     tokens, lengths = game.histories(states, seat)
     told = game.views(tokens, lengths)
@@ -237,7 +281,7 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
         assert not feature.of_board or len(feature.shape) == 3, "a board has rows, columns and planes"
         assert not feature.tells or not feature.encode(early).any(), "a board is there before it tells what it says"
         assert feature.encode(told).shape == (num_deals, *feature.shape), "a feature has another shape than it says"
-    for dealt in _random_play(game, num_deals, seed):
+    for dealt in random_play(game, num_deals, seed):
         legal = game.legal(dealt)
         merged = game.merged(dealt, legal, np.full(legal.shape, 1 / game.vocabulary.size, np.float32))
         assert (merged[~legal] == 0).all() and (merged[legal] > 0).all(), "merged is above 0 for legal actions alone"
@@ -251,11 +295,11 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
 def check_determinism(game: Game, num_deals: int, seed: int) -> None:
     """Equal seeds give equal deals, whatever else is in the batch."""
     seeds, play_seeds = derive_many(seed, num_deals), derive_many(derive(seed, "playout"), num_deals)
-    together = _finished(game, num_deals, seed)
+    together = finished(game, num_deals, seed)
     for row in range(num_deals):
         alone = game.deal(seeds[row : row + 1])
         game.playout(alone, play_seeds[row : row + 1])
-        same = _seen(game, alone) == _seen(game, together[row : row + 1])
+        same = seen(game, alone) == seen(game, together[row : row + 1])
         assert same, f"deal {row} depends on its neighbours or on more than its seed"
 
 
@@ -264,20 +308,20 @@ def check_after(game: Game, num_deals: int, seed: int) -> None:
     seeds = derive_many(seed, num_deals)
     dealt, wanted = game.deal(seeds), game.deal(seeds)
     actions, lengths = [], np.zeros(num_deals, np.int32)
-    for step, states in enumerate(_random_play(game, num_deals, seed)):
+    for step, states in enumerate(random_play(game, num_deals, seed)):
         going_on = (lengths == step) & (step < np.arange(num_deals)) & (game.to_move(states) >= 0)
         wanted[lengths == step] = states[lengths == step]
         lengths[going_on] += 1
-        actions.append(_random_actions(game.legal(states), mix(seeds, step)))
-    before = _seen(game, dealt)
-    assert _seen(game, game.after(dealt, np.stack(actions, axis=1), lengths)) == _seen(game, wanted), "after, not play"
-    assert _seen(game, dealt) == before, "after changes the states it starts from"
+        actions.append(random_actions(game.legal(states), mix(seeds, step)))
+    before = seen(game, dealt)
+    assert seen(game, game.after(dealt, np.stack(actions, axis=1), lengths)) == seen(game, wanted), "after, not play"
+    assert seen(game, dealt) == before, "after changes the states it starts from"
 
 
 def check_possible(game: Game, num_deals: int, seed: int) -> None:
     """``view_possible`` marks exactly the tokens after which the history is consistent, so every token that does come.
     One place of one deal is looked at every step."""
-    for step, states in enumerate(_random_play(game, num_deals, seed)):
+    for step, states in enumerate(random_play(game, num_deals, seed)):
         row, draw = step % num_deals, derive(seed, "possible", step)
         seat = draw % game.num_players
         tokens, lengths = game.histories(states[row : row + 1], np.array([seat]))
@@ -293,7 +337,7 @@ def check_possible(game: Game, num_deals: int, seed: int) -> None:
 def check_garbage(game: Game, num_deals: int, seed: int) -> None:
     """``advance`` takes any token at any point without an error: random tokens, and the tokens of another deal, of
     the right kind; a view at its end stays as it is."""
-    states = _finished(game, num_deals, seed)
+    states = finished(game, num_deals, seed)
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     prefix = (mix(derive_many(seed, num_deals), 1) % lengths.astype(np.uint64)).astype(np.int64)
     others = np.roll(tokens, 1, axis=0).astype(np.int64)
@@ -322,10 +366,12 @@ def _check_step(game: Game, views: np.ndarray, tokens: np.ndarray) -> None:
 
 def check_no_leak(game: Game, num_deals: int, seed: int, players: Sequence[Decide] = ()) -> None:
     """What a seat cannot see changes neither its history, nor its legal moves, nor what a player decides for it: other
-    worlds behind the same view, for games that determinize."""
+    worlds behind the same view, for games that determinize. Worlds can be played on to their end, and every seat's
+    history in them could have happened."""
     if not game.can_determinize:
         return
-    for step, states in enumerate(_random_play(game, num_deals, seed)):
+    worlds = list[np.ndarray]()
+    for step, states in enumerate(random_play(game, num_deals, seed)):
         rows = np.flatnonzero(game.to_move(states) >= 0)
         if not rows.size:
             continue
@@ -342,46 +388,40 @@ def check_no_leak(game: Game, num_deals: int, seed: int, players: Sequence[Decid
             for number, (decide, before) in enumerate(zip(players, decided, strict=True)):
                 same = decide(others, decision_seeds) == before
                 assert same.all(), f"step {step}: player {number} decides by what it cannot see"
+        worlds.append(others)
+    _check_worlds(game, np.concatenate(worlds), seed)
 
 
-def _random_play(game: Game, num_deals: int, seed: int) -> Iterator[np.ndarray]:
-    """The same batch of deals before every action and at the end, each action uniform over the legal ones."""
-    seeds = derive_many(seed, num_deals)
-    states = game.deal(seeds)
-    for step in count():
-        yield states
-        if (game.to_move(states) < 0).all():
-            return
-        game.play(states, _random_actions(game.legal(states), mix(seeds, step)))
-
-
-def _random_actions(legal: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """``int64[B]``: one legal token per row (0 where none is), from 64 random bits each."""
-    picked = (seeds >> np.uint64(33)).astype(np.int64) * legal.sum(axis=1) >> 31
-    return np.argmax(legal.cumsum(axis=1) > picked[:, None], axis=1)
-
-
-def _finished(game: Game, num_deals: int, seed: int) -> np.ndarray:
-    states = game.deal(derive_many(seed, num_deals))
-    game.playout(states, derive_many(derive(seed, "playout"), num_deals))
-    return states
-
-
-def _seen(game: Game, states: np.ndarray) -> bytes:
-    """All that can be asked of a batch: turns, legal actions, outcomes and the history of every seat."""
-    answers = [game.to_move(states), game.legal(states), game.outcome(states)]
+def _check_worlds(game: Game, worlds: np.ndarray, seed: int) -> None:
+    """Play worlds that ``determinize`` has dealt on to their end."""
+    seeds = derive_many(derive(seed, "worlds"), len(worlds))
+    for step in range(game.num_players * game.max_length):
+        seats, legal = game.to_move(worlds), game.legal(worlds)
+        stuck = (seats >= 0) & ~legal.any(axis=1)
+        seat = seats[np.argmax(stuck)]
+        assert not stuck.any(), f"a world of determinize, {step} actions on: seat {seat} has none, as if a card lacked"
+        if (seats < 0).all():
+            break
+        game.play(worlds, random_actions(legal, mix(seeds, step)))
     for seat in range(game.num_players):
-        answers += game.histories(states, np.full(len(states), seat))
-    return b"".join(answer.tobytes() for answer in answers)
+        views = game.views(*game.histories(worlds, np.full(len(worlds), seat)))
+        said = f"a world of determinize, played to its end: seat {seat}"
+        assert game.consistent(views).all(), f"{said} saw what cannot have happened, as if a card were there twice"
+        assert (game.view_outcome(views) == game.outcome(worlds)[:, seat]).all(), f"{said} has another outcome"
 
 
 LAWS = (
+    check_declarations,
+    check_plain,
+    check_answers,
+    check_describe,
     check_legality,
     check_replay,
     check_types_and_features,
     check_variants,
     check_histories,
     check_terminal,
+    check_labels,
     check_extras,
     check_determinism,
     check_after,

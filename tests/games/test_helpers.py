@@ -1,0 +1,198 @@
+"""What a game's author is told to use does what it says for all sizes."""
+
+from collections import Counter
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from games.batches import playing_out, results, rows
+from games.bits import count, count_legal, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
+from games.compiled import blank, check_options
+from games.compiling import kernel
+from games.dividing import deal_out, divide, draw
+from games.histories import write, write_all, write_cards
+from games.rng import derive_many
+
+SEEDS = st.integers(0, (1 << 64) - 1).map(np.uint64)
+SETS = st.integers(0, (1 << 62) - 1)
+ANY = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+def members(cards: int) -> list[int]:
+    return [card for card in range(62) if int(cards) >> card & 1]
+
+
+@st.composite
+def deals(draw) -> tuple[int, int, int]:
+    """Number of hands, cards and cards of each hand."""
+    num_hands, num_cards = draw(st.integers(0, 8)), draw(st.integers(0, 62))
+    return num_hands, num_cards, draw(st.integers(0, num_cards // num_hands if num_hands else 9))
+
+
+@given(deals(), SEEDS)
+def test_any_number_of_hands_gets_its_cards_and_the_rest_is_left(deal: tuple[int, int, int], seed: np.uint64) -> None:
+    num_hands, num_cards, size = deal
+    hands = np.zeros(num_hands, np.int64)
+    left, _ = deal_out(hands, num_cards, size, seed)
+    assert [len(members(hand)) for hand in hands] == [size] * num_hands
+    assert sorted(card for hand in [*hands, left] for card in members(hand)) == list(range(num_cards))
+
+
+def test_every_deal_is_equally_likely_with_four_hands_and_cards_left() -> None:
+    seen: Counter[tuple[int, ...]] = Counter()
+    for seed in derive_many(1, 12_000):
+        hands = np.zeros(4, np.int64)
+        deal_out(hands, 5, 1, seed)
+        seen[tuple(hands)] += 1
+    assert len(seen) == 120 and all(60 < times < 140 for times in seen.values())  # 100 each, four standard deviations
+
+
+def test_more_cards_than_there_are_can_be_neither_dealt_nor_drawn() -> None:
+    with pytest.raises(ValueError, match="more cards than there are"):
+        deal_out(np.zeros(4, np.int64), 19, 5, np.uint64(1))
+    with pytest.raises(ValueError, match="holds fewer"):
+        draw(0b111, 4, np.uint64(1))
+
+
+PLACES = st.lists(st.integers(0, 0b111), max_size=7)
+"""For every card the places that take it, as bits."""
+
+
+@given(PLACES, st.integers(0, 56), st.integers(-1, 8), st.integers(-1, 8), SEEDS)
+def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(
+    takes: list[int], shift: int, room_1: int, room_2: int, seed: np.uint64
+) -> None:
+    shift = min(shift, 62 - len(takes))
+    cards = ((1 << len(takes)) - 1) << shift
+    at = [sum(1 << card for card, places in enumerate(takes) if places >> place & 1) << shift for place in range(3)]
+    possible = any(
+        (shares.count(0), shares.count(1)) == (room_1, room_2)
+        and all(takes[card] >> place & 1 for card, place in enumerate(shares))
+        for shares in product(range(3), repeat=len(takes))
+    )
+    if not possible:
+        with pytest.raises(ValueError, match="divide: "):
+            divide(cards, *at, room_1, room_2, seed)
+        return
+    *drawn, _ = divide(cards, *at, room_1, room_2, seed)
+    assert (len(members(drawn[0])), len(members(drawn[1]))) == (room_1, room_2)
+    assert sorted(card for part in drawn for card in members(part)) == members(cards)
+    assert all(part & ~here == 0 for part, here in zip(drawn, at, strict=True))
+
+
+@given(SETS, st.data(), SEEDS)
+def test_a_drawn_set_has_its_size_and_only_cards_that_were_there(
+    cards: int, data: st.DataObject, seed: np.uint64
+) -> None:
+    size = data.draw(st.integers(0, len(members(cards))))
+    drawn, _ = draw(cards, size, seed)
+    assert drawn & ~cards == 0 and len(members(drawn)) == size
+
+
+def test_every_subset_is_drawn_equally_often() -> None:
+    seen = Counter(int(draw(0b11010010, 2, seed)[0]) for seed in derive_many(2, 3000))
+    assert sorted(seen) == sorted(1 << low | 1 << high for low, high in combinations((1, 4, 6, 7), 2))
+    assert all(400 < times < 600 for times in seen.values())  # 500 each, five standard deviations
+
+
+@given(SETS, ANY)
+def test_sets_of_cards_are_their_binary_digits(cards: int, token: int) -> None:
+    row, there = np.zeros(62, np.bool_), members(cards)
+    mark(cards, row)
+    assert np.flatnonzero(row).tolist() == there and count(cards) == len(there)
+    assert [nth(cards, n) for n in range(len(there))] == there and (not there or lowest(cards) == there[0])
+    assert all(holds(cards, card) == (card in there) for card in [token, *range(-3, 66)])
+
+
+@given(st.integers(0, 9), SETS, st.integers(0, 70), st.integers(0, 12), ANY)
+def test_legal_tokens_in_two_parts_are_counted_marked_and_found(
+    first: int, cards: int, behind: int, more: int, token: int
+) -> None:
+    low = max([first + card + 1 for card in members(cards)], default=0) + behind  # the parts share no token
+    legal, wanted = (
+        (first, cards, low, low + more),
+        [first + card for card in members(cards)] + [*range(low, low + more)],
+    )
+    row = np.zeros(200, np.bool_)
+    mark_legal(legal, row)
+    assert np.flatnonzero(row).tolist() == wanted and count_legal(legal) == len(wanted)
+    assert [nth_legal(legal, n) for n in range(len(wanted))] == wanted
+    assert all(is_legal(legal, other) == (other in wanted) for other in [token, *range(-3, 200)])
+
+
+@given(st.integers(1, 6), st.lists(st.tuples(st.integers(-1, 5), SETS), max_size=6))
+def test_histories_grow_by_what_is_written(seats: int, written: list[tuple[int, int]]) -> None:
+    state = np.zeros(1, [("lengths", np.int64, (seats,)), ("tokens", np.uint8, (seats, 400))])
+    wanted: list[list[int]] = [[] for _ in range(seats)]
+    for seat, cards in written:
+        if seat < 0:
+            write_all(state[0], 99)
+            wanted = [[*seen, 99] for seen in wanted]
+        else:
+            write(state[0], seat % seats, seat)
+            write_cards(state[0], seat % seats, cards)
+            wanted[seat % seats] += [seat, *members(cards)]
+    histories = zip(state["tokens"][0], state["lengths"][0], strict=True)
+    assert [tokens[:length].tolist() for tokens, length in histories] == wanted
+
+
+@kernel
+def _double(row):
+    return 2 * row["public"]["turn"]
+
+
+@kernel
+def _add(row, other):
+    row["public"]["turn"] += other
+
+
+@kernel
+def _hand(state):
+    return state["hand"]
+
+
+@kernel
+def _discard(state, card):
+    state["hand"] &= ~(np.int64(1) << card)
+    state["order"][state["public"]["turn"]] = card
+    state["public"]["turn"] = -1 if state["hand"] == 0 else state["public"]["turn"] + 1
+
+
+_play_out = playing_out(_hand, count, nth, _discard)
+_doubles, _sums = results(_double), rows(_add)
+_PUBLIC = np.dtype([("turn", np.int64)])
+_STATE = np.dtype([("public", _PUBLIC), ("hand", np.int64), ("order", np.int64, 62), ("tokens", np.uint8, 5)])
+
+
+@given(st.lists(st.integers(-99, 99), max_size=9))
+def test_loops_go_over_batches_of_any_size(turns: list[int]) -> None:
+    batch = blank(_STATE, np.array([(7,)], _PUBLIC), 9, len(turns))
+    assert (batch["public"]["turn"] == 7).all() and (batch["tokens"] == 9).all() and len(batch) == len(turns)
+    _sums(batch, np.array(turns, np.int64))
+    doubled = np.empty(len(turns), np.int64)
+    _doubles(batch, doubled)
+    assert doubled.tolist() == [2 * (7 + turn) for turn in turns]
+
+
+@given(SETS.filter(bool), SEEDS)
+def test_a_playout_plays_legal_actions_to_the_end(hand: int, seed: np.uint64) -> None:
+    state = np.zeros(1, _STATE)
+    state["hand"] = hand
+    _play_out(state[0], seed)
+    assert sorted(state["order"][0, : len(members(hand))]) == members(hand) and state["hand"][0] == 0
+
+
+def test_options_are_of_their_type_and_among_their_values() -> None:
+    values = {"hook": (False, True), "hand": (5, 7), "path": ()}
+    check_options("toy", {"hook": True, "hand": 7, "path": "anything"}, values)
+    for wrong, said in (
+        ({"hok": True}, "toy has no option 'hok'; its options are hook, hand, path"),
+        ({"hook": 1}, "toy option hook=1: choose one of false, true"),
+        ({"hook": np.True_}, "toy option hook=.*: choose one of false, true"),
+        ({"hand": 6}, "toy option hand=6: choose one of 5, 7"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            check_options("toy", wrong, values)

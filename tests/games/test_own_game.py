@@ -1,0 +1,155 @@
+"""The game of docs/own_game.md keeps every law, and conformance finds what is wrong with one that is nearly it."""
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from games import conformance
+from games.conformance.plain import plain
+from games.outcomes import OutcomeTable
+from tests.games import own_game
+
+
+@pytest.fixture(scope="module")
+def own() -> ModuleType:
+    return own_game.module()
+
+
+@pytest.mark.parametrize("trump", [False, True])
+@pytest.mark.parametrize("law", [*conformance.LAWS, conformance.check_no_leak])
+def test_the_game_of_the_page_keeps_the_law(own: ModuleType, law, trump: bool) -> None:
+    law(own.ToyTricks(trump=trump), num_deals=20, seed=1)
+
+
+def test_trumps_win_and_are_an_option(own: ModuleType) -> None:
+    winners = []
+    for trump in (False, True):
+        public = np.zeros(1, own.PUBLIC)[0]
+        public["trump"] = trump
+        for card in (7, 8, 9, 3):  # the highest of suit A, then two of suit B
+            own.play_card(public, card)
+        winners.append(int(np.argmax(public["tricks"])))
+    assert winners == [0, 2]
+    with pytest.raises(ValueError, match="toy_tricks option trump=1: choose one of false, true"):
+        own.ToyTricks(trump=1)
+
+
+CHANGED = {
+    "a hand that determinize leaves short": (
+        "right | shown[3]",
+        "shown[3]",
+        r"a world of determinize, \d+ actions on: seat \d has none, as if a card lacked",
+    ),
+    "cards that determinize deals twice": (
+        "right | shown[3]",
+        'view["dealt"]',
+        r"a world of determinize, played to its end: seat \d (saw what cannot have happened|has another outcome)",
+    ),
+    "a hand that determinize makes too long": (
+        "left | shown[1], ",
+        "left | across | shown[1], ",
+        r"own_game_\w+.py, line \d+, in act: index 22 is out of bounds",
+    ),
+    "sets of int32": (
+        '("hands", np.int64, SEATS)',
+        '("hands", np.int32, SEATS)',
+        "set of cards that is int32; sets are",
+    ),
+    "sets of uint64": (
+        '("hands", np.int64, SEATS)',
+        '("hands", np.uint64, SEATS)',
+        r"own_game_\w+.py, line \d+, in legal_plays: .*; sets are int64, and uint64 does not mix with it",
+    ),
+    "histories one short": (
+        "+ 1 + NUM_CARDS + 1",
+        "+ 1 + NUM_CARDS",
+        r"own_game_\w+.py, line \d+, in act: index 21 is out of bounds for axis 1 with size 21",
+    ),
+    "an index out of bounds": (
+        '("tokens", np.uint8, MAX_LENGTH)]',
+        '("tokens", np.uint8, 9)]',
+        r"own_game_\w+.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9",
+    ),
+    "an exception of a kernel": (
+        "    return HAND_SIZE - count(",
+        '    raise ValueError("no cards")\n    return HAND_SIZE - count(',
+        r"own_game_\w+.py, line \d+, in room: no cards",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "said"), CHANGED.values(), ids=CHANGED.keys())
+def test_what_would_crash_compiled_is_found_without_the_compiler(before: str, after: str, said: str) -> None:
+    changed = own_game.module(before, after)
+    with pytest.raises(AssertionError, match=said):
+        conformance.check_game(changed.ToyTricks(), num_deals=4)
+    assert not changed.deal.signatures, "nothing was compiled"
+
+
+def test_worlds_are_played_on_to_their_end_by_the_law_about_leaks_too() -> None:
+    short = own_game.module("right | shown[3]", "shown[3] ")
+    with pytest.raises(AssertionError, match="as if a card lacked"):
+        conformance.check_no_leak(plain(short.ToyTricks()), 1, 1)
+
+
+def lacking(name: str):
+    def change(game) -> None:
+        kind = type(game)
+        game.__class__ = type(kind.__name__, kind.__mro__[1:2], {k: v for k, v in vars(kind).items() if k != name})
+
+    return change
+
+
+def set_to(**values):
+    return lambda game: vars(game).update(values)
+
+
+POINTS = np.array([[4, 0, 0, 0], [0, 4, 0, 0], [0, 0, 4, 0]], np.float32)
+NEARLY = {
+    "no rules_version": (lacking("rules_version"), r"the game has no rules_version; shards and checkpoints carry it"),
+    "a rules_version of text": (set_to(rules_version="1"), r"rules_version is '1' \(str\); it must be of type int"),
+    "an option that is no JSON": (
+        set_to(options={"trump": np.bool_(True)}),
+        r"option 'trump' is np.True_ \(numpy.bool\); files hold bool, int and str of Python",
+    ),
+    "a name of Kibitz's own": (set_to(name="hearts"), "'hearts' is a game of Kibitz's own; choose another name"),
+    "a name of OpenSpiel's": (set_to(name="openspiel:go"), "'openspiel:go' is a game of Kibitz's own"),
+    "a table that lacks a label from one seat": (
+        set_to(outcomes=OutcomeTable(POINTS, {"tricks": POINTS[:, 0]})),
+        r"the outcome table has points \[4.0, 0.0, 0.0, 0.0\], and not the same from the next seat, \(0.0, 0.0, 0.0, 4.",
+    ),
+    "a max_length one short": (set_to(max_length=21), "a history of 22 tokens, and max_length is 21"),
+    "an outcome of float32": (
+        lambda game: vars(game).update(outcome=lambda states: type(game).outcome(game, states).astype(np.float32)),
+        r"outcome at a fresh deal is float32\[4, 4\], not int32\[4, 4\]",
+    ),
+    "a describe that wants five tokens": (
+        set_to(describe=lambda tokens: f"first {tokens[5]}"),
+        r"describe of the first 0 tokens of seat 0: IndexError",
+    ),
+    "a describe that gives no text": (set_to(describe=lambda tokens: None), "describe gives a NoneType, no text"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), NEARLY.values(), ids=NEARLY.keys())
+def test_what_files_and_pages_would_stumble_over_is_found(own: ModuleType, change, said: str) -> None:
+    game = own.ToyTricks()
+    change(game)
+    with pytest.raises(AssertionError, match=said):
+        conformance.check_game(game, num_deals=4)
+
+
+def test_a_rare_label_that_is_missing_is_found_and_said_truly(own: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = own.LABELS.copy()
+    labels[tuple(np.eye(4, dtype=int) * 4)] = -1  # one seat takes all tricks: one deal in thirty
+    monkeypatch.setattr(own, "LABELS", labels)
+    game = own.ToyTricks()
+    with pytest.raises(AssertionError, match=r"the outcome table has no label for a deal that ended so: .*'tricks': "):
+        conformance.check_labels(game, 20, 1)
+    states = game.deal(np.arange(400, dtype=np.uint64))
+    game.playout(states, np.arange(400, dtype=np.uint64))
+    with pytest.raises(ValueError, match=r"row \d+: its deal ended in a result that the outcome table lacks$"):
+        game.points(states)
+    with pytest.raises(ValueError, match=r"row 0: its deal is not over$"):
+        game.points(game.deal(np.arange(2, dtype=np.uint64)))
