@@ -1,5 +1,6 @@
 """Deals that were played, whatever file they are in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,9 @@ import numpy as np
 from games.game import Game
 from games.registry import recorded_game
 from games.shards import Sequences, find_shards, read_shard, shard_info
+
+LONGEST_NAME = 80
+"""Letters of a name or an ID that are kept."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +26,30 @@ class RecordedDeals:
     titles: tuple[str, ...]
     """Of each deal."""
     notes: tuple[str, ...] = ()
-    """What was left out."""
+    """What was left out; then what is to be known of the others, which is added here."""
     made_up: np.ndarray | None = None
     """``bool[N]``: whether the auction of the deal is unknown and was filled in; None for none."""
 
     def __post_init__(self) -> None:
         names = [printable(str(name)) for name in self.sequences.player]  # files come from anywhere
         object.__setattr__(self, "sequences", replace(self.sequences, player=np.array(names, object)))
-        notes = list(self.notes)
+        object.__setattr__(self, "titles", tuple(printable(title, 2 * LONGEST_NAME) for title in self.titles))
+        object.__setattr__(self, "notes", (*self.notes, *self._marks()))
+
+    def _marks(self) -> list[str]:
+        """What is said of the deals that were not left out."""
+        notes = list[str]()
         if broken := len(np.unique(self.sequences.game[~self.complete])):
             notes.append(f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go")
         if self.made_up is not None and self.made_up.any():
             count = len(np.unique(self.sequences.game[self.made_up]))
             notes.append(f"the auctions of {count} deals were filled in, so nobody's calls are judged there")
-        object.__setattr__(self, "notes", tuple(notes))
+        return notes
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Of the notes those of what was left out."""
+        return self.notes[: len(self.notes) - len(self._marks())]
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -49,9 +63,10 @@ class RecordedDeals:
         return np.asarray(self.game.view_outcome(views) >= 0)
 
 
-def printable(text: str) -> str:
-    """Text without characters that would do something to a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+def printable(text: str, longest: int = LONGEST_NAME) -> str:
+    """Text without characters that would do something to a terminal, and no longer than a page or a table can show."""
+    kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return "".join(letter if letter.isprintable() else "?" for letter in kept)
 
 
 class Reader(Protocol):
@@ -60,6 +75,23 @@ class Reader(Protocol):
 
     def __call__(self, path: Path, most: int = 0) -> RecordedDeals:
         """See above."""
+
+
+def joined(parts: Mapping[str, RecordedDeals]) -> RecordedDeals:
+    """The deals of several files, by the files' names; ``ValueError`` where they are of different games."""
+    names, deals = [*parts], [*parts.values()]
+    if len(deals) == 1:
+        return deals[0]
+    game, columns, made_up, before = deals[0].game, list[Sequences](), list[np.ndarray](), 0
+    for name, part in parts.items():
+        if (part.game.name, part.game.options) != (game.name, game.options):
+            raise ValueError(f"{name}: is of {part.game.name} {dict(part.game.options)}, {names[0]} of {game.name}")
+        columns.append(replace(part.sequences, game=part.sequences.game + before))
+        made_up.append(np.zeros(len(part.sequences), np.bool_) if part.made_up is None else part.made_up)
+        before += len(part.titles)
+    titles = [f"{printable(name)}: {title}" for name, part in parts.items() for title in part.titles]
+    notes = [f"{printable(name)}: {note}" for name, part in parts.items() for note in part.left_out]
+    return RecordedDeals(game, Sequences.concat(columns), tuple(titles), tuple(notes), np.concatenate(made_up))
 
 
 def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
@@ -84,7 +116,7 @@ def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
         parts.append(Sequences(*columns, len(titles) + deal[kept]))
         made_up.append(np.full(kept.sum(), shard_info(shard).provenance.get("auction") == "filled"))
         rows = np.flatnonzero(np.diff(deal[kept], prepend=-1))
-        titles += [f"{shard.rpartition('/')[2]}, row {row}" for row in rows]
+        titles += [f"{printable(shard.rpartition('/')[2])}, row {row}" for row in rows]
         if len(titles) == most:
             break
     return RecordedDeals(game, Sequences.concat(parts), tuple(titles), made_up=np.concatenate(made_up))

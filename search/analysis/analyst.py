@@ -127,16 +127,18 @@ class Analyst:
         readers = support_of(self.game).records
         if not readers:
             raise ValueError(f"record: {self.game.name} has no records; give a history")
-        if not isinstance(record, str) or len(record.split("\n")) > 2:
-            raise ValueError("record: must be the text of one record, a line")
+        if not isinstance(record, str):
+            raise ValueError("record: must be the text of one record")
         ending, reader = next(iter(readers.items()))
         with TemporaryDirectory() as place:
             path = Path(place, f"record{ending}")
             path.write_text(record, encoding="utf-8", errors="replace")
             try:
-                deals: RecordedDeals = resolve_name(reader)(path, 1)
+                deals: RecordedDeals = resolve_name(reader)(path, 2)
             except ValueError as error:
                 raise ValueError(f"record: {str(error).replace(f'{path}: ', '')}") from None
+        if len(deals.titles) > 1 or deals.left_out:
+            raise ValueError(f"record: must be the text of one record{''.join(f'; {one}' for one in deals.left_out)}")
         if deals.game.options != self.game.options:
             raise ValueError(f"record: is read by the rules {dict(deals.game.options)}")
         return deals

@@ -44,10 +44,11 @@ class Decisions:
     @cached_property
     def cost(self) -> np.ndarray:
         """``float64[M]``: value of the judge's action less that of what was done, at least 0; NaN where the judge did
-        not consider that. A network overrates what is hardly ever done, so what it likes more than its own action but
-        would not do costs nothing."""
+        not consider that. A network overrates what is hardly ever done, and a search what few worlds favour; so what a
+        judge values more than its own action but would not do costs nothing."""
         rows = np.arange(len(self.row))
-        return np.asarray(np.maximum(self.values[rows, self.best] - self.values[rows, self.played], 0.0))
+        more = np.maximum(self.values[rows, self.best] - self.values[rows, self.played], 0.0)
+        return np.asarray(np.where(self.agrees, 0.0, more))
 
     @property
     def agrees(self) -> np.ndarray:

@@ -13,6 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from cluster.errors import UserError
 from cluster.reader import end_with_reader
 from games.skat.records.iss import FormatError
 from games.skat.xskat.agreement import differences
@@ -60,6 +61,9 @@ def _records(log: Path, out: Path) -> int:
         deals, rejected = convert(log, out)
     except OSError as error:
         print(f"{error.filename or log}: {error.strerror}", file=sys.stderr)
+        return 2
+    except UserError as error:
+        print(error, file=sys.stderr)
         return 2
     except FormatError as error:
         print(f"{log}: {error}", file=sys.stderr)
