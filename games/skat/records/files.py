@@ -4,7 +4,6 @@ import bz2
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -52,19 +51,25 @@ def records_of(path: Path) -> Iterator[Found]:
         if unpack is None:
             yield from records_in(file)
             return
-        with _unpacking(path), cast(BinaryIO, unpack(file)) as unpacked:
-            most = _MOST * path.stat().st_size
-            for found in records_in(unpacked):
-                yield found
-                if unpacked.tell() > most:
-                    raise FormatError(f"{path}: unpacks to more than {_MOST} times its size; no file of records does")
+        with cast(BinaryIO, unpack(file)) as unpacked:
+            yield from records_in(_Unpacked(unpacked, path))
 
 
-@contextmanager
-def _unpacking(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, zlib.error, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise FormatError(f"{path}: is damaged, and ends early ({error})") from None
+class _Unpacked:
+    """The lines of a packed file, up to a size; errors name the file."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path, self._left = file, path, _MOST * path.stat().st_size
+
+    def readline(self, size: int, /) -> bytes:
+        """See ``BinaryIO``."""
+        try:
+            raw = self._file.readline(size)
+        except (EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise FormatError(f"{self._path}: is damaged, and ends early ({error})") from None
+        self._left -= len(raw)
+        if self._left < 0:
+            raise FormatError(f"{self._path}: unpacks to over {_MOST} times its size, as no file of records does")
+        return raw

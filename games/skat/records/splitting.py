@@ -8,7 +8,7 @@ and what is left of a record that was cut apart, comes as a text that is none, s
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple, Protocol
 
 LONGEST = 1 << 16
 """Bytes of a record that are read; the rest of a longer one is skipped."""
@@ -26,6 +26,13 @@ class Found(NamedTuple):
     """The line where it begins, counted from 1."""
     text: str
     """In one line, without the spaces around it; ``LONGEST`` characters of one that has at least as many bytes."""
+
+
+class Lines(Protocol):
+    """A file of bytes."""
+
+    def readline(self, size: int, /) -> bytes:
+        """See ``BinaryIO``."""
 
 
 class _Text:
@@ -64,7 +71,7 @@ class _Text:
         return b"(;" in self._raw or b";)" in self._raw
 
 
-def records_in(file: BinaryIO) -> Iterator[Found]:
+def records_in(file: Lines) -> Iterator[Found]:
     """The records of a file and the texts that are none, in order; holds one of them at a time."""
     number, record, beside, seen = 1, None, _Text(1), False
     begun = False  # this line, by a piece before
@@ -105,7 +112,7 @@ def _is_one(piece: bytes) -> bool:
     return framed and piece.count(b"(;") == piece.count(b";)") == 1
 
 
-def lines_in(file: BinaryIO) -> Iterator[Found]:
+def lines_in(file: Lines) -> Iterator[Found]:
     """The lines of a file that hold something; holds one of them at a time."""
     line = _Text(1)
     for piece, ended in _pieces(file):
@@ -116,7 +123,7 @@ def lines_in(file: BinaryIO) -> Iterator[Found]:
             line = _Text(line.number + 1)
 
 
-def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+def _pieces(file: Lines) -> Iterator[tuple[bytes, bool]]:
     """The lines of a file, without their ends; long ones in pieces, of which the last says that its line ends. No piece
     ends amid the beginning of a record."""
     kept, amid = file.readline(LONGEST).removeprefix(_MARK), False

@@ -25,7 +25,7 @@ JUDGES = [
     ("hearts", "go_mcts:num_runs=12@kibitz:hearts"),
     ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=6:evaluator=playouts:confidence=1"),
-    ("crew", "pimc:worlds=3:evaluator=network:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
+    ("crew", "pimc:worlds=3:evaluator=playouts:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
     ("skat", "pimc:worlds=3:evaluator=solver:confidence=0.5"),
     ("skat", "pimc:worlds=2:evaluator=solver:blueprint=network:threshold=0.05@kibitz:skat"),
 ]
@@ -52,10 +52,10 @@ def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
     made, engines = make_game(game), Engines(make_game(game), EngineConfig())
     judge = seat_judge(name, made, engines).judge
     (player,) = seat_players(resolve([name], made, SearchConfig()), [name], made, engines)
-    turns = some_turns(made, 36)
+    turns = some_turns(made, 102 // made.num_players)
     for one in (judge, player):
-        one.start(made, 36 * made.num_players)
-    assert len(turns.seeds) > 90
+        one.start(made, 102)
+    assert len(turns.seeds) > 80
     np.testing.assert_array_equal(judge.opinion(turns).best, player.act(turns))
 
 
