@@ -83,7 +83,7 @@ def read(line: str) -> Record:
     """The record on a line; ``FormatError`` for anything else."""
     if len(line) >= LONGEST:
         raise FormatError(f"not a record: longer than {LONGEST} characters")
-    keys = _values(line) if line.startswith("(;") and line.endswith(";)") else {}
+    keys = _values(line) if line.startswith("(;") and line.rstrip().endswith(";)") else {}
     if keys.get("GM") != "Skat":
         raise FormatError("not a record: a line reads (;GM[Skat]...MV[...]R[...];)")
     if "MV" not in keys or "R" not in keys:
