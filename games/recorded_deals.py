@@ -85,7 +85,8 @@ def joined(parts: Mapping[str, RecordedDeals]) -> RecordedDeals:
     game, columns, made_up, before = deals[0].game, list[Sequences](), list[np.ndarray](), 0
     for name, part in parts.items():
         if (part.game.name, part.game.options) != (game.name, game.options):
-            raise ValueError(f"{name}: is of {part.game.name} {dict(part.game.options)}, {names[0]} of {game.name}")
+            theirs, ours = f"{part.game.name} {dict(part.game.options)}", f"{game.name} {dict(game.options)}"
+            raise ValueError(f"{name}: is of {theirs}, {names[0]} of {ours}; give files of one game")
         columns.append(replace(part.sequences, game=part.sequences.game + before))
         made_up.append(np.zeros(len(part.sequences), np.bool_) if part.made_up is None else part.made_up)
         before += len(part.titles)

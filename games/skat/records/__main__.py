@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.reader import end_with_reader
-from games.recorded_deals import printable
 from games.skat.records.agreement import differences
 from games.skat.records.conversion import convert
 from games.skat.records.cutting import cut
@@ -56,7 +55,7 @@ def _check(path: Path, counts: Counter[str], named: str) -> None:
         counts["records"] += 1
         counts["agree"] += not faults
         if faults:
-            print(f"{named}record {printable(record.id)} (line {number}): {'; '.join(faults)}")
+            print(f"{named}record {record.id} (line {number}): {'; '.join(faults)}")
         if counts["records"] % _PROGRESS == 0:
             print(f"{counts['records']} records, {counts['agree']} agree so far", file=sys.stderr, flush=True)
 
@@ -117,7 +116,12 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except OSError as error:
-        print(f"{error.filename or given.command}: {error.strerror}", file=sys.stderr)
+        if error.filename is None and "out" in given:  # such as a full disk, met while it is written
+            print(
+                f"{given.out} cannot be written ({error.strerror}); mend that and repeat the command", file=sys.stderr
+            )
+        else:
+            print(f"{error.filename or given.command}: {error.strerror}", file=sys.stderr)
     except ValueError as error:  # names what it is about
         print(error, file=sys.stderr)
     return 2

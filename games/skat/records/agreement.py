@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from games.recorded_deals import printable
 from games.skat.cards import NULL, NUM_PLAYS, SEATS, VOCABULARY
 from games.skat.records import server
 from games.skat.records.iss import Record
@@ -26,7 +27,7 @@ def differences(record: Record, state: np.void | None = None) -> list[str]:
     if passed_in or record.result["end"] in ("passed", "penalty"):
         replayed = {"passed": passed_in, "penalty": not over and public["game"] < 0}
         agrees = replayed.get(record.result["end"], False)
-        return [] if agrees else [f"end: the record says {record.result['end']}, the replay another"]
+        return [] if agrees else [f"end: the record says {printable(record.result['end'])}, the replay another"]
     if public["game"] < 0:
         return ["the record breaks off before the declaration, yet says how the game ended"]
     return list(_judged(record, state, over))
@@ -78,4 +79,4 @@ def _counted(given: dict[str, str], won: bool, value: int, overbid: bool) -> Ite
 
 def _compare(given: dict[str, str], what: str, name: str, replayed: int | str) -> Iterator[str]:
     if given.get(name) != str(replayed):
-        yield f"{what}: the record says {given.get(name, 'nothing')}, the replay {replayed}"
+        yield f"{what}: the record says {printable(given.get(name, 'nothing'))}, the replay {replayed}"

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from cluster.errors import writing
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, read_shard, write_shard
@@ -56,8 +55,7 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
 
     Raises:
         ConversionError: ``out`` holds something else, or no game of the files agrees with our rules.
-        UserError: ``out`` cannot be written to.
-        OSError: a file cannot be read.
+        OSError: a file cannot be read, or ``out`` not be written to.
     """
     if not 1 <= deals_per_shard <= _MOST_DEALS:
         raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be 1 to {_MOST_DEALS:,}")
@@ -74,13 +72,11 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
     if (out / RESULT).exists():
         check(out, config, defaults)
     else:
-        with writing(out):
-            prepare(out, config, defaults)
+        prepare(out, config, defaults)
         with locked(out):
             conversion = _Conversion(out, config, kept, game)
             conversion.read(paths)
-            with writing(out):
-                lists = conversion.finish()
+            lists = conversion.finish()
             if not conversion.progress.shards:
                 why = f"see {' and '.join(lists)} in {out}" if lists else "it has no records"
                 named = ", ".join(map(str, paths))
@@ -144,17 +140,15 @@ class _Conversion:
         before = self.counts["records"]
         for where, number, text in islice(_numbered(paths), before, self.kept.records or None):
             self.seed = number
-            with writing(self.out):
-                self._take(where, text)
-                if any(len(batch.lines) == self.config["deals_per_shard"] for batch in self.batches.values()):
-                    self._write()
+            self._take(where, text)
+            if any(len(batch.lines) == self.config["deals_per_shard"] for batch in self.batches.values()):
+                self._write()
             if time.monotonic() - reported > _PROGRESS_SECONDS:
                 reported, records = time.monotonic(), self.counts["records"]
                 rate = (records - before) / (reported - began)
                 print(f"{records:,} records, {self.counts['games']:,} games, {rate:,.0f} records/s", file=sys.stderr)
         if self.batches:
-            with writing(self.out):
-                self._write()
+            self._write()
 
     def _take(self, where: str, text: str) -> None:
         self.counts["records"] += 1

@@ -3,16 +3,17 @@
 import bz2
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
+from games.recorded_deals import printable
 from games.skat.records.iss import FormatError
 from games.skat.records.splitting import Found, records_in
 
 ENDINGS = (".sgf", ".sgf.gz", ".sgf.bz2")
 """Of the files of records in a directory, in small letters or capitals."""
-_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
+_PACKED: Mapping[bytes, Callable[[BinaryIO], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 """First bytes of a packed file -> how it is opened."""
 _MOST = 1000
 """Times its size that a packed file may unpack to; records do so to some five times."""
@@ -26,10 +27,10 @@ def files_of(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     files, notes = dict[Path, Path](), list[str]()
     for path in paths:
         inside = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-        found = [one for one in inside if one.name.lower().endswith(ENDINGS)] if path.is_dir() else [path]
+        found = [one for one in inside if one.name.lower().endswith(ENDINGS) or one is path]
         if not found:
             raise FormatError(f"{path}: has no file that ends in {', '.join(ENDINGS)}")
-        others = [one.name for one in inside if one not in found]
+        others = [printable(one.name) for one in inside if not one.name.lower().endswith(ENDINGS) and one is not path]
         if others:
             more = f" and {len(others) - 3} more" if len(others) > 3 else ""
             notes.append(f"{path}: left out {', '.join(others[:3])}{more}, by the ending no file of records")
@@ -51,7 +52,7 @@ def records_of(path: Path) -> Iterator[Found]:
         if unpack is None:
             yield from records_in(file)
             return
-        with cast(BinaryIO, unpack(file)) as unpacked:
+        with unpack(file) as unpacked:
             yield from records_in(_Unpacked(unpacked, path))
 
 

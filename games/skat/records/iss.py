@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from games.recorded_deals import printable
 from games.skat.cards import (
     FIRST_BID,
     FIRST_GAME,
@@ -48,7 +49,7 @@ class Record:
     """One deal as it was recorded."""
 
     id: str
-    """The server's number of the deal; unique for one server only."""
+    """The server's number of the deal, as a terminal can show it; unique for one server only."""
     hands: np.ndarray
     """``int64[3]``: the cards dealt to each seat, as sets."""
     seats: list[int] = field(default_factory=list)
@@ -95,7 +96,9 @@ def read(line: str) -> Record:
     if len(cards) != 32 or set(cards) != _CARDS.keys():
         raise FormatError("not a record: the deal is not the 32 cards")
     ids = [_CARDS[card] for card in cards]
-    record = Record(keys.get("ID", "?"), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)]))
+    record = Record(
+        printable(keys.get("ID", "?")), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)])
+    )
     record.result = _result(keys["R"])
     record.ratings = _ratings([keys.get(f"R{seat}", "") for seat in range(3)])
     record.names = tuple(keys.get(f"P{seat}", "") for seat in range(3))
@@ -152,7 +155,7 @@ class _Moves:
             except (ValueError, KeyError):  # no seat, no card, too many discards
                 known = False
             if not known:
-                self.record.unreadable = f"move {number}: {actor} {move} means nothing here"
+                self.record.unreadable = f"move {number}: {printable(actor)} {printable(move)} means nothing here"
             if not known or self.record.gone >= 0:
                 break
         self.record.undecided = bool(self.pending)

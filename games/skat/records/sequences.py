@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from games.game import Game
-from games.recorded_deals import RecordedDeals, printable
+from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from games.shards import Sequences
 from games.skat.records.agreement import differences
@@ -37,7 +37,7 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
             skipped[found] += 1
             continue
         states.append(state)
-        titles.append(f"record {printable(found.id)}, line {number}")
+        titles.append(f"record {found.id}, line {number}")
         names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
         numbers.append(number)
         filled.append(found.filled)

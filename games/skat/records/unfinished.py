@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from cluster.errors import writing
-
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[TextIO]:
     """A text file to write, called ``<path>.partial`` until it is on the disk; removed where writing it fails. A device
-    or pipe is written as it is. ``UserError`` where it cannot be written."""
+    or pipe is written as it is."""
     special = path.exists() and not path.is_file()
     partial = path if special else path.with_name(path.name + ".partial")
     try:
@@ -23,10 +21,7 @@ def unfinished(path: Path) -> Iterator[TextIO]:
                 os.fsync(file.fileno())
         if not special:
             partial.replace(path)
-    except BaseException as error:
+    except BaseException:
         if not special:
             partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, str(partial)):  # not of what is read meanwhile
-            with writing(path):
-                raise
         raise

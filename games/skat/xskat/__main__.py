@@ -13,7 +13,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from cluster.errors import UserError
 from cluster.reader import end_with_reader
 from games.skat.records.iss import FormatError
 from games.skat.xskat.agreement import differences
@@ -60,10 +59,7 @@ def _records(log: Path, out: Path) -> int:
     try:
         deals, rejected = convert(log, out)
     except OSError as error:
-        print(f"{error.filename or log}: {error.strerror}", file=sys.stderr)
-        return 2
-    except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"{error.filename or out}: {error.strerror}", file=sys.stderr)
         return 2
     except FormatError as error:
         print(f"{log}: {error}", file=sys.stderr)

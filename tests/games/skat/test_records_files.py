@@ -132,9 +132,9 @@ def test_several_files_and_directories_are_read_as_one(tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("text", ["A", "A[", "[", "[]", "A1", "A[]", "(;", "(;A[", ";)", "\r", "(", "]", "(; "])
 def test_no_text_takes_longer_than_its_length(text: str) -> None:
-    """A million letters: in a second or less, where time with the square of the length would be hours."""
+    """Hundred thousands of letters: in a second or less, where the square of the length would be many minutes."""
     began = time.monotonic()
-    _values(text * (1_000_000 // len(text)))
+    _values(text * (300_000 // len(text)))
     for found in records_in(io.BytesIO(text.encode() * (100_000 // len(text)))):
         assert len(found.text) <= splitting.LONGEST
     assert time.monotonic() - began < 60
@@ -183,5 +183,16 @@ def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.
 def test_a_full_device_is_named_and_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "games.sgf").write_text("\n".join([ONE, TWO] * 20))
     assert main(["cut", str(tmp_path / "games.sgf"), "--out", "/dev/full"]) == 2
-    assert capsys.readouterr().err.startswith("/dev/full cannot be written (No space left on device); free some space")
+    assert capsys.readouterr().err.startswith("/dev/full cannot be written (No space left on device); mend that")
     assert Path("/dev/full").is_char_device() and not Path("/dev/full.partial").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("ID[", "ID[\x1b"), (" 0 SA ", " 0 \x1bA "), ("v:-54", "v:\x1b[1m"), ("bidok", "\x1b")]
+)
+def test_nothing_of_a_record_does_anything_to_the_terminal(old: str, new: str, tmp_path: Path, capsys) -> None:
+    assert old in ONE
+    (tmp_path / "games.sgf").write_text(ONE.replace(old, new).replace("p:59", "p:60"))
+    assert main(["check", str(tmp_path / "games.sgf")]) == 1
+    said, errors = capsys.readouterr()
+    assert "\x1b" not in said + errors and "0 agree" in said

@@ -103,7 +103,6 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["missing.sgf"], "missing.sgf: no such file"),
         (["--seat", "3", "RECORDS"], "--seat 3: skat has seats 0 to 2"),
         (["--seat", "nort", "RECORDS"], "--seat nort: nobody is called so; there are east, north, west"),
-        (["RECORDS", "cut.parquet"], "cut.parquet"),
         (["junk.sgf", "empty.sgf"], "junk.sgf: has no deal to review"),
         (["--deals", "-1", "RECORDS"], "--deals -1: must be 0 or more"),
         (["--pages", "-1", "RECORDS"], "--pages -1: must be 0 or more"),
@@ -192,7 +191,7 @@ def test_deals_that_break_off_and_seats_that_are_missing_are_no_hindrance(tmp_pa
         assert cards and all((one is None) == (name == "single") for one in cards)
 
 
-def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path) -> None:
+def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The files of a directory, packed or not, as one; what has no deal is noted."""
     lines, games = RECORDS.read_text().splitlines(), tmp_path / "games"
     games.mkdir()
@@ -212,6 +211,9 @@ def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path) -> None:
     ]
     assert any("left out readme.txt" in note for note in record["notes"])
     assert any("c.sgf: has no deal to review: 1 line left out" in note for note in record["notes"])
+    other = shard_of("hearts", tmp_path / "hearts.parquet", 1)
+    assert main([str(games), str(other)]) == 2
+    assert "hearts.parquet: is of hearts" in (error := capsys.readouterr().err) and "a.SGF of skat" in error
     whole = {deal["title"]: deal for deal in reviewed(RECORDS, tmp_path / "whole")["deals"]}
     north = [seat for seat in whole["record 541932, line 1"]["seats"] if seat["player"] == "north"]
     assert north[0]["decisions"] == record["deals"][0]["seats"][0]["decisions"]

@@ -22,7 +22,7 @@ from tests.search.review.test_decisions import played
 JUDGES = [
     ("crew", "argmax_val@kibitz:crew"),
     ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
-    ("hearts", "go_mcts:num_runs=12@kibitz:hearts"),
+    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
     ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=6:evaluator=playouts:confidence=1"),
     ("crew", "pimc:worlds=3:evaluator=playouts:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
@@ -76,7 +76,7 @@ def own_play(game: Game, name: str, count: int, seed: int) -> RecordedDeals:
 @pytest.mark.parametrize(("game", "name"), [JUDGES[1], *JUDGES[3:]])
 def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) -> None:
     made = make_game(game)
-    deals = own_play(made, name, 3, 5)
+    deals = own_play(made, name, 2, 5)
     seated = seat_judge(name, made)
     decisions = judge_deals(deals, np.arange(len(deals.sequences)), seated.judge, seated.scale, 5).decisions
     assert len(decisions.row) > 20 and decisions.agrees.all() and (decisions.cost == 0).all()
