@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+LONGEST_NAME = 80
+"""Letters of a name or an ID that are shown."""
+
 
 def parse_json(text: str | bytes) -> Any:
     """A JSON value; ``ValueError`` also for one that is nested too deeply to be read."""
@@ -20,3 +23,9 @@ def stays_below(name: str) -> bool:
 def printable(text: object, kept: str = "") -> str:
     """Text without characters that would do something to a terminal, or hide in it, but for those that are ``kept``."""
     return "".join(one if one.isprintable() or one in kept else "?" for one in str(text))
+
+
+def shown(text: object, longest: int = LONGEST_NAME) -> str:
+    """``printable`` text, no longer than a page or a table can show."""
+    whole = str(text)
+    return printable(whole if len(whole) <= longest else f"{whole[: longest - 1]}…")

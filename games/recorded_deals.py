@@ -1,5 +1,6 @@
 """Deals that were played, whatever file they are in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cluster.foreign import printable
+from cluster.foreign import LONGEST_NAME, printable, shown
 from games.game import Game
 from games.registry import recorded_game
 from games.shards import Sequences, find_shards, read_shard, shard_info
@@ -23,21 +24,30 @@ class RecordedDeals:
     titles: tuple[str, ...]
     """Of each deal."""
     notes: tuple[str, ...] = ()
-    """What was left out."""
+    """What was left out; then what is to be known of the others, which is added here."""
     made_up: np.ndarray | None = None
     """``bool[N]``: whether the auction of the deal is unknown and was filled in; None for none."""
 
     def __post_init__(self) -> None:
-        names = [printable(name) for name in self.sequences.player]  # files come from anywhere
+        names = [shown(name) for name in self.sequences.player]  # files come from anywhere
         object.__setattr__(self, "sequences", replace(self.sequences, player=np.array(names, object)))
-        notes = list(self.notes)
+        object.__setattr__(self, "titles", tuple(shown(title, 2 * LONGEST_NAME) for title in self.titles))
+        object.__setattr__(self, "notes", (*map(printable, self.notes), *self._marks()))
+
+    def _marks(self) -> list[str]:
+        """What is said of the deals that were not left out."""
+        notes = list[str]()
         if broken := len(np.unique(self.sequences.game[~self.complete])):
             notes.append(f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go")
         if self.made_up is not None and self.made_up.any():
             count = len(np.unique(self.sequences.game[self.made_up]))
             notes.append(f"the auctions of {count} deals were filled in, so nobody's calls are judged there")
-        object.__setattr__(self, "titles", tuple(map(printable, self.titles)))
-        object.__setattr__(self, "notes", tuple(map(printable, notes)))
+        return notes
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Of the notes those of what was left out."""
+        return self.notes[: len(self.notes) - len(self._marks())]
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -57,6 +67,24 @@ class Reader(Protocol):
 
     def __call__(self, path: Path, most: int = 0) -> RecordedDeals:
         """See above."""
+
+
+def joined(parts: Mapping[str, RecordedDeals]) -> RecordedDeals:
+    """The deals of several files, by the files' names; ``ValueError`` where they are of different games."""
+    names, deals = [*parts], [*parts.values()]
+    if len(deals) == 1:
+        return deals[0]
+    game, columns, made_up, before = deals[0].game, list[Sequences](), list[np.ndarray](), 0
+    for name, part in parts.items():
+        if (part.game.name, part.game.options) != (game.name, game.options):
+            theirs, ours = f"{part.game.name} {dict(part.game.options)}", f"{game.name} {dict(game.options)}"
+            raise ValueError(f"{name}: is of {theirs}, {names[0]} of {ours}; give files of one game")
+        columns.append(replace(part.sequences, game=part.sequences.game + before))
+        made_up.append(np.zeros(len(part.sequences), np.bool_) if part.made_up is None else part.made_up)
+        before += len(part.titles)
+    titles = [f"{shown(name)}: {title}" for name, part in parts.items() for title in part.titles]
+    notes = [f"{shown(name)}: {note}" for name, part in parts.items() for note in part.left_out]
+    return RecordedDeals(game, Sequences.concat(columns), tuple(titles), tuple(notes), np.concatenate(made_up))
 
 
 def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
@@ -81,7 +109,7 @@ def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
         parts.append(Sequences(*columns, len(titles) + deal[kept]))
         made_up.append(np.full(kept.sum(), shard_info(shard).provenance.get("auction") == "filled"))
         rows = np.flatnonzero(np.diff(deal[kept], prepend=-1))
-        titles += [f"{shard.rpartition('/')[2]}, row {row}" for row in rows]
+        titles += [f"{shown(shard.rpartition('/')[2])}, row {row}" for row in rows]
         if len(titles) == most:
             break
     return RecordedDeals(game, Sequences.concat(parts), tuple(titles), made_up=np.concatenate(made_up))

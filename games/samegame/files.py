@@ -34,7 +34,7 @@ def read(path: Path, rows: int, columns: int, colours: int) -> np.ndarray:
     naming file and line of what is no board of this size."""
     boards, above = list[np.ndarray](), list[list[int]]()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: is no text file ({error})") from error
     for number, line in enumerate([*lines, ""], 1):

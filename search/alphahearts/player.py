@@ -29,9 +29,9 @@ class AlphaHearts(WorldsPlayer):
         super().__init__(config.worlds_searched, config.cheat, config.seconds, _TREES)
         self.config, self._model = config, model
 
-    def values(self, turns: Turns) -> np.ndarray:
+    def scores(self, turns: Turns, found: np.ndarray, independent: np.ndarray) -> np.ndarray:
         """``float64[M, V]``: means over the worlds. Sums would have other ties, by rounding."""
-        return np.asarray(self.world_values(turns)[0].mean(axis=1))
+        return np.asarray(found.mean(axis=1))
 
     def evaluate(self, worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
         """``float64[B, V]``: mean values at the roots."""

@@ -131,8 +131,8 @@ class Analyst:
         readers = support_of(self.game).records
         if not readers:
             raise ValueError(f"record: {self.game.name} has no records; give a history")
-        if not isinstance(record, str) or len(record.split("\n")) > 2:
-            raise ValueError("record: must be the text of one record, a line")
+        if not isinstance(record, str):
+            raise ValueError("record: must be the text of one record")
         if len(record) > LONGEST_RECORD:
             raise ValueError(f"record: has {len(record)} characters; a record has {LONGEST_RECORD} at most")
         ending, reader = next(iter(readers.items()))
@@ -140,9 +140,11 @@ class Analyst:
             path = Path(place, f"record{ending}")
             path.write_text(record, encoding="utf-8", errors="replace")
             try:
-                deals: RecordedDeals = resolve_name(reader)(path, 1)
+                deals: RecordedDeals = resolve_name(reader)(path, 2)
             except ValueError as error:
                 raise ValueError(f"record: {str(error).replace(f'{path}: ', '')}") from None
+        if len(deals.titles) > 1 or deals.left_out:
+            raise ValueError(f"record: must be the text of one record{''.join(f'; {one}' for one in deals.left_out)}")
         if deals.game.options != self.game.options:
             raise ValueError(f"record: is read by the rules {dict(deals.game.options)}")
         return deals

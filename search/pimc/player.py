@@ -150,11 +150,14 @@ class Pimc(WorldsPlayer):
             actions[left] = super().choose(replace(turns.take(left), legal=considered[left]))
         return actions
 
-    def values(self, turns: Turns) -> np.ndarray:
+    def decided(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
+        """See ``WorldsPlayer``: with a threshold two searches, one of the likely actions and one of all."""
+        return (self.act(turns), self.action_values(turns)) if self.config.threshold else super().decided(turns)
+
+    def scores(self, turns: Turns, found: np.ndarray, independent: np.ndarray) -> np.ndarray:
         """``float64[M, V]``: sums over the worlds, or with ``confidence`` the advantages of ``ahead_of``."""
         if not self.config.confidence:
-            return super().values(turns)
-        found, independent = self.world_values(turns)
+            return super().scores(turns, found, independent)
         if self.config.blueprint == "network":  # of what was evaluated: the solver passes over jump bids
             usual = np.where(np.isfinite(found[:, 0]), self._policy(turns), -1.0).argmax(axis=1)
         else:

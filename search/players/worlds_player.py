@@ -52,6 +52,15 @@ class WorldsPlayer(ChoosingPlayer):
         """``int64[M]``: see above."""
         return np.concatenate([self.values(part).argmax(axis=1) for part in self._parts(turns)])
 
+    def decided(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
+        """What ``act`` and ``action_values`` return, of one search."""
+        actions, means = list[np.ndarray](), list[np.ndarray]()
+        for part in self._parts(turns):
+            found, independent = self.world_values(part)
+            actions.append(self.scores(part, found, independent).argmax(axis=1))
+            means.append(found.mean(axis=1))
+        return np.concatenate(actions), np.concatenate(means)
+
     def action_values(self, turns: Turns) -> np.ndarray:
         """See ``search.players.player.Valuing``: means over the worlds of a turn, in units of the utility."""
         return np.concatenate([self.world_values(part)[0].mean(axis=1) for part in self._parts(turns)])
@@ -63,8 +72,12 @@ class WorldsPlayer(ChoosingPlayer):
             yield turns.take(np.arange(first, min(first + size, len(turns.seeds))))
 
     def values(self, turns: Turns) -> np.ndarray:
-        """``float64[M, V]``: values of actions over all worlds, -inf where illegal."""
-        return np.asarray(self.world_values(turns)[0].sum(axis=1))
+        """``float64[M, V]``: the ``scores`` of actions over all worlds."""
+        return self.scores(turns, *self.world_values(turns))
+
+    def scores(self, turns: Turns, found: np.ndarray, independent: np.ndarray) -> np.ndarray:
+        """``float64[M, V]``: by what actions are chosen, -inf where illegal: sums of what ``world_values`` returns."""
+        return np.asarray(found.sum(axis=1))
 
     def world_values(self, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
         """``float64[M, W, V]``: values of the turns' legal actions in each world, -inf elsewhere; ``float64[M]``: how

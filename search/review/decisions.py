@@ -44,10 +44,11 @@ class Decisions:
     @cached_property
     def cost(self) -> np.ndarray:
         """``float64[M]``: value of the judge's action less that of what was done, at least 0; NaN where the judge did
-        not consider that. A network overrates what is hardly ever done, so what it likes more than its own action but
-        would not do costs nothing."""
+        not consider that. A network overrates what is hardly ever done, and a search what few worlds favour; so what a
+        judge values more than its own action but would not do costs nothing."""
         rows = np.arange(len(self.row))
-        return np.asarray(np.maximum(self.values[rows, self.best] - self.values[rows, self.played], 0.0))
+        more = np.maximum(self.values[rows, self.best] - self.values[rows, self.played], 0.0)
+        return np.asarray(np.where(self.agrees, 0.0, more))
 
     @property
     def agrees(self) -> np.ndarray:
@@ -74,8 +75,8 @@ class Judged:
     expected: np.ndarray
     """``float64[N, L]``: V(h) in points after so many tokens of each history; NaN where it was not asked."""
     marks: np.ndarray
-    """``int64[N, 3]``: tokens after which V(h) is asked beside decisions: the first one, all that is dealt, all before
-    the first card; -1 where there is no such place."""
+    """``int64[N, 3]``: tokens after which V(h) is asked beside decisions: the first one, or in a game with variants all
+    that say the kind of deal; all that is dealt; all before the first card; -1 where there is no such place."""
 
 
 def judge_deals(
@@ -163,7 +164,10 @@ def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
     plays &= np.arange(tokens.shape[1]) < lengths[:, None]
     first_card = np.where(plays.any(axis=1), plays.argmax(axis=1), -1)
     ends = game.next(game.views(tokens, dealt)) == Next.END
-    return np.stack([np.where(dealt > 1, 1, -1), np.where(ends, -1, dealt), first_card], axis=1)
+    kind = 1
+    if game.variants:  # the first tokens, all of one type, say of which kind the deal is
+        kind = np.minimum((types == types[:, :1]).cumprod(axis=1).sum(axis=1), dealt)
+    return np.stack([np.where(dealt > 1, kind, -1), np.where(ends, -1, dealt), first_card], axis=1)
 
 
 def _dealt(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:

@@ -101,7 +101,7 @@ class Course:
     """How a seat's expectation came to its result, in points: the parts add up to result less start."""
 
     start: float | None
-    """Before it saw a card."""
+    """Before it saw a card, but knew the kind of deal (in The Crew the mission)."""
     cards: float | None
     """What the cards dealt to it changed."""
     before_play: float | None
@@ -131,7 +131,8 @@ def course(judged: Judged, row: int, result: float | None, lost: float) -> Cours
     if play < 0:  # passed in, or a game without tricks: all that was done is in one part
         tricks = any(name.endswith(PLAY) for name in judged.deals.game.token_types)
         ends[2] = result if tricks else ends[1]
-    curve = [(int(place), float(expected[place])) for place in np.flatnonzero(np.isfinite(expected)) if place > 1]
+    told = np.flatnonzero(np.isfinite(expected))
+    curve = [(int(place), float(expected[place])) for place in told if place > max(first, 1)]
     if result is not None:
         curve.append((int(judged.deals.lengths[row]), result))
     return Course(

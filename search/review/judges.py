@@ -18,7 +18,7 @@ from search.players.argmax_val import ArgmaxVal, argmax_val
 from search.players.config import ArgmaxValConfig
 from search.players.histories import ModelPlayer, tokens_since
 from search.players.kinds import PlayerKind
-from search.players.player import Turns, Valuing
+from search.players.player import Turns
 from search.players.policy import legal_policy
 from search.roster import kinds
 from search.roster.engines import Engines
@@ -119,12 +119,17 @@ class ValuingJudge:
         self._player.forget(games)
 
     def opinion(self, turns: Turns) -> Opinion:
-        """See ``Judge``."""
-        valuing: Valuing = self._player
-        values = valuing.action_values(turns)
+        """See ``Judge``: the player itself says what it would do, which need not have the highest value."""
+        best, values = decided(self._player, turns)
         values = np.where(np.isfinite(values), values, np.nan)
         silent = np.full(values.shape, np.nan, np.float32)
-        return Opinion(silent, values, np.nanargmax(values, axis=1), np.nanmax(values, axis=1))
+        return Opinion(silent, values, best, values[np.arange(len(best)), best])
+
+
+def decided(player: Any, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
+    """What a ``Valuing`` player does at turns, and what actions are worth to it; of one search where it offers that."""
+    together = getattr(player, "decided", None)
+    return together(turns) if together else (player.act(turns), player.action_values(turns))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """Real deals, as the International Skat Server records them: ``python -m games.skat.records COMMAND``.
 
-``check FILE`` replays every record by the kernels that self-play uses; each that differs is printed with what differs.
-``convert FILE --out DIR`` writes the games that agree as shards to train on, ``export DIR --out FILE`` shards as
-records. ``cut FILE --out FILE`` ends some games early, to measure what leaving such games out does. The last line says
-how many there were. Exits 1 if a record differs or a deal is left out, 2 where nothing could be done.
+``check FILE...`` replays every record by the kernels that self-play uses; each that differs is printed with what
+differs. ``convert FILE... --out DIR`` writes the games that agree as shards to train on, ``export DIR --out FILE``
+shards as records. ``cut FILE --out FILE`` ends some games early, to measure what leaving such games out does. A FILE
+may be packed (``.gz``, ``.bz2``), or a directory of files. The last line says how many there were. Exits 1 if a record
+differs or a deal is left out, 2 where something could not be read, 130 after Ctrl-C.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.foreign import printable
@@ -17,40 +19,46 @@ from games.skat.records.agreement import differences
 from games.skat.records.conversion import convert
 from games.skat.records.cutting import cut
 from games.skat.records.export import export
-from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.lines import stream
+from games.skat.records.files import files_of, records_of
+from games.skat.records.iss import FormatError, read
 from games.skat.records.selection import Filter
 from games.skat.rules import SCORINGS
 
 _PROGRESS = 100_000
 
 
-def read_file(path: Path) -> Iterator[tuple[int, Record]]:
-    """The records of a file with their lines, numbered from 1; ``FormatError`` names the line that is none."""
-    with path.open("rb") as file:
-        for line in stream(file):
-            try:
-                yield line.number, read(line.text)
-            except FormatError as error:
-                raise FormatError(f"line {line.number}: {error}") from None
+def check(paths: Sequence[Path]) -> int:
+    """Replay every record of files, one at a time, and print the differences, on standard error what is no record;
+    returns the exit status. ``FormatError`` where there is none."""
+    counts = Counter[str]()
+    try:
+        for path in paths:
+            _check(path, counts, f"{path}: " if len(paths) > 1 else "")
+    finally:
+        records, agree, none = counts["records"], counts["agree"], counts["none"]
+        others = f"; {none} {'texts are' if none > 1 else 'text is'} no record" if none else ""
+        if records:
+            print(f"{records} records, {agree} agree{others}")
+    if records == none == 0:
+        raise FormatError(f"{', '.join(map(str, paths))}: there is no record in this file")
+    return 2 if none else 0 if agree == records else 1
 
 
-def check(path: Path) -> int:
-    """Replay every record of a file, a line at a time, and print the differences; returns the exit status.
-    ``FormatError`` names a line that is no record."""
-    records = agree = 0
-    for number, record in read_file(path):
+def _check(path: Path, counts: Counter[str], named: str) -> None:
+    for number, text in records_of(path):
+        try:
+            record = read(text)
+        except FormatError as error:
+            counts["none"] += 1
+            print(f"{path}: line {number}: {error}", file=sys.stderr)
+            continue
         faults = differences(record)
-        records += 1
-        agree += not faults
+        counts["records"] += 1
+        counts["agree"] += not faults
         if faults:
-            print(f"record {record.id} (line {number}): {'; '.join(faults)}")
-        if records % _PROGRESS == 0:
-            print(f"{records} records, {agree} agree so far", file=sys.stderr, flush=True)
-    if records == 0:
-        raise FormatError("there is no record in this file")
-    print(f"{records} records, {agree} agree")
-    return 0 if agree == records else 1
+            print(f"{named}record {record.id} (line {number}): {'; '.join(faults)}")
+        if counts["records"] % _PROGRESS == 0:
+            print(f"{counts['records']} records, {counts['agree']} agree so far", file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,9 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     checking = commands.add_parser("check", help="replay records and compare them with our rules")
     converting = commands.add_parser("convert", help="write the games that agree with our rules as shards")
     cutting = commands.add_parser("cut", help="end some games early, and say what is different without them")
-    for reading in (checking, converting, cutting):
-        about = "records of the International Skat Server, one per line"
-        reading.add_argument("path", metavar="file", type=Path, help=about)
+    for reading in (checking, converting):
+        about = "records of the International Skat Server, or a directory of such files"
+        reading.add_argument("paths", metavar="file", type=Path, nargs="+", help=about)
+    cutting.add_argument("path", metavar="file", type=Path, help="records of the International Skat Server")
     converting.add_argument("--out", type=Path, required=True, help="a new directory, or one to go on in")
     converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
     converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
@@ -82,11 +91,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _do(given: argparse.Namespace) -> int:
-    if given.command == "check":
-        return check(given.path)
-    if given.command == "convert":
+    if given.command in ("check", "convert"):
+        paths, notes = files_of(given.paths)
+        for note in notes:
+            print(note, file=sys.stderr)
+        if given.command == "check":
+            return check(paths)
         kept = Filter(given.records, given.min_rating, given.no_bots, given.since, given.drop_duplicates, given.partial)
-        print(convert(given.path, given.out, kept, given.deals_per_shard, given.scoring))
+        print(convert(paths, given.out, kept, given.deals_per_shard, given.scoring))
         return 0
     if given.command == "cut":
         print("\n".join(cut(given.path, given.out, given.seed, given.share, given.decided)))
@@ -103,9 +115,11 @@ def main(arguments: list[str] | None = None) -> int:
         check_lasts(getattr(given, "out", ""), "--out")
         return _do(given)
     except OSError as error:
-        print(printable(f"{error.filename or given.path}: {error.strerror}"), file=sys.stderr)
-    except FormatError as error:
-        print(printable(f"{given.path}: {error}"), file=sys.stderr)
+        if error.filename is None and "out" in given:  # such as a full disk, met while it is written
+            what = f"{given.out} cannot be written ({error.strerror}); mend that and repeat the command"
+        else:
+            what = f"{error.filename or given.command}: {error.strerror}"
+        print(printable(what), file=sys.stderr)
     except ValueError as error:  # names what it is about
         print(printable(error), file=sys.stderr)
     return 2

@@ -12,10 +12,11 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,8 @@ from games.skat.records.directory import (
     prepare,
     write_json,
 )
+from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.lines import Line, stream
 from games.skat.records.marks import player_of
 from games.skat.records.seen import Seen, key_of
 from games.skat.records.selection import Filter
@@ -49,19 +50,19 @@ _MOST_DEALS = 1_000_000
 """Of a shard, which is in memory as a whole: 1 KB each."""
 
 
-def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
-    """Convert a file of records, or go on where that was interrupted; returns a line that says what came of it.
+def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
+    """Convert files of records, or go on where that was interrupted; returns a line that says what came of it.
 
     Raises:
-        ConversionError: ``out`` holds something else, or no game of the file agrees with our rules.
-        OSError: the file cannot be read.
+        ConversionError: ``out`` holds something else, or no game of the files agrees with our rules.
+        OSError: a file cannot be read, or ``out`` not be written to.
     """
     if not 1 <= deals_per_shard <= _MOST_DEALS:
         raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be 1 to {_MOST_DEALS:,}")
     game = make_game("skat", {"scoring": scoring})
     config = {
-        "source": path.name,
-        "sha256": _digest(path),
+        "source": paths[0].name if len(paths) == 1 else f"{len(paths)}_files",
+        "sha256": _digest(paths),
         **asdict(kept),
         "deals_per_shard": deals_per_shard,
         "scoring": scoring,
@@ -72,13 +73,14 @@ def convert(path: Path, out: Path, kept: Filter, deals_per_shard: int, scoring: 
         check(out, config, defaults)
     else:
         prepare(out, config, defaults)
-        with locked(out), path.open("rb") as file:
+        with locked(out):
             conversion = _Conversion(out, config, kept, game)
-            conversion.read(file)
+            conversion.read(paths)
             lists = conversion.finish()
             if not conversion.progress.shards:
                 why = f"see {' and '.join(lists)} in {out}" if lists else "it has no records"
-                raise ConversionError(f"{path}: no game of this file agrees with our rules; {why}")
+                named = ", ".join(map(str, paths))
+                raise ConversionError(f"{named}: no game of this file agrees with our rules; {why}")
     (out / PROGRESS).unlink(missing_ok=True)
     try:
         return _summary(out, json.loads((out / RESULT).read_text()))
@@ -127,48 +129,45 @@ class _Conversion:
         self.rejected = Notes(rejected, self.progress.rejected)
         self.fresh = before_deal(config["scoring"])
         self.state = self.fresh.copy()
+        self.seed = self.progress.line
         self.batches: dict[tuple[bool, bool], _Batch] = {}
         self.seen = Seen(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
 
-    def read(self, file: BinaryIO) -> None:
+    def read(self, paths: Sequence[Path]) -> None:
         """Take in what is left of the records; after so many games of a kind all kinds are written, so that one
-        place in the file stands for all that is written."""
+        number of records stands for all that is written."""
         began = reported = time.monotonic()
         before = self.counts["records"]
-        file.seek(self.progress.offset)
-        line = Line(self.progress.line, "", self.progress.offset)
-        for following in stream(file, line.number, line.end):
-            if self.kept.records and self.counts["records"] >= self.kept.records:
-                break
-            line = following
-            self._take(line)
+        for where, number, text in islice(_numbered(paths), before, self.kept.records or None):
+            self.seed = number
+            self._take(where, text)
             if any(len(batch.lines) == self.config["deals_per_shard"] for batch in self.batches.values()):
-                self._write(line)
+                self._write()
             if time.monotonic() - reported > _PROGRESS_SECONDS:
                 reported, records = time.monotonic(), self.counts["records"]
                 rate = (records - before) / (reported - began)
                 print(f"{records:,} records, {self.counts['games']:,} games, {rate:,.0f} records/s", file=sys.stderr)
         if self.batches:
-            self._write(line)
+            self._write()
 
-    def _take(self, line: Line) -> None:
+    def _take(self, where: str, text: str) -> None:
         self.counts["records"] += 1
         try:
-            record = read(line.text)
+            record = read(text)
         except FormatError as error:
             self.counts["no record"] += 1
-            self.rejected.add(f"line {line.number}: {error}")
+            self.rejected.add(f"{where}: {error}")
             return
         reason, detail = self._judged(record)
         if reason:
             self.counts[reason] += 1
-            self.left_out.add(f"line {line.number}: record {record.id}: {detail or reason}")
+            self.left_out.add(f"{where}: record {record.id}: {detail or reason}")
             return
         kind = record.filled, bool(self.state[0]["public"]["turn"] >= 0)
         self.counts["partial" if kind[1] else "games"] += 1
         if kind not in self.batches:
             self.batches[kind] = _Batch(*kind, np.empty(self.config["deals_per_shard"], STATE))
-        self.batches[kind].add(self.state[0], line.number)
+        self.batches[kind].add(self.state[0], self.seed)
 
     def _judged(self, record: Record) -> tuple[str, str]:
         """Replay a record. Why it is left out and more of it, both empty where it is not."""
@@ -184,8 +183,8 @@ class _Conversion:
             return "duplicate", ""
         return "", ""
 
-    def _write(self, line: Line) -> None:
-        """Write a shard of every kind, and that all up to this line is done."""
+    def _write(self) -> None:
+        """Write a shard of every kind, and that all records up to here are done."""
         progress = self.progress
         made = {key: str(self.config[key]) for key in ("source", "sha256", "min_rating")}
         made = {"made_by": "games.skat.records convert", "shard": str(progress.stretch), **made}
@@ -193,7 +192,7 @@ class _Conversion:
             path = batch.shard(progress.stretch)
             write_shard(self.out / path, batch.sequences(self.game), self.game, {**made, **batch.marks})
             progress.shards.append(path)
-        progress.line, progress.offset, progress.stretch = line.number, line.end, progress.stretch + 1
+        progress.line, progress.stretch = self.seed, progress.stretch + 1
         progress.counts, self.batches = dict(self.counts), {}
         progress.left_out, progress.rejected = self.left_out.save(), self.rejected.save()
         progress.save(self.out)
@@ -220,11 +219,26 @@ def _keys(out: Path, shards: list[str], game: Game) -> Iterator[int]:
         yield from (key_of(histories) for histories in deals)
 
 
-def _digest(path: Path) -> str:
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ConversionError(f"{path}: is read twice, so it must be a file, not a pipe")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _numbered(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:
+    """Where each record is, a number of its own, and its text. The number is its line, counted through all files; where
+    several begin on a line the others have the next ones."""
+    number = 0
+    for path in paths:
+        before, named = number, f"{path}: " if len(paths) > 1 else ""
+        for found in records_of(path):
+            number = max(number + 1, before + found.number)
+            yield f"{named}line {found.number}", number, found.text
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    """Of a file, or of the digests of several."""
+    digests = list[str]()
+    for path in paths:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ConversionError(f"{path}: is read twice, so it must be a file, not a pipe")
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
 
 def _summary(out: Path, result: dict[str, Any]) -> str:

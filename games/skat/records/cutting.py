@@ -13,8 +13,8 @@ import numpy as np
 from games.rng import derive
 from games.skat.cards import GRAND, NULL, PLAIN, points_of
 from games.skat.records.agreement import differences
+from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.lines import stream
 from games.skat.records.unfinished import unfinished
 from games.skat.records.writing import record_line
 from games.skat.replay import new_state, replay
@@ -48,10 +48,10 @@ def cut(path: Path, out: Path, seed: int, share: float, decided: bool) -> list[s
         raise ValueError(f"--out {out}: is the file to read; name another")
     drawn = np.random.default_rng(derive(seed, "cut"))
     games = list[_Game]()
-    with path.open("rb") as file, unfinished(out) as written:
-        for line in stream(file):
+    with unfinished(out) as written:
+        for number, text in records_of(path):
             try:
-                record = read(line.text)
+                record = read(text)
                 state, game = _whole(record)
                 chance, place = drawn.random(2)
                 first = _decided(record) if decided else 1
@@ -59,12 +59,12 @@ def cut(path: Path, out: Path, seed: int, share: float, decided: bool) -> list[s
                     game = _Game(game.kind, game.won, game.cards, first + int(place * (game.cards - first)))
                     written.write(_cut(record, state, game, len(games) + 1) + "\n")
                 else:
-                    written.write(line.text + "\n")
+                    written.write(text + "\n")
             except FormatError as error:
-                raise FormatError(f"line {line.number}: {error}") from None
+                raise FormatError(f"{path}: line {number}: {error}") from None
             games.append(game)
         if not games:
-            raise FormatError("there is no record in this file")
+            raise FormatError(f"{path}: there is no record in this file")
     return _table(games)
 
 

@@ -1,8 +1,8 @@
 """The directory of a conversion: what it is of, and how far it is.
 
 ``config.json`` is there before the first shard, ``conversion.json`` when all is done. In between ``progress.json`` says
-which shards are written, up to which place in the file of records, and how long the lists of what was left out were
-then, so that the same command goes on from there.
+which shards are written, of how many records, and how long the lists of what was left out were then, so that the same
+command goes on from there.
 """
 
 import fcntl
@@ -110,9 +110,9 @@ class Progress:
     """What is finished of a conversion."""
 
     line: int = 0
-    """Lines of the file of records that are done."""
+    """``deal_seed`` of the last record that is done: its line, where each has one of its own."""
     offset: int = 0
-    """Their bytes."""
+    """Of earlier versions, which counted bytes."""
     stretch: int = 0
     """Number of the next shards."""
     counts: dict[str, int] = field(default_factory=dict)

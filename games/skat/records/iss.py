@@ -5,10 +5,12 @@ pickup, the declaration with the discards behind it or in a move of their own, a
 """
 
 import re
+import string
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from cluster.foreign import shown
 from games.skat.cards import (
     FIRST_BID,
     FIRST_GAME,
@@ -26,11 +28,11 @@ from games.skat.cards import (
     SUITS,
     card_id,
 )
-from games.skat.records.lines import LONGEST
 from games.skat.records.marks import EVENT
+from games.skat.records.splitting import LONGEST
 from games.skat.values import BIDS
 
-_KEYS = re.compile(r"([A-Z][A-Z0-9]*)\[([^\]]*)\]")
+_KEY_LETTERS = string.ascii_uppercase + string.digits
 _CARDS = {suit + rank: card_id(suit + rank) for suit in SUITS for rank in RANKS}
 GAME_LETTERS = "DHSCGN"
 """What the server calls ``games.skat.cards.GAMES``."""
@@ -47,7 +49,7 @@ class Record:
     """One deal as it was recorded."""
 
     id: str
-    """The server's number of the deal; unique for one server only."""
+    """The server's number of the deal, as a terminal can show it; unique for one server only."""
     hands: np.ndarray
     """``int64[3]``: the cards dealt to each seat, as sets."""
     seats: list[int] = field(default_factory=list)
@@ -82,8 +84,8 @@ def read(line: str) -> Record:
     """The record on a line; ``FormatError`` for anything else."""
     if len(line) >= LONGEST:
         raise FormatError(f"not a record: longer than {LONGEST} characters")
-    keys = dict(_KEYS.findall(line))
-    if not line.startswith("(;") or not line.rstrip().endswith(";)") or keys.get("GM") != "Skat":
+    keys = _values(line) if line.startswith("(;") and line.rstrip().endswith(";)") else {}
+    if keys.get("GM") != "Skat":
         raise FormatError("not a record: a line reads (;GM[Skat]...MV[...]R[...];)")
     if "MV" not in keys or "R" not in keys:
         raise FormatError("not a record: the moves MV or the result R are missing")
@@ -94,13 +96,27 @@ def read(line: str) -> Record:
     if len(cards) != 32 or set(cards) != _CARDS.keys():
         raise FormatError("not a record: the deal is not the 32 cards")
     ids = [_CARDS[card] for card in cards]
-    record = Record(keys.get("ID", "?"), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)]))
+    record = Record(
+        shown(keys.get("ID", "?")), np.array([sum(1 << card for card in ids[n : n + 10]) for n in (0, 10, 20)])
+    )
     record.result = _result(keys["R"])
     record.ratings = _ratings([keys.get(f"R{seat}", "") for seat in range(3)])
     record.names = tuple(keys.get(f"P{seat}", "") for seat in range(3))
     record.day, record.filled = keys.get("DT", "")[:10], keys.get("EV") == EVENT
     _Moves(record, {ids[30], ids[31]}).take(list(zip(words[2::2], words[3::2], strict=True)))
     return record
+
+
+def _values(text: str) -> dict[str, str]:
+    """Key -> value, which goes on to the next closing bracket. Looks at every letter once: texts come from anywhere."""
+    found, end = dict[str, str](), 0
+    while (opened := text.find("[", end)) >= 0:
+        before, end = text[end:opened], opened + 1
+        if key := before[len(before.rstrip(_KEY_LETTERS)) :].lstrip(string.digits):
+            if (closed := text.find("]", end)) < 0:
+                break
+            found[key], end = text[end:closed], closed + 1
+    return found
 
 
 def _result(text: str) -> dict[str, str]:
@@ -139,7 +155,7 @@ class _Moves:
             except (ValueError, KeyError):  # no seat, no card, too many discards
                 known = False
             if not known:
-                self.record.unreadable = f"move {number}: {actor} {move} means nothing here"
+                self.record.unreadable = f"move {number}: {shown(actor)} {shown(move)} means nothing here"
             if not known or self.record.gone >= 0:
                 break
         self.record.undecided = bool(self.pending)
@@ -163,8 +179,8 @@ class _Moves:
             self._discard(seat, [_CARDS[card] for card in move.split(".")])
         elif move in ("p", "y"):
             add(seat, PASS if move == "p" else HOLD)
-        elif move in _BID_TOKENS:
-            add(seat, _BID_TOKENS[move])
+        elif move in _BID_TOKENS:  # once both others have passed, forehand has one bid in our rules, whatever it says
+            add(seat, FIRST_BID if self.record.tokens == [PASS, PASS] else _BID_TOKENS[move])
         elif move == "s":
             self.picked_up = True
             add(seat, PICKUP)

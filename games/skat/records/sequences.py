@@ -10,8 +10,8 @@ from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from games.shards import Sequences
 from games.skat.records.agreement import differences
+from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.lines import stream
 from games.skat.replay import before_deal
 
 _PASSED_OVER = "no record of a deal", "not by our rules", "nobody has acted"
@@ -30,20 +30,19 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
     game, states, titles, names = make_game("skat"), [], [], []
     skipped = Counter[str]()
     numbers, filled = list[int](), list[bool]()
-    with path.open("rb") as file:
-        for line in stream(file):
-            state = before_deal()
-            found = _replayed(line.text, state[0])
-            if isinstance(found, str):
-                skipped[found] += 1
-                continue
-            states.append(state)
-            titles.append(f"record {found.id}, line {line.number}")
-            names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
-            numbers.append(line.number)
-            filled.append(found.filled)
-            if len(states) == most:
-                break
+    for number, text in records_of(path):
+        state = before_deal()
+        found = _replayed(text, state[0])
+        if isinstance(found, str):
+            skipped[found] += 1
+            continue
+        states.append(state)
+        titles.append(f"record {found.id}, line {number}")
+        names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
+        numbers.append(number)
+        filled.append(found.filled)
+        if len(states) == most:
+            break
     counted = [
         f"{number} line{'s' * (number > 1)} left out: {reason}"
         for reason in _PASSED_OVER

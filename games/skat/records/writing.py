@@ -17,6 +17,7 @@ from games.skat.cards import (
     SCHWARZ,
     VOCABULARY,
 )
+from games.skat.records import server
 from games.skat.records.iss import GAME_LETTERS
 from games.skat.records.marks import EVENT
 from games.skat.replay import concede
@@ -87,17 +88,18 @@ def _declaration(state: np.void) -> str:
 
 
 def _result(state: np.void, given_up: Collection[int]) -> str:
-    """The result as the server writes it. A soloist that gives up has lost, with the tricks that it has."""
+    """The result as the server writes it."""
     public = state["public"]
     soloist, game, over = int(public["soloist"]), int(public["game"]), public["turn"] < 0
     if soloist < 0:
         return "passed"
-    if not over and soloist not in given_up and game != NULL:
+    alone = not over and soloist in given_up
+    if not over and not alone and game != NULL:
         concede(state)
-    won, value, overbid, matadors, points = result_of(state)
-    won = won and soloist not in given_up
+    won, value, overbid, matadors, points = server.judged(state) if alone else result_of(state)
     tricks = int(public["tricks"][soloist])
-    judged = game != NULL and (not over or public["num_played"] == NUM_PLAYS)
+    whole = public["num_played"] == NUM_PLAYS or (not over and (not alone or public["tricks"].any()))
+    judged = game != NULL and whole
     schneider, schwarz = judged and (points <= 30 or points >= 90), judged and tricks in (0, 10)
     return (
         f"d:{soloist} {'win' if won else 'loss'} v:{value if won else -2 * value} m:{matadors} "

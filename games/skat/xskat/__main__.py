@@ -60,7 +60,7 @@ def _records(log: Path, out: Path) -> int:
         check_lasts(out, "--out")
         deals, rejected = convert(log, out)
     except OSError as error:
-        print(f"{error.filename or log}: {error.strerror}", file=sys.stderr)
+        print(f"{error.filename or out}: {error.strerror}", file=sys.stderr)
         return 2
     except FormatError as error:
         print(f"{log}: {error}", file=sys.stderr)

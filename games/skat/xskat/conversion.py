@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from games.skat.records.iss import FormatError
-from games.skat.records.lines import stream
 from games.skat.records.marks import XSKAT
+from games.skat.records.splitting import lines_in
 from games.skat.records.unfinished import unfinished
 from games.skat.records.writing import record_line
 from games.skat.replay import new_state
@@ -65,7 +65,7 @@ def deals_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
     """The deals of a log, each with the number of its first line; holds one of them at a time. What a deal that was
     not finished left behind comes as one of its own."""
     first, lines = 0, list[str]()
-    for line in stream(file):
+    for line in lines_in(file):
         ends = line.text.startswith("====")
         if lines and (ends or _HEAD.fullmatch(line.text)):
             yield first, "".join(lines)

@@ -5,6 +5,7 @@
 
 const HOLE = /\{(\d)([#=]?)\}/g;
 const JOINT = " · "; // between lines that the server joins; no phrase reaches over it
+const LONGEST = 200; // letters of a text with holes; what is longer came from a file, and would be tried for ever
 const texts = JSON.parse(document.getElementById("texts").textContent);
 const languages = document.getElementById("language");
 const phrasebooks = {};
@@ -49,6 +50,7 @@ function phrase(said) {
   if (said.includes(JOINT)) return said.split(JOINT).map(phrase).join(JOINT);
   const { exact, compiled } = (phrasebooks[language] ??= phrasebook(language));
   if (exact.has(said)) return exact.get(said);
+  if (said.length > LONGEST) return unphrased(said);
   for (const [pattern, meant] of compiled) {
     const found = pattern.exec(said);
     const filled = (_, hole, kind) => (kind === "=" ? found[Number(hole) + 1] : phrase(found[Number(hole) + 1]));

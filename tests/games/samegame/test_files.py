@@ -28,6 +28,13 @@ def test_boards_of_a_file_are_dealt_by_number(tmp_path) -> None:
     assert make_game("samegame", game.options).options == game.options
 
 
+@pytest.mark.parametrize("text", [GOOD, GOOD[GOOD.index("012") :]])
+def test_a_byte_order_mark_is_no_tile(text: str, tmp_path) -> None:
+    game = SameGame(**SIZES, boards=written(tmp_path, f"\ufeff{text}".replace("\n", "\r")))
+    assert game.num_deals == 2
+    assert game.deal(np.array([0], np.uint64))["tokens"][0, 0, :6].tolist() == [0, 0, 2, 1, 1, 2]
+
+
 def test_the_standard_boards_have_the_tiles_they_are_known_for() -> None:
     """Boards 11 to 15 have 45 tiles of each colour, 16 to 20 one colour with 65."""
     game = make_game("samegame", {"rows": 15, "columns": 15, "boards": "standard_20"})

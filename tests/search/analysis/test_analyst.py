@@ -115,6 +115,8 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     analyst = Analyst(game, seat_judge("", game), 1)
     record = RECORDS.read_text(encoding="utf-8").splitlines()[0]
     (answer,) = analyst.answers([{"id": 1, "seat": 1, "record": record}])
+    apart = "\ufeff" + record.replace("]", "]\r\n")
+    assert analyst.answers([{"id": 1, "seat": 1, "record": apart}]) == [answer]
     tokens = read_records(RECORDS, 1).sequences.tokens[1]
     names = [game.vocabulary.name(token) for token in tokens]
     for decision in answer["decisions"]:
@@ -127,6 +129,10 @@ def test_a_record_is_answered_decision_by_decision() -> None:
         ("junk", "record: has no deal to review"),
         (5, "record: must be the text of one record"),
         (f"{record}\n{record}\n", "record: must be the text of one record"),
+        (f"{record}\r{record}\r", "record: must be the text of one record"),
+        (f"{record}{record}", "record: must be the text of one record"),
+        (f"{record[:400]}{record}", "record: must be the text of one record; 1 line left out: no record of a deal"),
+        ("(;" + "A" * 60_000 + ";)", "record: has no deal to review"),
         ("", "record: has no deal to review"),
         ("A" * 60_000, "record: has 60000 characters; a record has 8000 at most"),
     ):

@@ -1,5 +1,6 @@
 """``kibitz review`` as people call it."""
 
+import gzip
 import json
 import re
 from html.parser import HTMLParser
@@ -101,6 +102,8 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
     [
         (["missing.sgf"], "missing.sgf: no such file"),
         (["--seat", "3", "RECORDS"], "--seat 3: skat has seats 0 to 2"),
+        (["--seat", "nort", "RECORDS"], "--seat nort: nobody is called so; there are east, north, west"),
+        (["junk.sgf", "empty.sgf"], "junk.sgf: has no deal to review"),
         (["--deals", "-1", "RECORDS"], "--deals -1: must be 0 or more"),
         (["--pages", "-1", "RECORDS"], "--pages -1: must be 0 or more"),
         (["--pages", "3", "RECORDS"], "--pages 3: is of the page, so give --out too"),
@@ -186,3 +189,56 @@ def test_deals_that_break_off_and_seats_that_are_missing_are_no_hindrance(tmp_pa
             if note["phase"] == "play"
         ]
         assert cards and all((one is None) == (name == "single") for one in cards)
+
+
+def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files of a directory, packed or not, as one; what has no deal is noted."""
+    lines, games = RECORDS.read_text().splitlines(), tmp_path / "games"
+    games.mkdir()
+    moved = lines[1].replace("P0[north]", "P0[west]").replace("P2[west]", "P2[north]")
+    (games / "a.SGF").write_text(lines[0] + "junk\n")
+    (games / "b.sgf.gz").write_bytes(gzip.compress(moved.encode()))
+    (games / "c.sgf").write_text("junk")
+    (games / "readme.txt").touch()
+    record = reviewed(games, tmp_path / "out", "--seat", "north")
+    assert [deal["title"] for deal in record["deals"]] == [
+        "a.SGF: record 541932, line 1",
+        "b.sgf.gz: record 26496, line 1",
+    ]
+    assert [[(seat["seat"], seat["player"]) for seat in deal["seats"]] for deal in record["deals"]] == [
+        [(0, "north")],
+        [(2, "north")],
+    ]
+    assert any("left out readme.txt" in note for note in record["notes"])
+    assert any("c.sgf: has no deal to review: 1 line left out" in note for note in record["notes"])
+    other = shard_of("hearts", tmp_path / "hearts.parquet", 1)
+    assert main([str(games), str(other)]) == 2
+    assert "hearts.parquet: is of hearts" in (error := capsys.readouterr().err) and "a.SGF of skat" in error
+    whole = {deal["title"]: deal for deal in reviewed(RECORDS, tmp_path / "whole")["deals"]}
+    north = [seat for seat in whole["record 541932, line 1"]["seats"] if seat["player"] == "north"]
+    theirs, mine = north[0]["decisions"], record["deals"][0]["seats"][0]["decisions"]
+    assert [(one["place"], one["played"], one["best"]) for one in theirs] == [
+        (one["place"], one["played"], one["best"]) for one in mine
+    ]
+
+
+def test_names_and_ids_are_as_long_as_a_page_can_show(tmp_path: Path) -> None:
+    record = reviewed(rewritten(tmp_path, P0="W" * 50_000, ID=": " * 5_000), tmp_path / "out", "--seat", "0")
+    names = {seat["player"] for deal in record["deals"] for seat in deal["seats"]}
+    assert names == {"W" * 79 + "…"} and max(len(deal["title"]) for deal in record["deals"]) < 110
+    assert reviewed(rewritten(tmp_path, P0="W" * 50_000), tmp_path / "again", "--seat", "W" * 50_000)["deals"]
+
+
+def test_ctrl_c_ends_a_review_and_leaves_the_one_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reviewed(RECORDS, tmp_path, "--deals", "1")
+    before = (tmp_path / "review.json").read_bytes()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("search.review.__main__.judge_deals", interrupted)
+    capsys.readouterr()
+    assert main([str(RECORDS), "--out", str(tmp_path), "--deals", "1"]) == 130
+    assert capsys.readouterr().err.endswith("interrupted\n") and (tmp_path / "review.json").read_bytes() == before

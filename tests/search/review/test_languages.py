@@ -98,7 +98,8 @@ def test_every_rare_text_has_german_words(tmp_path: Path, browser: Any, review: 
     said |= {f"By {of}" for of in ("player", "phase", "seat", BOTH)} | {"player", "phase", "seat", BOTH}
     own = seat_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
     said |= {f"in {unit}" for unit in (_POINTS, _AHEAD, _UTILITY, own)}
-    said |= {f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER}
+    left_out = {f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER}
+    said |= left_out | {f"a.sgf: {note}" for note in (*left_out, "record 7, line 3")}
     notes = read_records(rewritten(tmp_path, EV="auction filled in")).notes
     said |= {*notes, *(re.sub(r"\d+ (of|deals)", r"1 \1", note) for note in notes)}
     types = {kind for game in GAMES for kind in make_game(game).token_types}
@@ -112,6 +113,15 @@ def test_names_of_files_stay_as_they_are(review: tuple[str, Path], browser: Any)
     assert page.evaluate("phrase", "Review of left.parquet - Kibitz") == "Analyse von left.parquet - Kibitz"
     assert page.evaluate("phrase", "Left, row 12") == "Left, Zeile 12"
     assert page.evaluate("phrase", "Review of Left") == "Analyse von Left"
+
+
+@pytest.mark.parametrize("text", [": ", " won: ", "x for ", "record , line ", " of "])
+def test_what_a_file_calls_its_deals_is_never_tried_for_ever(text: str, review: tuple[str, Path], browser: Any) -> None:
+    """As long as an ID or a name may be, a little longer, and as long as nothing should be."""
+    page = german(browser, review[1])
+    for length in (80, 200, 201, 50_000):
+        page.evaluate("phrase", (text * length)[:length])
+        page.evaluate("phrase", f"record {(text * length)[:length]}, line 7")
 
 
 def test_without_scripts_the_page_is_in_english(review: tuple[str, Path], browser: Any) -> None:
