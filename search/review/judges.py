@@ -164,7 +164,7 @@ def seat_judge(name: str, game: Game, engines: Engines | None = None, search: Se
     support = kinds.support_of(game)
     (entrant,) = resolve([name or support.network_player], game, search)
     if entrant.lacks_model:
-        if game.name not in installed():
+        if not ships(game):
             raise ValueError(f"no network ships for {game.name}: give the player as {entrant.name}@DIR, or pimc")
         shipped = f"kibitz:{game.name}"
         entrant = replace(entrant, name=f"{entrant.name}@{shipped}", checkpoint=shipped)
@@ -202,3 +202,8 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
 def tells_values(kind: PlayerKind) -> bool:
     """Whether players of a kind can judge: they say what actions are worth."""
     return kind.values_actions or kind.name in ("argmax_val", "go_mcts")
+
+
+def ships(game: Game) -> bool:
+    """Whether a network comes with the package for a game."""
+    return game.name in installed()

@@ -12,7 +12,6 @@ from games.game import Game
 from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from learner.kinds import of_checkpoint
-from learner.model.checkpoint import installed
 from search.analysis.analyst import Analyst
 from search.pictures.pages import templates
 from search.play.hints import Expectation, Hints, visits_of
@@ -21,7 +20,7 @@ from search.players.support import Level, Support
 from search.review.decisions import judge_deals
 from search.review.figures import figures, results_of
 from search.review.hindsight import hindsight
-from search.review.judges import Seated, seat_judge, tells_values
+from search.review.judges import Seated, seat_judge, ships, tells_values
 from search.review.page import page
 from search.review.perfect import with_perfect_play
 from search.review.report import Review, deal_notes
@@ -51,7 +50,7 @@ class Service:
         ships."""
         self._config, self.game = config, make_game(config.game.name, config.game.options)
         self._engines, self._opened, support = Engines(self.game, config.engine), 0, support_of(self.game)
-        if not config.player and self.game.name not in installed():
+        if not config.player and not ships(self.game):
             other = support.baseline.name if support.baseline else "random"
             raise ValueError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
         (entrant,) = resolve([config.player or support.network_player], self.game, config.search)
