@@ -131,7 +131,7 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     if missing := [name for name in required if name not in config]:
         raise ValueError(f"{file}: has no {', '.join(missing)}")
     _check_versions(file, config, game)
-    given = {field.name: config.get(field.name) for field in fields(Architecture)}
+    given: dict[str, Any] = {field.name: config.get(field.name) for field in fields(Architecture)}
     arch = Architecture(**{name: value for name, value in given.items() if value is not None or name in required})
     try:
         check_architecture(arch, game)
