@@ -117,7 +117,7 @@ NEARLY = {
     "a name of OpenSpiel's": (set_to(name="openspiel:go"), "'openspiel:go' is a game of Kibitz's own"),
     "a table that lacks a label from one seat": (
         set_to(outcomes=OutcomeTable(POINTS, {"tricks": POINTS[:, 0]})),
-        r"the outcome table has points \[4.0, 0.0, 0.0, 0.0\], and not the same from the next seat, \(0.0, 0.0, 0.0, ",
+        r"the outcome table has points \[4.0, 0.0, 0.0, 0.0\], and not the same from the next seat, \(0.0, 0.0",
     ),
     "a max_length one short": (set_to(max_length=21), "a history of 22 tokens, and max_length is 21"),
     "an outcome of float32": (
