@@ -79,7 +79,7 @@ class CrewGame(CompiledGame):
         return (states["public"]["mission"] - 1).astype(np.int16)
 
     def kind_lengths(self, states: np.ndarray) -> np.ndarray:
-        return HEADER_LENGTHS[states["public"]["mission"]]
+        return np.asarray(HEADER_LENGTHS[states["public"]["mission"]], np.int64)
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         return views["public"]["result"].astype(np.int32)
