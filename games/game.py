@@ -128,6 +128,11 @@ class Game(ABC):
         deal and public."""
         return np.zeros(len(states), np.int16)
 
+    def kind_lengths(self, states: np.ndarray) -> np.ndarray:
+        """``int64[B]``: with how many tokens the histories of a deal begin before the first that is not the same for
+        all deals of its ``variant``; 1 where all are alike."""
+        return np.ones(len(states), np.int64)
+
     @abstractmethod
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What one seat per row has seen: tokens ``[B, L]`` (``eos`` behind the end) and lengths ``int32[B]``; a

@@ -9,7 +9,7 @@ from games.crew import determinize, hidden, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
 from games.crew.features import FEATURES, TOKEN_TYPES, next_type
-from games.crew.missions import MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
+from games.crew.missions import HEADER_LENGTHS, MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
 from games.crew.state_features import STATE_FEATURES
 from games.outcomes import OutcomeTable
@@ -77,6 +77,9 @@ class CrewGame(CompiledGame):
 
     def variant(self, states: np.ndarray) -> np.ndarray:
         return (states["public"]["mission"] - 1).astype(np.int16)
+
+    def kind_lengths(self, states: np.ndarray) -> np.ndarray:
+        return np.asarray(HEADER_LENGTHS[states["public"]["mission"]], np.int64)
 
     def view_outcome(self, views: np.ndarray) -> np.ndarray:
         return views["public"]["result"].astype(np.int32)

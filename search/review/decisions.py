@@ -157,21 +157,19 @@ def choices_of(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
 def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
     """``int64[M, 3]``: see ``Judged.marks``."""
     game, tokens, lengths = deals.game, deals.sequences.tokens[rows], deals.lengths[rows]
-    dealt = _dealt(deals, rows)
+    kind, dealt = _dealt(deals, rows)
     views = game.prefixes(tokens)
     types = game.next_type(views.reshape(-1)).reshape(len(rows), -1)[:, : tokens.shape[1]]
     plays = np.array([name.endswith(PLAY) for name in game.token_types])[types]
     plays &= np.arange(tokens.shape[1]) < lengths[:, None]
     first_card = np.where(plays.any(axis=1), plays.argmax(axis=1), -1)
     ends = game.next(game.views(tokens, dealt)) == Next.END
-    kind = 1
-    if game.variants:  # the first tokens, all of one type, say of which kind the deal is
-        kind = np.minimum((types == types[:, :1]).cumprod(axis=1).sum(axis=1), dealt)
     return np.stack([np.where(dealt > 1, kind, -1), np.where(ends, -1, dealt), first_card], axis=1)
 
 
-def _dealt(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
-    """``int64[M]``: tokens that each history has when its deal begins. Records have numbers in place of seeds, which
-    does not matter where all deals begin alike."""
-    states = deals.game.deal(deals.sequences.deal_seed[rows])
-    return deals.game.histories(states, deals.sequences.seat[rows].astype(np.int64))[1].astype(np.int64)
+def _dealt(deals: RecordedDeals, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[M]``, twice: tokens by which each history says the kind of deal, and that it has when the deal begins.
+    Records have numbers in place of seeds, which does not matter where all deals begin alike."""
+    game, states = deals.game, deals.game.deal(deals.sequences.deal_seed[rows])
+    lengths = game.histories(states, deals.sequences.seat[rows].astype(np.int64))[1].astype(np.int64)
+    return game.kind_lengths(states), lengths

@@ -20,7 +20,7 @@ from search.players.table import play_table, turns_at
 from search.review.decisions import Decisions, judge_deals
 from search.review.figures import course, dearest, figures, ratio_interval, results_of
 from search.review.hindsight import hindsight
-from search.review.judges import NetworkJudge, seat_judge
+from search.review.judges import NetworkJudge
 from search.review.report import deal_notes
 from search.roster.registry import make_players
 from search.scripted.skat.solver.solve import Solver
@@ -227,12 +227,14 @@ def test_of_no_decision_nothing_is_said() -> None:
 
 def test_the_kind_of_deal_is_not_called_cards() -> None:
     """In The Crew the mission comes before the cards: of two deals of it, with whatever cards, all begin alike."""
-    game = make_game("crew")
-    deals = played(game, 60, "crew_rules")
-    judged = judge_deals(deals, np.arange(len(deals.sequences)), seat_judge("", game).judge, 1.0, 1)
-    kinds = np.repeat(game.variant(game.deal(deals.sequences.deal_seed[:: game.num_players])), game.num_players)
-    courses = [course(judged, row, None, 0.0) for row in range(len(kinds))]
-    starts = {kind: {round(courses[row].start or -1, 5) for row in np.flatnonzero(kinds == kind)} for kind in kinds}
-    assert max(map(len, starts.values())) == 1 and len(starts) > 20
-    assert len({next(iter(start)) for start in starts.values()}) > 10, "what is known of missions"
-    assert len({round(one.cards or 0.0, 5) for one in courses}) > 100
+    game = make_game("crew", {"missions": "1,4,30"})
+    deals, rows = played(game, 9, "crew_rules"), np.arange(36)
+    model = FunctionModel(hash_model(game, 0.2))
+    judged = judge_deals(deals, rows, NetworkJudge(model, CONFIG), 1.0, 1)
+    kinds = np.repeat(game.variant(game.deal(deals.sequences.deal_seed[::4])), 4)
+    courses = [course(judged, row, None, 0.0) for row in rows]
+    starts = {kind: {courses[row].start for row in np.flatnonzero(kinds == kind)} for kind in set(kinds.tolist())}
+    assert len(starts) == 3 and all(len(found) == 1 for found in starts.values())
+    assert len({one.start for one in courses}) == len(starts), "what is known of each mission"
+    assert len({one.cards for one in courses}) > 30
+    assert all(place > mark for one, mark in zip(courses, judged.marks[:, 0], strict=True) for place, _ in one.curve)
