@@ -25,7 +25,7 @@ def offer_plugins(arguments: list[str]) -> None:
     Plugins.instance().register(_PresetsOfPackages)
     for name in _offered(_MODELS):
         ConfigStore.instance().store(group="model", name=name, node={"kind": name}, provider="kibitz")
-    names = _offered(_GAMES)
+    names = _offered(_GAMES) - {*_preset_names("conf", "game")}  # a game of that name is only there by its reference
     chosen = [argument.removeprefix("game=") for argument in arguments if argument.startswith("game=")]
     names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}
     for name in names:

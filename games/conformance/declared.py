@@ -101,7 +101,7 @@ def check_labels(game: Game, num_deals: int, seed: int) -> None:
     for part in (random, strange):
         labels = game.outcome(part)
         row, seat = np.unravel_index(np.argmin(labels), labels.shape)
-        public = dict(zip(part.dtype["public"].names, part["public"][row].tolist(), strict=True))
+        public = dict(zip(part.dtype["public"].names or (), part["public"][row].tolist(), strict=True))
         assert labels[row, seat] >= 0, f"seat {seat}: the outcome table has no label for a deal that ended so: {public}"
         tokens, lengths = game.histories(part, np.zeros(len(part), np.int64))
         assert (game.view_outcome(game.views(tokens, lengths)) == labels[:, 0]).all(), "a view has another label"

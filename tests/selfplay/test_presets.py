@@ -6,6 +6,7 @@ import pytest
 
 from cluster.files import storage
 from cluster.watching.metrics import MetricsLogger
+from games.config import GameConfig
 from games.registry import make_game
 from games.shards import read_shard
 from learner.model.runs import newest
@@ -48,14 +49,13 @@ def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path)
     config: TrainConfig = build_command(
         "train",
         "experiment=own",
-        "game=own_game:ToyTricks",
-        "game.options.trump=true",
         f"run.dir={tmp_path}/run",
         *TINY,
         "selfplay.iterations=1",
         "selfplay.gate.deals=2",
         "evaluation.final=[{players:[go_mcts,random],deals:1}]",
     )
+    config.game = GameConfig("own_game:ToyTricks", {"trump": True})
     check(config)
     run = RunDirectory(config.run.dir)
     run.begin(config)
