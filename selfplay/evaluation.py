@@ -225,7 +225,7 @@ class Evaluation:
         key = json.dumps(game.options, sort_keys=True)
         if key not in self._known:
             made = self._make(game.name, game.options)
-            self._known[key] = made and json.loads(json.dumps(dict(made.options)))
+            self._known[key] = None if made is None else json.loads(json.dumps(dict(made.options)))
         known = self._known[key]
         return {**result.game_options, **game.options} if known is None else known
 

@@ -172,7 +172,7 @@ def _figures(path: str) -> Mapping[str, float]:
 
 
 def _commands(path: str) -> list[Mapping[str, Any]]:
-    commands = [{**_COMMAND, **entry} for entry in storage.read_json(path)]
+    commands: list[Mapping[str, Any]] = [{**_COMMAND, **entry} for entry in storage.read_json(path)]
     for entry in commands:
         if wrong := [key for key, empty in _COMMAND.items() if not isinstance(entry[key], type(empty))]:
             raise ValueError(f"{wrong[0]} is {entry[wrong[0]]!r}")
