@@ -128,7 +128,7 @@ def test_output_that_is_no_text_ends_nothing(head: Head, tmp_path: Path) -> None
 class Lost:
     """A client of a cluster that has lost the machine with a job's output."""
 
-    _address, _headers, _cookies, _ssl_context = "http://127.0.0.1:9", {}, {}, None
+    _address, _headers, _cookies, _ssl_context = "http://127.0.0.1:9", None, None, None
 
     def get_job_info(self, job: str) -> SimpleNamespace:
         return SimpleNamespace(status=JobStatus.FAILED, driver_node_id="0a", driver_exit_code=7, message="exit code 7")
