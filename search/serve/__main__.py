@@ -68,4 +68,4 @@ def _followed(host: str) -> str:
 
 if __name__ == "__main__":
     cli.game_alone()
-    cli.run("serve", ServeConfig, main)
+    cli.run("serve", ServeConfig, main, output_key="out")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cluster.errors import UserError
 from games.game import Game
 from games.recorded_deals import RecordedDeals
 from games.registry import make_game
@@ -46,13 +47,13 @@ class Service:
     """Loads networks once; everything but the constructor and ``about`` may take long."""
 
     def __init__(self, config: ServeConfig) -> None:
-        """``ValueError`` for a player that cannot be had or sees hidden cards, and where none is given and no network
-        ships."""
+        """``ValueError`` for a player that cannot be had; ``UserError`` for one that sees hidden cards, or if none is
+        given and none ships."""
         self._config, self.game = config, make_game(config.game.name, config.game.options)
         self._engines, self._opened, support = Engines(self.game, config.engine), 0, support_of(self.game)
         if not config.player and not ships(self.game):
             other = support.baseline.name if support.baseline else "random"
-            raise ValueError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
+            raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
         (entrant,) = resolve([config.player or support.network_player], self.game, config.search)
         self._seated: Seated | None = None
         if tells_values(entrant.kind):
@@ -61,7 +62,7 @@ class Service:
         self.levels = _levels(support, entrant.name, bool(config.player))
         self.first = "player" if config.player else "network"
         if self._player(self.first).sees_hidden:
-            raise ValueError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
+            raise UserError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
         self.analyst = Analyst(self.game, self._seated, 0) if self._seated else None
         self._hints: Hints | None = None
         self._spare = 0

@@ -47,7 +47,10 @@ def need_no_reader() -> None:
             continue
         with suppress(OSError):
             before.flush()
-        now = Unread(before.fileno())
+        try:
+            now = Unread(before.fileno())
+        except io.UnsupportedOperation:  # it is no file
+            continue
         setattr(sys, name, now)
         for handler in logging.getLogger().handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is before:

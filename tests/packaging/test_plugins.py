@@ -56,7 +56,7 @@ from search.serve.config import ServeConfig
 from search.serve.games import Service
 from search.serve.server import Server
 from tests.search.serve.clients import asks, opened, sat, until
-from tests.search.serve.material import lowest
+from tests.search.serve.material import at
 config = ServeConfig(game=GameConfig(name="toy"), player="highest")
 
 async def play():
@@ -65,7 +65,7 @@ async def play():
         table, (seat,) = await opened(client)
         scene = await until(socket := await sat(client, table, seat), asks)
         while not scene["over"]:
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
         print(scene["words"], sum(scene["points"]))
 

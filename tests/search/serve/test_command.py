@@ -16,7 +16,7 @@ import pytest
 from search.serve import __main__ as command
 from search.serve.config import KEY_VARIABLE
 from tests.search.serve.clients import asks, until
-from tests.search.serve.material import config, lowest
+from tests.search.serve.material import at, config
 
 KEY = "a-secret-of-the-house"
 TOY = "tests.search.toy:ToyGame"
@@ -49,10 +49,10 @@ async def play_hand(address: str, key: str) -> None:
         scene = await until(socket, asks)
         while not scene["over"]:
             assert scene["words"]
-            await socket.send_json({"act": lowest(scene)})
+            await socket.send_json(at(scene))
             scene = await until(socket, asks)
         assert sum(scene["points"]) == 2
-        await socket.send_json({"deal": True})
+        await socket.send_json(at(scene, deal=True))
         await until(socket, asks)
 
 
