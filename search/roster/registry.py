@@ -67,7 +67,7 @@ def settled(config: _Config) -> _Config:
         kind, at, checkpoint = name.partition("@")
         return f"{kind}{at}{newest(checkpoint)}"
 
-    keys = {"checkpoint": newest, "checkpoints": newest}
+    keys: dict[str, Callable[[str], str]] = {"checkpoint": newest, "checkpoints": newest}
     keys |= dict.fromkeys(("player", "players", "playouts", "anchor", "leads_of"), player)
     changed: dict[str, Any] = {}
     for key, settle in keys.items():
