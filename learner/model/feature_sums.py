@@ -1,0 +1,91 @@
+"""Embeddings of features, summed by a product that leaves out numbers of actions where there are none.
+
+They are most of the features (1,872 of 2,121 in Hearts) and zeros where the seat is not to act, at four positions of
+five. Only whole blocks of columns are left out, as a CPU's library adds up a row of the product: then the sums of the
+others are the same to the last bit, where its blocks are these.
+
+Shape letters: ``N`` positions, in any leading dimensions; ``F`` features, ``E`` n_embd.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from learner.model.shapes import filled_up
+
+_BLOCK = 192
+"""Columns; MKL adds up so many in float32 on a processor with AVX2."""
+_FEW = 64
+"""Positions below which it is not worth it, and products may be computed in another order."""
+
+
+def left_out(choices: Mapping[str, int]) -> tuple[int, int]:
+    """The columns that are left out, from the first up to the second, by ``Architecture.choices``."""
+    if not choices:
+        return 0, 0
+    behind = choices["offset"] + choices["actions"] * choices["numbers"]
+    first, last = -(-choices["offset"] // _BLOCK) * _BLOCK, behind // _BLOCK * _BLOCK
+    return first, max(first, last)
+
+
+def narrowed(table: torch.Tensor, choices: Mapping[str, int], dim: int) -> torch.Tensor:
+    """Features, or what belongs to each, without the columns ``left_out`` of dimension ``dim``."""
+    first, last = left_out(choices)
+    return torch.cat([table.narrow(dim, 0, first), table.narrow(dim, last, table.shape[dim] - last)], dim)
+
+
+def acting(features_NF: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor | None:
+    """``bool[N]``: the positions that need all columns, of ``uint8[N, F]``; None where splitting is not worth it."""
+    first, last = left_out(choices)
+    if len(features_NF) < _FEW or first == last:
+        return None
+    return features_NF[:, first:last].amax(1) != 0
+
+
+def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
+    """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``."""
+    if not choices or features_NF.is_cuda or torch.compiler.is_exporting():  # these want shapes that stay
+        return features_NF.to(weight_FE.dtype) @ weight_FE
+    sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2), weight_FE, choices)
+    return sums.view(*features_NF.shape[:-1], -1)
+
+
+class _Sums(torch.autograd.Function):
+    """Saves the features as they are, not as floats, which torch would get new memory for in every step."""
+
+    @staticmethod
+    def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
+        act = acting(features, choices)
+        ctx.save_for_backward(features, act)
+        ctx.choices = choices
+        if act is None:
+            return features.to(weight.dtype) @ weight
+        sums = weight.new_empty(len(features), weight.shape[1])
+        sums[act] = _product(features[act], weight)
+        sums[~act] = _product(narrowed(features, choices, 1)[~act], narrowed(weight, choices, 0))
+        return sums
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, None]:
+        (features, act), choices = ctx.saved_tensors, ctx.choices
+        if (
+            act is None or len(features) < 2 * _BLOCK or gradient.dtype != torch.float32
+        ):  # bfloat16 adds up blocks badly
+            return None, features.to(gradient.dtype).t() @ gradient, None
+        first, last = left_out(choices)
+        others = narrowed(features, choices, 1).to(gradient.dtype).t() @ gradient
+        rows = act.nonzero()[:, 0]
+        numbers, theirs = features[:, first:last][rows].to(gradient.dtype), gradient[rows]
+        sums = gradient.new_zeros(last - first, gradient.shape[1])
+        ends = torch.searchsorted(rows, torch.arange(0, len(features) + _BLOCK, _BLOCK)).tolist()
+        for here, behind in pairwise(ends):  # the product over all positions adds them up by these blocks too
+            sums.addmm_(numbers[here:behind].t(), theirs[here:behind])
+        return None, torch.cat([others[:first], sums, others[first:]]), None
+
+
+def _product(features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return (filled_up(features).to(weight.dtype) @ weight)[: len(features)]
