@@ -1,8 +1,8 @@
-"""Embeddings of features, summed by a product that leaves out numbers of actions where there are none.
+"""Embeddings of features, summed on a CPU by products that leave out numbers of actions where there are none.
 
-They are most of the features (1,872 of 2,121 in Hearts) and zeros where the seat is not to act, at four positions of
-five. Only whole blocks of columns are left out, as a CPU's library adds up a row of the product: then the sums of the
-others are the same to the last bit, where its blocks are these.
+They are most of the features (1,872 of 2,121 in Hearts), and zeros where the seat is not to act, at four positions of
+five. Left out are whole blocks, as torch's library adds up a product on most CPUs: so sums stay the same to the last
+bit there. Elsewhere they may differ from those of the whole product by rounding.
 
 Shape letters: ``N`` positions, in any leading dimensions; ``F`` features, ``E`` n_embd.
 """
@@ -17,18 +17,18 @@ from torch.autograd.function import once_differentiable
 from learner.model.shapes import filled_up
 
 _BLOCK = 192
-"""Columns; MKL adds up so many in float32 on a processor with AVX2."""
+"""Columns, or in a gradient positions: MKL adds up so many at a time, in float32 on a processor with AVX2."""
 _FEW = 64
-"""Positions below which it is not worth it, and products may be computed in another order."""
+"""Positions below which it is not worth it; products of very few are added up in another order."""
 
 
 def left_out(choices: Mapping[str, int]) -> tuple[int, int]:
-    """The columns that are left out, from the first up to the second, by ``Architecture.choices``."""
+    """The columns that are left out, from the first up to the second, by ``Architecture.choices``; 0, 0 for none."""
     if not choices:
         return 0, 0
     behind = choices["offset"] + choices["actions"] * choices["numbers"]
     first, last = -(-choices["offset"] // _BLOCK) * _BLOCK, behind // _BLOCK * _BLOCK
-    return first, max(first, last)
+    return (first, last) if first < last else (0, 0)
 
 
 def narrowed(table: torch.Tensor, choices: Mapping[str, int], dim: int) -> torch.Tensor:
@@ -40,14 +40,16 @@ def narrowed(table: torch.Tensor, choices: Mapping[str, int], dim: int) -> torch
 def acting(features_NF: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor | None:
     """``bool[N]``: the positions that need all columns, of ``uint8[N, F]``; None where splitting is not worth it."""
     first, last = left_out(choices)
-    if len(features_NF) < _FEW or first == last:
+    if first == last or len(features_NF) < _FEW:
         return None
     return features_NF[:, first:last].amax(1) != 0
 
 
 def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
     """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``."""
-    if not choices or features_NF.is_cuda or torch.compiler.is_exporting():  # these want shapes that stay
+    if (
+        left_out(choices) == (0, 0) or features_NF.is_cuda or torch.compiler.is_exporting()
+    ):  # these want shapes that stay
         return features_NF.to(weight_FE.dtype) @ weight_FE
     sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2), weight_FE, choices)
     return sums.view(*features_NF.shape[:-1], -1)
@@ -72,9 +74,8 @@ class _Sums(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, None]:
         (features, act), choices = ctx.saved_tensors, ctx.choices
-        if (
-            act is None or len(features) < 2 * _BLOCK or gradient.dtype != torch.float32
-        ):  # bfloat16 adds up blocks badly
+        in_blocks = len(features) >= 2 * _BLOCK and gradient.dtype == torch.float32  # bfloat16 would round each block
+        if act is None or not in_blocks:
             return None, features.to(gradient.dtype).t() @ gradient, None
         first, last = left_out(choices)
         others = narrowed(features, choices, 1).to(gradient.dtype).t() @ gradient
