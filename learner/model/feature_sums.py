@@ -37,12 +37,14 @@ def narrowed(table: torch.Tensor, choices: Mapping[str, int], dim: int) -> torch
     return torch.cat([table.narrow(dim, 0, first), table.narrow(dim, last, table.shape[dim] - last)], dim)
 
 
-def acting(features_NF: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor | None:
-    """``bool[N]``: the positions that need all columns, of ``uint8[N, F]``; None where splitting is not worth it."""
+def parted(features_NF: torch.Tensor, choices: Mapping[str, int]) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """``int64[...]`` each: the positions of ``uint8[N, F]`` that need all columns, and the others; None where it is not
+    worth it."""
     first, last = left_out(choices)
     if first == last or len(features_NF) < _FEW:
         return None
-    return features_NF[:, first:last].amax(1) != 0
+    act = features_NF[:, first:last].amax(1) != 0
+    return act.nonzero()[:, 0], act.logical_not_().nonzero()[:, 0]
 
 
 def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
@@ -60,29 +62,29 @@ class _Sums(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
-        act = acting(features, choices)
-        ctx.save_for_backward(features, act)
-        ctx.choices = choices
-        if act is None:
+        ctx.save_for_backward(features)
+        ctx.choices, ctx.parts = choices, parted(features, choices)
+        if ctx.parts is None:
             return features.to(weight.dtype) @ weight
+        acting, others = ctx.parts
+        narrow = narrowed(features, choices, 1), narrowed(weight, choices, 0)
         sums = weight.new_empty(len(features), weight.shape[1])
-        sums[act] = _product(features[act], weight)
-        sums[~act] = _product(narrowed(features, choices, 1)[~act], narrowed(weight, choices, 0))
-        return sums
+        sums.index_copy_(0, acting, _product(features.index_select(0, acting), weight))
+        return sums.index_copy_(0, others, _product(narrow[0].index_select(0, others), narrow[1]))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, None]:
-        (features, act), choices = ctx.saved_tensors, ctx.choices
+        (features,), choices = ctx.saved_tensors, ctx.choices
         in_blocks = len(features) >= 2 * _BLOCK and gradient.dtype == torch.float32  # bfloat16 would round each block
-        if act is None or not in_blocks:
+        if ctx.parts is None or not in_blocks:
             return None, features.to(gradient.dtype).t() @ gradient, None
         first, last = left_out(choices)
-        others = narrowed(features, choices, 1).to(gradient.dtype).t() @ gradient
-        rows = act.nonzero()[:, 0]
-        numbers, theirs = features[:, first:last][rows].to(gradient.dtype), gradient[rows]
+        others, (acting, _) = narrowed(features, choices, 1).to(gradient.dtype).t() @ gradient, ctx.parts
+        numbers = features[:, first:last].index_select(0, acting).to(gradient.dtype)
+        theirs = gradient.index_select(0, acting)
         sums = gradient.new_zeros(last - first, gradient.shape[1])
-        ends = torch.searchsorted(rows, torch.arange(0, len(features) + _BLOCK, _BLOCK)).tolist()
+        ends = torch.searchsorted(acting, torch.arange(0, len(features) + _BLOCK, _BLOCK)).tolist()
         for here, behind in pairwise(ends):  # the product over all positions adds them up by these blocks too
             sums.addmm_(numbers[here:behind].t(), theirs[here:behind])
         return None, torch.cat([others[:first], sums, others[first:]]), None

@@ -218,7 +218,7 @@ class PolicyValueNet(nn.Module):
             unknown_NC = ~(choices_NCG != 0).any(-1)
             return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(unknown_NC, 0.0)
         acting = choices_NCG.flatten(1).amax(1).nonzero()[:, 0]  # few rows have any, and few actions of these
-        which, actions = choices_NCG[acting].amax(-1).nonzero(as_tuple=True)
+        which, actions = choices_NCG.index_select(0, acting).amax(-1).nonzero(as_tuple=True)
         rows = acting[which]
         given = hidden.index_select(0, rows), choices_NCG[rows, actions]
         scores = self._scored(*(filled_up(each) for each in given))[: len(rows)]

@@ -13,7 +13,7 @@ from games.rng import derive_many
 from learner.config import TransformerConfig
 from learner.inference.cpu.trunk import CpuTrunk
 from learner.model.architecture import architecture
-from learner.model.feature_sums import acting, feature_sums, left_out
+from learner.model.feature_sums import feature_sums, left_out, parted
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.rule_inputs import Rules
 
@@ -38,9 +38,11 @@ def told(game: Game, deals: int) -> tuple[PolicyValueNet, torch.Tensor, np.ndarr
 def test_numbers_of_actions_are_zeros_where_the_seat_does_not_act(name: str) -> None:
     net, features, following = told(make_game(name), 6)
     first, last = left_out(net.arch.choices)
-    act = acting(features, net.arch.choices)
-    assert act is not None and last - first >= 192 and 0 < act.sum() < len(act)
-    assert not features[~act, first:last].any() and (following[act.numpy()] == Next.ACTION).all()
+    parts = parted(features, net.arch.choices)
+    assert parts is not None and last - first >= 192
+    acting, others = parts
+    assert len(acting) and len(others) and torch.equal(torch.cat(parts).sort().values, torch.arange(len(features)))
+    assert not features[others, first:last].any() and (following[acting.numpy()] == Next.ACTION).all()
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -18,7 +18,7 @@ from learner.inference.cpu.products import Product, rows_for
 from learner.inference.cpu.rowwise import add_and_normalise, convert, embed, expectations
 from learner.inference.cpu.threads import bounds_of
 from learner.inference.packing import Pass
-from learner.model.feature_sums import acting, narrowed
+from learner.model.feature_sums import narrowed, parted
 from learner.model.network import Block, PolicyValueNet
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 from learner.model.shapes import few_sizes
@@ -142,13 +142,14 @@ class CpuTrunk:
 
     def _of_features(self, features: torch.Tensor) -> torch.Tensor:
         """``[T, E]``: summed embeddings of ``uint8[T, F]``, rows behind them undefined."""
-        act = acting(features, self._net.arch.choices)
-        if act is None:
+        parts, choices = parted(features, self._net.arch.choices), self._net.arch.choices
+        if parts is None:
             return self._features(self._converted(features, rows_for(len(features), self._dtype)))
         sums = torch.empty(len(features), self._norm.shape[1], dtype=self._dtype)
-        others = narrowed(features, self._net.arch.choices, 1)[~act]
-        for rows, part, product in (act, features[act], self._features), (~act, others, self._features_narrowed):
-            sums[rows] = product(self._converted(part, few_sizes(len(part))))[: len(part)]
+        tables = (features, self._features), (narrowed(features, choices, 1), self._features_narrowed)
+        for rows, (table, product) in zip(parts, tables, strict=True):
+            given = self._converted(table.index_select(0, rows), few_sizes(len(rows)))
+            sums.index_copy_(0, rows, product(given)[: len(rows)])
         return sums
 
     def _converted(self, features: torch.Tensor, rows: int) -> torch.Tensor:
