@@ -17,6 +17,7 @@ from torch import nn
 from games.game import Game
 from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.board import BoardEmbedding
+from learner.model.feature_sums import feature_sums
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 from learner.model.shapes import filled_up
 
@@ -164,7 +165,7 @@ class PolicyValueNet(nn.Module):
         if inputs.features is not None and self.arch.boards:
             x_NE = x_NE + self.board(inputs.features, dtype)
         elif inputs.features is not None:
-            x_NE += inputs.features.to(dtype) @ self.feature_embeddings.weight.to(dtype)
+            x_NE += feature_sums(inputs.features, self.feature_embeddings.weight.to(dtype), self.arch.choices)
         return x_NE  # type: ignore[no-any-return]
 
     def hidden(
@@ -213,14 +214,15 @@ class PolicyValueNet(nn.Module):
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
         hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
-        some_NC = (choices_NCG != 0).any(-1)
-        dense = not (torch.is_grad_enabled() or self.arch.boards or self.arch.choices.get("layers"))
-        if hidden.is_cuda or dense:  # a GPU wants shapes that stay
-            return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(~some_NC, 0.0)
-        rows, actions = some_NC.nonzero(as_tuple=True)  # few actions have some
+        if hidden.is_cuda:  # it wants shapes that stay
+            unknown_NC = ~(choices_NCG != 0).any(-1)
+            return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(unknown_NC, 0.0)
+        acting = choices_NCG.flatten(1).amax(1).nonzero()[:, 0]  # few rows have any, and few actions of these
+        which, actions = choices_NCG.index_select(0, acting).amax(-1).nonzero(as_tuple=True)
+        rows = acting[which]
         given = hidden.index_select(0, rows), choices_NCG[rows, actions]
         scores = self._scored(*(filled_up(each) for each in given))[: len(rows)]
-        return scores.new_zeros(some_NC.shape).index_put((rows, actions), scores)
+        return scores.new_zeros(choices_NCG.shape[:2]).index_put((rows, actions), scores)
 
     def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """``[...]`` scores of actions by their features ``[..., G]`` and the history's hidden layer."""

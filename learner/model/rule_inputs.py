@@ -80,7 +80,7 @@ class Rules:
             return None
         offset, actions, numbers = (self._choices[key] for key in ("offset", "actions", "numbers"))
         about = features[..., offset : offset + actions * numbers].reshape(-1, actions, numbers)
-        return about[torch.from_numpy(rows).to(about.device)]
+        return about.index_select(0, torch.from_numpy(rows).to(about.device))
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:
         """``bool[N, V]``: the possible next tokens; ``eos`` after a finished deal, and every token after an impossible

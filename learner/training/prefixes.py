@@ -39,19 +39,20 @@ def rule_inputs(
         judged: ``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all.
     """
     batch, width = views.shape[0], views.shape[1] - 1
-    every = views.reshape(-1)
+    places = np.arange(views.size).reshape(views.shape)[:, 1:].ravel()
+    every, after = views.reshape(-1), views.take(places)
     types = features = possible = outcomes = choices = None
     if rules.types:
         coming = rules.next_types(every).reshape(batch, width + 1)
         types = torch.from_numpy(np.stack([coming[:, :-1], coming[:, 1:]], axis=-1))
     if rules.features:
-        features = torch.from_numpy(rules.encode(every)).view(batch, width + 1, -1)[:, 1:].to(device)
+        features = torch.from_numpy(rules.encode(after)).view(batch, width, -1).to(device)
         choices = rules.choices(features, prefixes)
     if rules.tokens:
-        possible = torch.from_numpy(rules.tokens_to_come(every).take(_behind(prefixes, width), axis=0))
+        possible = torch.from_numpy(rules.tokens_to_come(after.take(prefixes)))
     if rules.outcomes:
         chosen = prefixes if judged is None else (np.arange(batch)[:, None] * width + judged).ravel()
-        outcomes = torch.from_numpy(rules.game.view_outcomes(every.take(_behind(chosen, width))))
+        outcomes = torch.from_numpy(rules.game.view_outcomes(after.take(chosen)))
     return RuleInputs(types, features, possible, outcomes, choices)
 
 
