@@ -132,7 +132,7 @@ def test_a_record_is_answered_decision_by_decision() -> None:
         (f"{record}\r{record}\r", "record: must be the text of one record"),
         (f"{record}{record}", "record: must be the text of one record"),
         (f"{record[:400]}{record}", "record: must be the text of one record; 1 line left out: no record of a deal"),
-        ("(;" + "A" * 60_000 + ";)", "record: has no deal to review"),
+        ("(;" + "A" * 7_000 + ";)", "record: has no deal to review"),
         ("", "record: has no deal to review"),
         ("A" * 60_000, "record: has 60000 characters; a record has 8000 at most"),
     ):
