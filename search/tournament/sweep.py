@@ -81,9 +81,9 @@ def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
 def render_sweep(points: Sequence[SweptPoint]) -> Table:
     """One row for each point: swept values, A's lead, its time a turn, and the gap to the best point."""
     best = max((point.result for point in points), key=lambda result: result.advantage)
-    table = Table(title=_title(points))
+    table = Table(title=printable(_title(points)))
     for key in _short(keys(points)):
-        table.add_column(key, justify="right", overflow="fold")
+        table.add_column(printable(key), justify="right", overflow="fold")
     alone = all(len(point.result.players) == 1 for point in points)
     for heading in ("points" if alone else "ahead", "95 %", "ms a turn", "to the best", "95 %, paired"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -167,7 +167,7 @@ def _short(names: Sequence[str]) -> list[str]:
 def _written(value: str) -> str:
     """A value for people: numbers of many digits, as sweepers draw them, with four."""
     is_text, number, _ = _order(value)
-    return value if is_text or len(value) < _LONG else f"{number:.4g}"
+    return printable(value) if is_text or len(value) < _LONG else f"{number:.4g}"
 
 
 def _order(value: str) -> tuple[bool, float, str]:
