@@ -85,8 +85,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             ended.callback(command.clean_up)
             return command
 
-        # Long enough for a cold start beside other tests: an actor that only loads torch and kernels is not hung.
-        disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=10")
+        # First, as it compiles the kernels: an actor that is at that makes no progress, and a short limit calls it hung.
+        undisturbed = left_alone(root / "undisturbed")
+        disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=20")
         disturbed.until((root / "disturbed/config.yaml").exists)
         second = start(root / "second.log")
 
@@ -117,7 +118,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         afterwards = there(temporary, ray_files)
         again = start(root / "again.log")
         yield Story(
-            undisturbed=left_alone(root / "undisturbed"),
+            undisturbed=undisturbed,
             disturbed=root / "disturbed",
             second_driver=(codes[0], second.output),
             output=disturbed.output,
