@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError
 
 from cluster.errors import UserError
-from cluster.merging import fill_kinds, groups_of_kinds, mappings, open_defaults, selected
+from cluster.merging import fill_kinds, groups_of_kinds, keep_given, mappings, open_defaults, selected
 
 _SCHEMA = "_schema"
 _merge_presets = ConfigLoaderImpl._compose_config_from_defaults_list
@@ -63,6 +63,9 @@ def _presets(loader: ConfigLoaderImpl, defaults: list[Any], repo: Any) -> DictCo
         if isinstance(mapping := selected(composed, key), DictConfig):
             OmegaConf.set_struct(mapping, False)
     schema: Any = OmegaConf.get_type(composed)
+    for default, preset in zip(defaults, presets, strict=True):
+        if not str(default.config_path).endswith(_SCHEMA):
+            keep_given(composed, schema, preset)
     _fill(composed, schema, defaults, presets)
     for key in groups_of_kinds(schema):  # any key, as in a sweep over kinds these are not the kind's yet
         OmegaConf.update(composed, key, OmegaConf.to_container(composed[key]), merge=False)
@@ -128,6 +131,10 @@ def _overridden(overrides: list[Override], composed: DictConfig) -> None:
             OmegaConf.update(given, key, value)
             _replace(composed, given, replaced)
         _apply_overrides([override], composed)
+        if not override.is_delete() and not override.is_sweep_override():
+            given = OmegaConf.create()
+            OmegaConf.update(given, key, value)
+            keep_given(composed, schema, given)
     if composed.hydra.mode != RunMode.MULTIRUN:
         fill_kinds(copy.deepcopy(composed), schema)
 

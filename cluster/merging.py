@@ -12,12 +12,12 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from cluster.fields import keys
+from cluster.fields import flat, keys
 
 T = TypeVar("T")
 
@@ -38,6 +38,22 @@ def groups_of_kinds(schema: Any) -> Mapping[str, dataclasses.Field[Any]]:
     """The fields of a schema that hold groups of several kinds, by name; none where this is no dataclass."""
     fields = dataclasses.fields(schema) if dataclasses.is_dataclass(schema) else ()
     return {field.name: field for field in fields if "kinds" in field.metadata}
+
+
+@functools.cache
+def groups_that_keep(schema: Any) -> tuple[str, ...]:
+    """The groups of a schema that keep the names of the settings that were given, in their key ``given``."""
+    hints = get_type_hints(schema) if dataclasses.is_dataclass(schema) else {}
+    return tuple(name for name, kind in hints.items() if "given" in getattr(kind, "__dataclass_fields__", {}))
+
+
+def keep_given(config: DictConfig, schema: Any, given: Any) -> None:
+    """Add the names of the settings in ``given``, values of some keys of ``config``, to the groups that keep them."""
+    for group in groups_that_keep(schema):
+        settings = selected(given, group)
+        if isinstance(settings, DictConfig):
+            names = flat(OmegaConf.to_container(settings))
+            config[group].given = sorted({*config[group].given, *names} - {"given"})
 
 
 def schema_of_kind(field: dataclasses.Field[Any], given: Mapping[str, Any]) -> type:

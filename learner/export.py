@@ -18,6 +18,7 @@ from games.registry import recorded_game
 from learner import kinds
 from learner.model.checkpoint import Network, find, read_config, save_weights
 from learner.model.network import PolicyValueNet
+from learner.model.players import read_players
 from learner.network_kind import NetworkKind
 
 
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.onnx:
             _write_graph(net, game, given.out)
         else:
-            save_weights(given.out, net, game, torch.bfloat16)
+            save_weights(given.out, net, game, torch.bfloat16, read_players(first))
     except ValueError as error:
         return say(error)
     print(f"network: {given.out}")

@@ -1,9 +1,9 @@
 """Give a network away: ``kibitz publish CHECKPOINT DIR`` or ``kibitz publish CHECKPOINT hf://USER/NAME``.
 
-What others need and nothing else: ``config.json``, ``model.safetensors``, their digests, and a card, ``README.md``. A
-card that lies in the checkpoint is kept, and gets the hub's header if it has none; else one is written with the facts
-that the checkpoint has. ``hf://`` uploads to the Hugging Face hub with the token of ``HF_TOKEN`` or ``hf auth login``
-(``HF_ENDPOINT`` names another hub).
+What others need and nothing else: ``config.json``, ``model.safetensors``, ``players.json`` if there is one, their
+digests, and a card, ``README.md``. A card that lies in the checkpoint is kept, and gets the hub's header if it has
+none; else one is written with the facts that the checkpoint has. ``hf://`` uploads to the Hugging Face hub with the
+token of ``HF_TOKEN`` or ``hf auth login`` (``HF_ENDPOINT`` names another hub).
 """
 
 import argparse
@@ -21,7 +21,7 @@ from cluster.files.digests import DIGESTS_FILE
 from cluster.reader import check_lasts, end_with_reader
 from games.registry import recorded_game
 from learner import kinds
-from learner.model.checkpoint import CONFIG_FILE, WEIGHTS_FILE, checkpoint_id, find, read_config
+from learner.model.checkpoint import CONFIG_FILE, PLAYERS_FILE, WEIGHTS_FILE, checkpoint_id, find, read_config
 
 CARD = "README.md"
 _HUB = re.compile(r"hf://([\w.-]+/[\w.-]+)")
@@ -56,7 +56,7 @@ def write(checkpoint: str, out: Path, own: str = "") -> str:
     checkpoint that cannot be loaded, or its game."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already; name a new directory")
-    source, names = find(checkpoint), (CONFIG_FILE, WEIGHTS_FILE, DIGESTS_FILE)
+    source, names = find(checkpoint), (CONFIG_FILE, WEIGHTS_FILE, PLAYERS_FILE, DIGESTS_FILE)
     for name in (*names, CARD):
         if (source / name).is_symlink() or ((source / name).exists() and not (source / name).is_file()):
             raise UserError(f"{source / name}: is a link or no file; put what is to be given away in its place")

@@ -1,7 +1,7 @@
 """The group ``search`` of ``conf/``: the settings of all players, each from its own folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
@@ -36,10 +36,17 @@ class SearchConfig:
     hearts_complex: HeartsComplexConfig = field(default_factory=HeartsComplexConfig)
     skat_policies: SkatPoliciesPlayerConfig = field(default_factory=SkatPoliciesPlayerConfig)
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)
+    given: list[str] = field(default_factory=list)
+    """Settings that the command or its presets give, as ``argmax_val.threshold``; filled in when they are composed
+    (``cluster.composing``). The others a network may bring (``learner.model.players``)."""
+
+    def record(self) -> dict[str, Any]:
+        """All settings of all players."""
+        return {name: settings for name, settings in asdict(self).items() if name != "given"}
 
 
 REMOVED: Mapping[str, Mapping[str, Any]] = {
-    "go_mcts": {"virtual_loss": 0.0, "prune_impossible": False, "keep_subtree": False},
+    "go_mcts": {"virtual_loss": 0.0, "prune_impossible": False, "keep_subtree": False, "selection": "uct"},
     "alphahearts": {"selection": "uct", "variance_penalty": 0.0, "candidates": 0, "beliefs": ""},
     "q_values": {"candidates": 0, "beliefs": ""},
 }

@@ -77,7 +77,7 @@ def key_of(settings: Mapping[str, Any]) -> str:
     return _digest(json.dumps(dict(settings), sort_keys=True).encode())
 
 
-_DEFAULTS = {"search": asdict(SearchConfig()), "engine": asdict(EngineConfig())}
+_DEFAULTS = {"search": SearchConfig().record(), "engine": asdict(EngineConfig())}
 """Settings that may be newer than a file."""
 
 

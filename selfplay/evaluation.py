@@ -9,7 +9,7 @@ all tournaments of that call have been played.
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from cluster.errors import UserError, raised
@@ -234,7 +234,7 @@ class Evaluation:
         return derive(self._config.run.seed, "evaluate", *(name.partition("@")[0] for name in match.players))
 
     def _settings(self, iteration: int) -> dict[str, Any]:
-        return {"iteration": iteration, "search": asdict(self._config.search)}
+        return {"iteration": iteration, "search": self._config.search.record()}
 
 
 def _on(result: TournamentResult, key: str) -> str:

@@ -7,6 +7,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig
+from search.roster.kinds import brought
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -30,7 +31,8 @@ def take_over(config: TrainConfig, run: RunDirectory) -> None:
 
     if not storage.exists(run.checkpoint(0)):
         game = make_game(config.game.name, config.game.options)
-        save_weights(run.checkpoint(0), _read(config, game), game)
+        players = brought(config.search, kinds.find(config.model.kind).input)
+        save_weights(run.checkpoint(0), _read(config, game), game, players=players)
 
 
 def _read(config: TrainConfig, game: Game) -> Any:

@@ -18,8 +18,10 @@ from cluster.watching.progress import OnProgress, Progress
 from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
+from learner import kinds
 from learner.config import LearnerConfig
 from learner.training.task import SHOWN, TrainingTask, cut_short
+from search.roster.kinds import brought
 from search.tournament.evaluator import DealsTask
 from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
@@ -202,6 +204,7 @@ class Loop:
             out=self._run.checkpoint(iteration),
             init_from=self._run.checkpoint(self._evaluation.accepted(iteration)[-1]) if iteration else None,
             seed=derive(config.run.seed, "train", iteration) % 2**63,
+            players=brought(config.search, kinds.find(config.model.kind).input),
         )
 
     def _with_magnet(self, learner: LearnerConfig, iteration: int) -> LearnerConfig:

@@ -17,7 +17,7 @@ _FREE_TO_CHANGE = frozenset(
     [
         *("cluster", "evaluation", "run.dir", "selfplay.iterations", "tracker"),
         "game.options.boards_digest",  # beside the option that it is of; shards have it too
-        *("selfplay.games_per_table", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
+        *("selfplay.games_per_table", "search.given", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)),
         *(f"{learner}.{key}" for learner in ("learner", "initial_learner") for key in FREE_LEARNER_KEYS),
     ]
 )

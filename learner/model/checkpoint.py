@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -36,6 +37,11 @@ NETWORKS = Path(__file__).parent.parent / "networks"
 """Their directory."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
+PLAYERS_FILE = "players.json"
+
+Players = Mapping[str, Mapping[str, Any]]
+"""Kind of player -> setting -> value: what the network was measured with (``learner.model.players``)."""
+NO_PLAYERS: Players = MappingProxyType({})
 
 
 class Network(Protocol):
@@ -70,19 +76,26 @@ def config_record(net: Network, game: Game, dtype: torch.dtype = torch.float32) 
     return {**net.config_record(game), "dtype": str(dtype).removeprefix("torch."), **game_record(game)}
 
 
-def write_model(directory: Path, net: Network, game: Game, dtype: torch.dtype = torch.float32) -> None:
-    """Write ``config.json`` and ``model.safetensors`` into an existing directory."""
+def write_model(
+    directory: Path, net: Network, game: Game, dtype: torch.dtype = torch.float32, players: Players = NO_PLAYERS
+) -> None:
+    """Write ``config.json``, ``model.safetensors`` and, if there is anything to say, ``players.json`` into an existing
+    directory."""
     (directory / CONFIG_FILE).write_text(json.dumps(config_record(net, game, dtype), indent=2) + "\n")
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in net.state_dict().items()}
     # Raises OSError for a full disk, unlike save_file.
     (directory / WEIGHTS_FILE).write_bytes(save(tensors, metadata={"format": "pt"}))
+    if players:
+        (directory / PLAYERS_FILE).write_text(json.dumps(dict(players), indent=2) + "\n")
 
 
-def save_weights(path: str | Path, net: Network, game: Game, dtype: torch.dtype = torch.float32) -> None:
+def save_weights(
+    path: str | Path, net: Network, game: Game, dtype: torch.dtype = torch.float32, players: Players = NO_PLAYERS
+) -> None:
     """Publish a checkpoint without training state. ``ValueError`` where ``path`` exists already."""
 
     def write(directory: Path) -> None:
-        write_model(directory, net, game, dtype)
+        write_model(directory, net, game, dtype, players)
         write_digests(directory)
 
     storage.write_directory_atomic(path, write)

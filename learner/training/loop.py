@@ -18,7 +18,7 @@ import torch
 
 from cluster.errors import UserError, blaming_input
 from learner.config import LearnerConfig
-from learner.model.checkpoint import checkpoint_id, game_record
+from learner.model.checkpoint import NO_PLAYERS, Players, checkpoint_id, game_record
 from learner.training.data import HELD_OUT, data_digest
 from learner.training.objective import Objective
 from learner.training.optimizer import Optimizer
@@ -47,6 +47,7 @@ def train(
     out: str | Path,
     init_from: str | Path | None = None,
     on_progress: Progress | None = None,
+    players: Players = NO_PLAYERS,
 ) -> dict[str, float]:
     """Train, publish the checkpoint ``out``, and return the final metrics.
 
@@ -60,6 +61,7 @@ def train(
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
             losses since the last call and the speed. An exception from it ends the training, which can be resumed.
+        players: settings that come with the network (``learner.model.players``).
 
     Returns:
         The last of these, with the number of ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, with
@@ -95,7 +97,7 @@ def train(
     if objective.config.num_threads:
         torch.set_num_threads(objective.config.num_threads)
     objective.begin(net)
-    run = _Run(objective, state, out)
+    run = _Run(objective, state, out, players)
     if partial:
         run.kept.read_moments(partial)
     if group and not run.start_together(group):
@@ -145,13 +147,13 @@ def starting_network(objective: Objective, start: str | Path | None) -> Any:
 class _Run:
     """The state and loop of one training."""
 
-    def __init__(self, objective: Objective, state: TrainingState, out: str | Path) -> None:
+    def __init__(self, objective: Objective, state: TrainingState, out: str | Path, players: Players) -> None:
         config = objective.config
         self.objective, self.net, self.config, self.state, self.out = objective, objective.net, config, state, out
         self.first = objective.group is None or objective.group.first
         self.parameters = [*self.net.parameters(), *(objective.critic.parameters() if objective.critic else ())]
         self.optimizer = Optimizer(self.net, config, objective.critic)
-        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target, objective.critic)
+        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target, objective.critic, players)
         self.num_steps = objective.num_steps
         pending = zip(objective.names, state.pending, strict=True)
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}

@@ -22,7 +22,7 @@ from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, write_digests
 from games.game import Game
 from learner.config import LearnerConfig
-from learner.model.checkpoint import CONFIG_FILE, Network, find, read_tensors, write_model
+from learner.model.checkpoint import CONFIG_FILE, Network, Players, find, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
 SAVE_SECONDS = 300.0
@@ -75,10 +75,12 @@ class Kept:
     """Target network, of the same shape, or None."""
     critic: Any = None
     """``Objective.critic``"""
+    players: Players = field(default_factory=dict)
+    """See ``learner.model.players``."""
 
     def write(self, directory: Path) -> None:
         """Write all of it into an existing directory."""
-        write_model(directory, self.net, self.game)
+        write_model(directory, self.net, self.game, players=self.players)
         training = directory / "training"
         training.mkdir()
         tensors = {name: moment.cpu() for name, moment in self.optimizer.moments(self.state.step).items()}

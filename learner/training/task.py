@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -14,6 +14,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig
+from learner.model.checkpoint import Players
 from learner.training.loop import Progress, train
 from learner.training.objective import EPOCHS
 from learner.training.parallel import Group
@@ -60,6 +61,8 @@ class TrainingTask:
     init_from: str | None
     """Checkpoint whose weights training starts from; None for fresh ones."""
     seed: int
+    players: Players = field(default_factory=dict)
+    """Settings that come with the network; nothing else depends on them."""
 
 
 class Learner:
@@ -125,4 +128,4 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
         check_size(game, task.model)  # the driver may be another machine
         kind.check_training(group.size if group else 1, learner=task.learner)
         objective = kind.objective(game, task.model, task.learner, task.seed, group)
-    return train(objective, task.shards, task.out, task.init_from, on_progress)
+    return train(objective, task.shards, task.out, task.init_from, on_progress, task.players)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, one_of, require, within
+from cluster.validation import at_least, require, within
 
 
 @dataclass
@@ -30,8 +30,9 @@ class GoMctsConfig:
     where wrong, so that the tree does not depend on it. 1 for none; 0 for a full forward pass, at most 16."""
     mask_impossible: bool = False
     """Whether to never sample tokens that make a history impossible: beyond the paper."""
-    selection: str = "uct"
-    """``uct`` (the paper), or ``puct``: exploration in proportion to the policy's prior."""
+    policy_weight: float = 0.0
+    """Weight of log p_legal added to an action's mean value, in Select and the final choice, in units of the utility; 0
+    is Algorithm 3. Beyond the paper: follows the policy where values hardly differ, as ArgmaxVal* can."""
     seconds: float = 0.0
     """Wall time, without pauses, after which the searches of a batch begin no further simulations; 0 for no limit.
     Results then depend on the machine."""
@@ -41,7 +42,7 @@ class GoMctsConfig:
     def __post_init__(self) -> None:
         at_least("go_mcts", self, 1, "num_runs", "lanes", "prior_visits")
         at_least("go_mcts", self, 0, "num_steps", "speculative", "seconds", "exploration", "illegal_penalty")
-        one_of("go_mcts", self, ("uct", "puct"), "selection")
         guesses = self.speculative <= 1 or self.lanes == 1
         require(guesses, "go_mcts", self, "speculative", f"0 with go_mcts.lanes={self.lanes}, which takes its place")
         within("go_mcts", self, 0, 1, "threshold")
+        within("go_mcts", self, 0, 100, "policy_weight")

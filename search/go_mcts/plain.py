@@ -17,7 +17,7 @@ from games.game import Game, Next
 from games.rng import mix
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.sampling import sample_rows
-from search.players.policy import legal_policy, possible_only
+from search.players.policy import legal_policy, log_policy, possible_only
 
 History = tuple[int, ...]
 Model = Callable[[History], tuple[np.ndarray, float]]
@@ -25,8 +25,8 @@ Model = Callable[[History], tuple[np.ndarray, float]]
 
 
 class PlainGoMcts:
-    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``selection`` and
-    ``prior_visits``."""
+    """One search. Of the settings beyond the paper it supports ``mask_impossible``, ``policy_weight``
+    and ``prior_visits``."""
 
     def __init__(self, game: Game, model: Model, config: GoMctsConfig, seed: int) -> None:
         self.game, self.model, self.config = game, model, config
@@ -34,10 +34,10 @@ class PlainGoMcts:
         self.seed, self.counter = np.uint64(seed), np.zeros(1, np.uint64)
         self.tree: dict[History, dict[int, list[float]]] = {}
         """History -> action -> [sum of values, visits]."""
-        self.priors: dict[History, np.ndarray] = {}
+        self.policies: dict[History, np.ndarray] = {}
 
     def search(self, root: History) -> int:
-        """The function GO-MCTS; the root action with the highest mean value."""
+        """The function GO-MCTS; the root action with the highest mean value (beyond the paper, ``worth``)."""
         for number in range(1, self.config.num_runs + 1):
             self.counter[:] = mix(self.seed, number)  # each simulation has its own random numbers
             history = root
@@ -52,28 +52,29 @@ class PlainGoMcts:
                     break
             self.backup(history)
         children = self.tree[root]
-        return max(sorted(children), key=lambda action: children[action][0] / children[action][1])
+        return max(sorted(children), key=lambda action: self.worth(root, action))
 
     def select(self, history: History) -> int:
         """The function Select: the child with the highest UCT score, ties to the first."""
         children = self.tree[history]
         total = sum(visits for _, visits in children.values())
         best, best_score = -1, -math.inf
-        for action, (value, visits) in children.items():
-            if self.config.selection == "puct":
-                bonus = self.priors[history][action] * math.sqrt(total) / (1 + visits)
-            else:
-                bonus = math.sqrt(math.log(total) / visits)
-            score = value / visits + self.config.exploration * bonus
+        for action, (_, visits) in children.items():
+            score = self.worth(history, action) + self.config.exploration * math.sqrt(math.log(total) / visits)
             if score > best_score:
                 best, best_score = action, score
         return best
+
+    def worth(self, history: History, action: int) -> float:
+        """The mean value of an action; beyond the paper ``policy_weight`` times the log of its probability is added."""
+        value, visits = self.tree[history][action]
+        return value / visits + self.config.policy_weight * float(log_policy(self.policies[history])[action])
 
     def expand(self, history: History) -> None:
         """The function Expand: a child for every legal action above the threshold, valued by the model as one visit
         (beyond the paper as ``prior_visits``); the most probable action where none exceeds it."""
         legal = self.game.view_legal(self.view(history))
-        policy = self.priors[history] = legal_policy(self.model(history)[0][None], legal)[0]
+        policy = self.policies[history] = legal_policy(self.model(history)[0][None], legal)[0]
         chosen = [a for a in np.flatnonzero(legal[0]).tolist() if policy[a] > self.config.threshold]
         chosen = chosen or [int(policy.argmax())]
         visits = self.config.prior_visits

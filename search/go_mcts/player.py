@@ -1,4 +1,4 @@
-"""GO-MCTS as a player: a search for every turn, and the root action with the highest mean value."""
+"""GO-MCTS as a player: a search for every turn, and the best action of its root."""
 
 from collections.abc import Iterator
 
@@ -28,10 +28,9 @@ class GoMcts(ModelPlayer):
         self.config = config
 
     def choose(self, turns: Turns) -> np.ndarray:
-        """``int64[M]``: the root action of the highest mean value, ties to the first."""
-        forest = self.search(turns).forest
-        found = [forest.root_statistics(tree) for tree in range(len(turns.game))]
-        return np.array([actions[values.argmax()] for actions, values, _ in found], np.int64)
+        """``int64[M]``: the root action of the highest mean value, with the policy's term; ties to the first."""
+        forest, weight = self.search(turns).forest, self.config.policy_weight
+        return np.array([forest.best_action(tree, weight) for tree in range(len(turns.game))], np.int64)
 
     def search(self, turns: Turns) -> Search:
         """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
@@ -62,6 +61,7 @@ KIND = PlayerKind(
     name="go_mcts",
     summary="GO-MCTS: a search of observation histories, which the network continues (paper 001, Algorithm 3).",
     settings=GoMctsConfig,
+    of_network=("num_steps", "exploration", "threshold", "prior_visits", "policy_weight", "mask_impossible"),
     needs_model=True,
     decision_bytes=lambda game, settings: tree_bytes(settings.num_runs, settings.seconds),
     factory=lambda game, model, settings: GoMcts(model, settings),

@@ -27,7 +27,7 @@ from search.go_mcts.simulations import Roots, Simulations
 from search.go_mcts.tree import NONE, TokenForest, find_children
 from search.go_mcts.uct import SelectionRule, backup_all, select
 from search.players.histories import tokens_since
-from search.players.policy import admitted, legal_policy, possible_only
+from search.players.policy import admitted, legal_policy, log_policy, possible_only
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Search:
         self.statistics = SearchStatistics()
         self.forest = TokenForest(roots.lengths, game.vocabulary.size)
         self.sims = Simulations(game, roots, width, config)
-        self._selection = SelectionRule(config.exploration, config.selection == "puct")
+        self._selection = SelectionRule(config.exploration, config.policy_weight)
 
     def steps(self) -> Iterator[None]:
         """Run all simulations of every search, with a pause after each query. Releases all handles but the roots',
@@ -203,7 +203,7 @@ class Search:
         used = children[legal]
         below = self.forest.add_decisions(decisions, children, self.config.prior_visits)
         nodes = self.forest.nodes
-        nodes.prior[below] = policy[children]
+        nodes.log_policy[below] = log_policy(policy)[children]
         nodes.value[below] = answer.action_values[used]
         nodes.total[below] = self.config.prior_visits * nodes.value[below].astype(np.float64)
         nodes.next_token[below], nodes.handle[below] = answer.action_next[used], answer.action_handles[used]

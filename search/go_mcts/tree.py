@@ -39,8 +39,8 @@ class TokenNodes(NamedTuple):
     expanded_by: np.ndarray
     """``int64``: number of the simulation that makes it a decision: 0 once it is one, ``UNCLAIMED`` if no simulation
     does. The model's answer about it is kept from the first query on."""
-    prior: np.ndarray
-    """``float32``: of actions, the policy's probability over legal actions."""
+    log_policy: np.ndarray
+    """``float64``: of actions, the logarithm of the policy's probability over legal actions."""
     total: np.ndarray
     """``float64``: of actions, the sum of the values backed up."""
     visits: np.ndarray
@@ -63,7 +63,7 @@ def _bare(vocabulary_size: int) -> TokenNodes:
         next_token=nan,
         value=nan[:, 0],
         expanded_by=np.full(1, UNCLAIMED),
-        prior=nan[:, 0],
+        log_policy=np.full(1, np.nan),
         total=np.zeros(1, np.float64),
         visits=zero,
         pending=zero,
@@ -101,6 +101,11 @@ class TokenForest:
         """Actions, mean values and visits of a tree's root, in action order."""
         nodes, below = self.nodes, self.below(tree)
         return nodes.token[below], nodes.total[below] / nodes.visits[below], nodes.visits[below]
+
+    def best_action(self, tree: int, policy_weight: float) -> int:
+        """The root action of the highest mean value + ``policy_weight`` x log p; ties to the first."""
+        actions, means, _ = self.root_statistics(tree)
+        return int(actions[(means + policy_weight * self.nodes.log_policy[self.below(tree)]).argmax()])
 
     def below(self, node: int) -> list[int]:
         """The children of a node."""

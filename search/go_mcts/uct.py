@@ -11,13 +11,14 @@ from search.go_mcts.tree import NONE
 class SelectionRule(NamedTuple):
     """Score of an action in Select.
 
-    UCT: mean + C sqrt(ln N / n); with ``puct`` mean + C prior sqrt(N) / (1 + n). A simulation in flight counts as a
-    visit in N and n, so it lowers the exploration term and leaves the mean (WU-UCT, Liu et al. 2020).
+    mean + w log p + C sqrt(ln N / n); with w = 0 UCT, as in the paper. A simulation in flight counts as a visit in N
+    and n, so it lowers the exploration term and leaves the mean (WU-UCT, Liu et al. 2020).
     """
 
     exploration: float
     """C"""
-    puct: bool
+    policy_weight: float
+    """w"""
 
 
 @kernel
@@ -44,11 +45,8 @@ def best_child(decision, alone, selection, nodes):
     child = nodes.first_child[decision]
     while child != NONE:
         visits = nodes.visits[child] + (0 if alone else nodes.pending[child])
-        score = nodes.total[child] / nodes.visits[child]
-        if selection.puct:
-            score += selection.exploration * nodes.prior[child] * np.sqrt(total) / (1 + visits)
-        else:
-            score += selection.exploration * np.sqrt(np.log(total) / visits)
+        score = nodes.total[child] / nodes.visits[child] + selection.policy_weight * nodes.log_policy[child]
+        score += selection.exploration * np.sqrt(np.log(total) / visits)
         if score > best:
             best = score
             chosen = child

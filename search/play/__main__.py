@@ -6,7 +6,6 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from cluster import cli
@@ -27,7 +26,7 @@ from search.play.unfinished import keep, path_of, unfinished
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
-from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players, settled
+from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players, settings_of, settled
 
 COLUMNS, LINES = 80, 24
 """Smallest size of the screen."""
@@ -133,7 +132,7 @@ def _network(config: PlayConfig, game: Game) -> str:
 
 def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
     """The players of the other seats, clockwise from the person's left, with their networks."""
-    given = [kinds.support_of(game).network_player] if config.players is None else config.players
+    given = [kinds.NETWORK_PLAYER] if config.players is None else config.players
     names = given * (game.num_players - 1) if len(given) == 1 else given
     check_seats(game, len(names), config.seat)
     resolve(given, game, config.search)  # also where nobody else plays
@@ -145,10 +144,7 @@ def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
         raise UserError(
             f"player {lacking!r} needs a network{none}: give checkpoint=DIR, or {lacking}@DIR, or players=[{without}]"
         )
-    return [
-        replace(entrant, name=f"{entrant.name}@{checkpoint}", checkpoint=checkpoint) if entrant.lacks_model else entrant
-        for entrant in entrants
-    ]
+    return [entrant.named_with(checkpoint) for entrant in entrants]
 
 
 def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Player]:
@@ -169,12 +165,13 @@ def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, se
                 return f"{checkpoint} reads whole deals, and would reveal hidden cards"
             case "decisions":
                 return f"{checkpoint} judges single decisions, and says nothing of the rest"
-        model = engines.get(checkpoint, config.search.go_mcts.utility)
+        settings = settings_of("go_mcts", checkpoint, game, config.search)
+        model = engines.get(checkpoint, settings.utility)
     except ValueError as error:
         if config.checkpoint != SHIPPED:
             raise
         return str(error)
-    return Hints(game, model, config.search.go_mcts, seed)
+    return Hints(game, model, settings, seed)
 
 
 def new_shard(out: str, seed: int) -> str:

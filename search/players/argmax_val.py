@@ -11,7 +11,7 @@ from search.players.config import ArgmaxValConfig
 from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
-from search.players.policy import admitted, legal_policy
+from search.players.policy import admitted, legal_policy, log_policy
 
 
 class ArgmaxVal(ModelPlayer):
@@ -51,7 +51,7 @@ def argmax_val(
     """
     policy = legal_policy(next_token, legal)
     likely = admitted(policy, legal & (policy >= threshold))
-    scores = action_values + policy_weight * np.log(np.maximum(policy, np.finfo(np.float32).tiny))
+    scores = action_values + policy_weight * log_policy(policy)
     return np.asarray(np.where(likely, scores, -np.inf).argmax(axis=1))
 
 
@@ -59,6 +59,7 @@ KIND = PlayerKind(
     name="argmax_val",
     summary="ArgmaxVal*: the action of the highest value among the likely ones (paper 001, equations 2 and 3).",
     settings=ArgmaxValConfig,
+    of_network=("threshold", "policy_weight"),
     needs_model=True,
     asks_support=True,
     check=lambda game, settings, support: check_bidding("argmax_val", game, settings, support),

@@ -13,6 +13,11 @@ def legal_policy(next_token: np.ndarray, legal: np.ndarray) -> np.ndarray:
     return np.where(mass > 0, masked / np.maximum(mass, np.finfo(np.float32).tiny), legal / legal.sum(1, keepdims=True))
 
 
+def log_policy(policy: np.ndarray) -> np.ndarray:
+    """Logarithms of the probabilities of a policy, finite also where they are 0."""
+    return np.log(np.maximum(policy, np.finfo(np.float32).tiny))
+
+
 def admitted(policy: np.ndarray, above: np.ndarray) -> np.ndarray:
     """``bool[M, V]``: the actions marked ``above`` the threshold, or the most probable one in rows where none is."""
     none = ~above.any(1)

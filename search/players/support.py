@@ -49,8 +49,6 @@ class Support:
     kinds: tuple[PlayerKind, ...] = ()
     """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. PIMC's
     ``beliefs=scripted`` takes it to use no random numbers."""
-    network_player: str = "argmax_val"
-    """How the network that ships for the game plays best without a search."""
     layout: str = ""
     """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 Letters: ``M`` turns, ``V`` tokens of the vocabulary.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,12 +93,13 @@ class SearchJudge(GoMcts):
         """See ``Judge``."""
         shape = turns.legal.shape
         policy, values = np.full(shape, np.nan, np.float32), np.full(shape, np.nan)
-        forest = self.search(turns).forest
+        forest, weight = self.search(turns).forest, self.config.policy_weight
+        best = np.array([forest.best_action(tree, weight) for tree in range(len(turns.game))])
         for tree in range(len(turns.game)):
             actions, means, visits = forest.root_statistics(tree)
             policy[tree, turns.legal[tree]] = 0.0
             policy[tree, actions], values[tree, actions] = visits / visits.sum(), means
-        return Opinion(policy, values, np.nanargmax(values, axis=1), np.nanmax(values, axis=1))
+        return Opinion(policy, values, best, values[np.arange(len(best)), best])
 
 
 class ValuingJudge:
@@ -162,12 +163,12 @@ def seat_judge(name: str, game: Game, engines: Engines | None = None, search: Se
         ValueError: no such player or network, or one that tells no values or sees hidden cards.
     """
     support = kinds.support_of(game)
-    (entrant,) = resolve([name or support.network_player], game, search)
+    (entrant,) = resolve([name or kinds.NETWORK_PLAYER], game, search)
     if entrant.lacks_model:
         if not ships(game):
             raise ValueError(f"no network ships for {game.name}: give the player as {entrant.name}@DIR, or pimc")
         shipped = f"kibitz:{game.name}"
-        entrant = replace(entrant, name=f"{entrant.name}@{shipped}", checkpoint=shipped)
+        entrant = entrant.named_with(shipped)
     engines = engines or Engines(game, EngineConfig())
     (player,) = seat_players([entrant], [entrant.name], game, engines)
     utility = game.outcomes.utility(getattr(entrant.settings, "utility", "")).astype(np.float64)

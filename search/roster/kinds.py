@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from games import plugins
 from games.game import Game
 from learner import kinds as networks
 from learner.network_kind import ModelInput, NetworkKind
 from search.alphahearts import player as alphahearts
+from search.config import SearchConfig
 from search.go_mcts import player as go_mcts
 from search.is_mcts import player as is_mcts
 from search.openspiel import kind as openspiel
@@ -52,6 +54,9 @@ BUILT_IN: tuple[PlayerKind, ...] = (
     skat_policies.KIND,
 )
 """This repository's kinds; their settings are configured under ``search`` by the same names."""
+
+NETWORK_PLAYER = argmax_val.KIND.name
+"""How a network plays without a search, with the settings that it brings."""
 
 
 def find(name: str, game: Game | None = None) -> PlayerKind:
@@ -120,6 +125,12 @@ def baseline(game: Game) -> str | None:
     """The scripted player of ``game``; None where there is none. ``ValueError`` as ``support_of``."""
     kind = support_of(game).baseline
     return kind.name if kind else None
+
+
+def brought(search: SearchConfig, model_input: ModelInput) -> dict[str, dict[str, Any]]:
+    """What a network with this input that is measured with these settings brings (``learner.model.players``)."""
+    asking = [kind for kind in BUILT_IN if kind.of_network and kind.model_input == model_input]
+    return {kind.name: {key: getattr(getattr(search, kind.name), key) for key in kind.of_network} for kind in asking}
 
 
 def playout_player(name: str, game: Game) -> str:

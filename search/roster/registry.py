@@ -1,14 +1,17 @@
 """From players' names (``search.roster.spec``) to players: each name is resolved once, to an ``Entrant``."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
 from cluster.files import storage
 from cluster.memory import fits_memory
+from cluster.merging import overridden
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
+from learner.model.checkpoint import PLAYERS_FILE
+from learner.model.players import read_players
 from learner.model.runs import newest
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
@@ -37,6 +40,10 @@ class Entrant:
     """Directory, path or URI, of its network; empty if it uses none, or has not been given one yet."""
     explore: float = 0.0
     """Probability that an action is uniform over the legal ones."""
+    open: tuple[str, ...] = ()
+    """Settings that nobody has given, so that its network may bring them."""
+    brought: Mapping[str, Any] = field(default_factory=dict)
+    """Those that it has brought."""
 
     @property
     def needs_model(self) -> bool:
@@ -55,7 +62,24 @@ class Entrant:
 
     def with_network(self, checkpoint: str) -> "Entrant":
         """A copy with this network, if it lacks one."""
-        return replace(self, checkpoint=checkpoint) if self.lacks_model else self
+        return self._playing(checkpoint) if self.lacks_model else self
+
+    def named_with(self, checkpoint: str) -> "Entrant":
+        """``with_network``, in its name too."""
+        return replace(self._playing(checkpoint), name=f"{self.name}@{checkpoint}") if self.lacks_model else self
+
+    def _playing(self, checkpoint: str) -> "Entrant":
+        """A copy with this network and the settings that it brings; ``ValueError`` for ones that cannot be."""
+        says = read_players(checkpoint).get(self.kind.name, {}) if checkpoint and self.open else {}
+        if others := [key for key in says if key not in self.kind.of_network]:
+            can = f"a network brings {', '.join(self.kind.of_network)}"
+            raise ValueError(f"{checkpoint}/{PLAYERS_FILE}: {self.kind.name}.{others[0]}: {can}; take it out")
+        brought = {key: value for key, value in says.items() if key in self.open}
+        try:
+            settings = overridden(self.settings, brought, self.kind.name) if brought else self.settings
+        except ValueError as error:
+            raise ValueError(f"{checkpoint}/{PLAYERS_FILE}: {error}") from None
+        return replace(self, checkpoint=checkpoint, settings=settings, brought=brought)
 
 
 def settled(config: _Config) -> _Config:
@@ -74,6 +98,12 @@ def settled(config: _Config) -> _Config:
         if given := getattr(config, key, None):
             changed[key] = settle(given) if isinstance(given, str) else [settle(name) for name in given]
     return replace(config, **changed)  # type: ignore[type-var]
+
+
+def settings_of(kind: str, checkpoint: str, game: Game, search: SearchConfig) -> Any:
+    """Settings that a kind of player has with this network; ``ValueError`` as ``resolve``."""
+    (entrant,) = resolve([f"{kind}@{checkpoint}"], game, search)
+    return entrant.settings
 
 
 def resolve(
@@ -98,7 +128,10 @@ def resolve(
         if not kind.plays(game):
             others = ", ".join(kinds.names(game))
             raise ValueError(f"player {spec.kind!r} plays {kind.which} only, not {game.name}; choose {others}")
-        entrant = Entrant(spec.name, kind, _settings(spec, kind, search), newest(spec.checkpoint), spec.explore)
+        settings, open_ = _settings(spec, kind, search)
+        entrant = Entrant(spec.name, kind, settings, "", spec.explore, open_)
+        if spec.checkpoint:
+            entrant = entrant._playing(newest(spec.checkpoint))
         if spec.checkpoint and not entrant.needs_model:
             raise ValueError(f"player {spec.name!r}: {spec.kind} uses no network, so leave out @{spec.checkpoint}")
         if entrant.lacks_model and kind.model_input not in given:
@@ -203,11 +236,16 @@ def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[Networ
 
 
 def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:
-    """``checkpoint_paths`` by distinct names, with the ``id`` of each network: for the records."""
+    """``checkpoint_paths`` by distinct names, with the ``id`` of each network and the ``settings`` that it brought, if
+    any: for the records."""
     from learner.model.checkpoint import checkpoint_id
 
-    paths = checkpoint_paths(entrants, labels([entrant.name for entrant in entrants]))
-    return {name: {"path": path, "id": checkpoint_id(path)} for name, path in paths.items()}
+    names = labels([entrant.name for entrant in entrants])
+    brought = {name: dict(entrant.brought) for name, entrant in zip(names, entrants, strict=True)}
+    return {
+        name: {"path": path, "id": checkpoint_id(path), **({"settings": brought[name]} if brought[name] else {})}
+        for name, path in checkpoint_paths(entrants, names).items()
+    }
 
 
 def checkpoint_paths(entrants: Sequence[Entrant], names: Sequence[str] = ()) -> dict[str, str]:
@@ -234,12 +272,18 @@ def check_recorded(file: str, player: str) -> None:
         )
 
 
-def _settings(spec: PlayerSpec, kind: PlayerKind, search: SearchConfig) -> Any:
+def _settings(spec: PlayerSpec, kind: PlayerKind, search: SearchConfig) -> tuple[Any, tuple[str, ...]]:
+    """A player's settings, and those of them that its network may bring, as neither its name nor a command nor a
+    preset gives them."""
     if kind.settings is None:
         if spec.settings:
             raise ValueError(f"player {spec.name!r}: {spec.kind} has no settings")
-        return None
-    return spec.configured(getattr(search, kind.name) if kind in kinds.BUILT_IN else kind.settings())
+        return None, ()
+    defaults = kind.settings()
+    settings = spec.configured(getattr(search, kind.name) if kind in kinds.BUILT_IN else defaults)
+    given = {key for key, _ in spec.settings} | {key for key in kind.of_network if f"{kind.name}.{key}" in search.given}
+    same = (key for key in kind.of_network if getattr(settings, key) == getattr(defaults, key))
+    return settings, tuple(key for key in same if key not in given)
 
 
 def _support(kind: PlayerKind, game: Game) -> dict[str, Support]:

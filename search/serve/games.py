@@ -26,8 +26,8 @@ from search.review.page import page
 from search.review.perfect import with_perfect_play
 from search.review.report import Review, deal_notes
 from search.roster.engines import Engines
-from search.roster.kinds import support_of
-from search.roster.registry import make_players, resolve
+from search.roster.kinds import NETWORK_PLAYER, support_of
+from search.roster.registry import make_players, resolve, settings_of
 from search.serve.config import ServeConfig
 from search.serve.tables import Table, Wanted, new_seed
 from search.tournament.statistics import ends_of
@@ -54,7 +54,7 @@ class Service:
         if not config.player and not ships(self.game):
             other = support.baseline.name if support.baseline else "random"
             raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
-        (entrant,) = resolve([config.player or support.network_player], self.game, config.search)
+        (entrant,) = resolve([config.player or NETWORK_PLAYER], self.game, config.search)
         self._seated: Seated | None = None
         if tells_values(entrant.kind):
             self._seated = seat_judge(config.player, self.game, self._engines, config.search)
@@ -69,7 +69,8 @@ class Service:
         """KV slots that searches leave to others while they pause."""
         if entrant.checkpoint and of_checkpoint(entrant.checkpoint).input == "histories":
             model = self._engines.get(entrant.checkpoint)
-            settings = replace(config.search.go_mcts, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
+            settings = settings_of("go_mcts", entrant.checkpoint, self.game, config.search)
+            settings = replace(settings, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
             self._hints, self._spare = Hints(self.game, model, settings, 0), model.slots_left // 2
 
     def about(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def checked(config: TournamentConfig, overrides: Mapping[str, str] = MappingProx
             device_of("cuda")
     record = {
         "checkpoints": checkpoint_record(entrants),
-        "search": asdict(config.search),
+        "search": config.search.record(),
         "engine": asdict(config.engine),
         "table_size": config.table_size,
         "overrides": dict(overrides),

@@ -158,15 +158,25 @@ def _probability(p: float) -> str:
 
 
 def footer(result: TournamentResult) -> list[str]:
-    """Lines below the tables: paper 002's total of pairs, the points of a series of deals, and the time of a turn."""
+    """Lines below the tables: paper 002's total of pairs, the points of a series of deals, the time of a turn, and the
+    settings that networks brought."""
     lines = [] if result.pair_differential is None else [_differential(result, result.pair_differential)]
     lines += [_series(result)] if result.series else []
-    return [*lines, _times(result)]
+    return [*lines, _times(result), *_brought(result)]
 
 
 def _times(result: TournamentResult) -> str:
     times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
     return "time per turn: " + ", ".join(times)
+
+
+def _brought(result: TournamentResult) -> list[str]:
+    """A line with the settings that came with the networks; none in results that do not tell."""
+    networks = result.settings.get("checkpoints")
+    records = networks.items() if isinstance(networks, dict) else ()
+    said = {name: one["settings"] for name, one in records if isinstance(one, dict) and one.get("settings")}
+    texts = (f"{name} " + ", ".join(f"{key}={value}" for key, value in these.items()) for name, these in said.items())
+    return [f"settings of the networks: {'; '.join(texts)}"] if said else []
 
 
 def wide_console() -> Console:

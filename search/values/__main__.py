@@ -156,7 +156,8 @@ def _grid(config: ValuesConfig, game: Game) -> dict[str, ArgmaxValConfig]:
         ":".join(["argmax_val", *(f"{key}={value:g}" for key, value in zip(given, values, strict=True))])
         for values in product(*given.values())
     ]
-    return {entrant.name: entrant.settings for entrant in resolve(names, game, config.search)}
+    entrants = with_networks(resolve(names, game, config.search), config.checkpoint)
+    return {entrant.name: entrant.settings for entrant in entrants}
 
 
 def _settings(config: ValuesConfig, players: Sequence[Entrant], engines: Engines) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def _settings(config: ValuesConfig, players: Sequence[Entrant], engines: Engines
         **({"players": config.players} if config.players else {}),
         "thresholds": config.thresholds,
         "policy_weights": config.policy_weights,
-        "search": asdict(config.search),
+        "search": config.search.record(),
         "engine": asdict(config.engine),
     }
 

@@ -17,6 +17,7 @@ from huggingface_hub import constants
 from games.registry import make_game
 from learner import kinds
 from learner.model.checkpoint import checkpoint_id, find, save_weights
+from learner.model.players import read_players
 from learner.publish import main
 from tests.learner.material import tiny_net
 
@@ -44,7 +45,7 @@ def test_what_was_published_is_given_on_with_its_own_header_and_licence(tmp_path
     assert (tmp_path / "second" / "README.md").read_text() == mine and mine.count("---\n") == 2
 
 
-@pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors", "digests.json"])
+@pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors", "players.json", "digests.json"])
 def test_what_a_link_leads_to_is_not_given_away(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_weights(tmp_path / "net", tiny_net(GAME), GAME)
     (tmp_path / "secret").write_text("mine")
@@ -73,13 +74,14 @@ def test_a_disk_that_is_full_is_one_line_and_not_in_the_way_of_the_next_try(
 
 
 def test_another_gets_a_card_with_its_facts_and_nothing_of_its_training(tmp_path: Path) -> None:
-    save_weights(tmp_path / "net", tiny_net(GAME), GAME)
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME, players={"argmax_val": {"threshold": 0.3}})
     (tmp_path / "net" / "training").mkdir()
     (tmp_path / "net" / "training" / "secret").touch()
     assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0
     card = (tmp_path / "out" / "README.md").read_text()
     assert "kibitz play hearts checkpoint=network" in card and checkpoint_id(tmp_path / "net") in card
     assert not (tmp_path / "out" / "training").exists() and str(tmp_path) not in card
+    assert read_players(tmp_path / "out") == read_players(tmp_path / "net") != {}
 
 
 @pytest.mark.parametrize(

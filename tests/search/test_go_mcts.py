@@ -162,7 +162,7 @@ def plain_searches(game: Game, num_steps: int, **beyond: bool | str) -> list[tup
         (100_000, {}),
         (700, {}),
         (100_000, {"mask_impossible": True}),
-        (100_000, {"selection": "puct"}),
+        (100_000, {"policy_weight": 0.1}),
         (100_000, {"prior_visits": 7, "exploration": 0.05}),
     ],
 )
@@ -271,13 +271,24 @@ def test_pending_simulations_make_others_look_elsewhere_where_there_is_explorati
     for exploration, second in ((0.0, 0), (0.4, 1)):
         forest = TokenForest(np.zeros(1, np.int64), 4)
         made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]), 1)
-        forest.nodes.total[made] = values
-        selection = SelectionRule(exploration=exploration, puct=False)
+        forest.nodes.total[made], forest.nodes.log_policy[made] = values, 0.0
+        selection = SelectionRule(exploration=exploration, policy_weight=0.0)
         chosen = select(np.zeros(2, np.int64), np.zeros(2, bool), selection, forest.nodes)
         # 0.6 against 0.5, the bonus alike; then 0.6 + C sqrt(ln 3 / 2) against 0.5 + C sqrt(ln 3): 0.896 and 0.919.
         assert chosen.tolist() == [made[0], made[second]]
         assert forest.nodes.pending[made].sum() == 2
         assert forest.nodes.visits[made].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("weight", "chosen"), [(0.0, 1), (0.07, 1), (0.0722, 0), (1.0, 0)])
+def test_the_policys_weight_times_its_logarithm_is_added_to_the_mean(weight: float, chosen: int) -> None:
+    """By hand: 0.5 + w ln 0.8 and 0.6 + w ln 0.2 are equal at w = 0.1 / ln 4 = 0.0721; visits are alike."""
+    forest = TokenForest(np.zeros(1, np.int64), 4)
+    made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, False, True, False]]), 2)
+    forest.nodes.total[made], forest.nodes.log_policy[made] = [1.0, 1.2], np.log([0.8, 0.2])
+    rule = SelectionRule(exploration=0.4, policy_weight=weight)
+    assert select(np.zeros(1, np.int64), np.zeros(1, bool), rule, forest.nodes).tolist() == [made[chosen]]
+    assert forest.best_action(0, weight) == [0, 2][chosen]
 
 
 def nearly(tree: dict[History, dict[int, list[float]]]) -> dict[History, dict[int, list[object]]]:

@@ -9,10 +9,10 @@ from search.roster.spec import labels, parse
 
 
 def test_a_name_is_taken_apart():
-    entrant = parse("go_mcts:lanes=16:mask_impossible=true:selection=puct@s3://bucket/a@b:c")
+    entrant = parse("go_mcts:lanes=16:mask_impossible=true:policy_weight=0.1@s3://bucket/a@b:c")
     assert (entrant.kind, entrant.checkpoint) == ("go_mcts", "s3://bucket/a@b:c")
     config = entrant.configured(GoMctsConfig(num_runs=7))
-    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, selection="puct")
+    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, policy_weight=0.1)
     assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
     assert parse("kind:a=b/c:x=1@kibitz:y").settings == (("a", "b/c"), ("x", "1"))
 

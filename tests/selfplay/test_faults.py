@@ -85,7 +85,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             ended.callback(command.clean_up)
             return command
 
-        # First, as it compiles the kernels: an actor that is at that makes no progress, and a short limit calls it hung.
+        # First, as it compiles the kernels: an actor busy with that makes no progress, and a short limit calls it hung.
         undisturbed = left_alone(root / "undisturbed")
         disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=20")
         disturbed.until((root / "disturbed/config.yaml").exists)

@@ -20,6 +20,7 @@ from cluster.watching.progress import OnProgress
 from games.hearts.game import HeartsGame
 from games.rng import derive
 from games.shards import read_shards
+from learner.model.players import read_players
 from learner.training.data import load_data
 from learner.training.task import TrainingTask
 from search.kept import parts_of
@@ -50,6 +51,7 @@ def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iterat
         directory = finished / "iterations" / f"{iteration:03d}"
         assert len(list((directory / "shards").glob("*.parquet"))) == shards
         assert (directory / "checkpoint" / "model.safetensors").is_file()
+        assert read_players(directory / "checkpoint")["argmax_val"] == {"threshold": 0.05, "policy_weight": 0.0}
         assert json.loads((directory / "metrics.json").read_text())["train/step"] > 0
         (record,) = json.loads((directory / "tournament.json").read_text())
         assert record["players"] == ["argmax_val", "random"]

@@ -13,12 +13,11 @@ SUPPORT = Support(
             baseline=True,
         ),
     ),
-    network_player="argmax_val:threshold=0.05:policy_weight=0.3",
     layout="search.scripted.crew.layout:CrewLayout",
     levels={
         "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),
-        "network": Level("argmax_val:threshold=0.05:policy_weight=0.3@kibitz:crew", 62),
+        "network": Level("argmax_val@kibitz:crew", 62),
         "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 138, 1.0),
     },
 )

@@ -27,13 +27,12 @@ SUPPORT = Support(
             factory=player_class("search.scripted.hearts.complex:HeartsComplex"),
         ),
     ),
-    network_player="argmax_val:threshold=0.02:policy_weight=0.1",
     layout="search.scripted.hearts.layout:HeartsLayout",
     levels={
         "beginner": Level("hearts_rules:explore=0.15", -52),
         "rules": Level("hearts_rules", 0),
         "casual": Level("imitation:temperature=2@kibitz:hearts", 94),
-        "network": Level("argmax_val:threshold=0.02:policy_weight=0.1@kibitz:hearts", 139),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:hearts", 160, 1.0),
+        "network": Level("argmax_val@kibitz:hearts", 139),
+        "search": Level("go_mcts:num_runs=40@kibitz:hearts", 160, 1.0),
     },
 )

@@ -21,7 +21,6 @@ SUPPORT = Support(
             factory=player_class("search.scripted.skat.xskat:XSkat"),
         ),
     ),
-    network_player="argmax_val:threshold=0.1:policy_weight=0.3",
     layout="search.scripted.skat.layout:SkatLayout",
     evaluators={"solver": "search.scripted.skat.solved:solver"},
     judges={"solver": "search.scripted.skat.solved:judge"},
@@ -34,7 +33,7 @@ SUPPORT = Support(
         "beginner": Level("skat_rules:explore=0.15", -212),
         "rules": Level("skat_rules", 0),
         "casual": Level("imitation:temperature=2@kibitz:skat", 53),
-        "network": Level("argmax_val:threshold=0.1:policy_weight=0.3@kibitz:skat", 124),
-        "search": Level("go_mcts:num_runs=40:threshold=0.1@kibitz:skat", 106, 1.0),
+        "network": Level("argmax_val@kibitz:skat", 124),
+        "search": Level("go_mcts:num_runs=40@kibitz:skat", 106, 1.0),
     },
 )
