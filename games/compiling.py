@@ -103,11 +103,14 @@ def _mangled_by_content(record: numba.types.Record) -> tuple[str, tuple[int]]:
 numba.types.Record.mangling_args = property(_mangled_by_content)  # type: ignore
 
 
-def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False, parallel: bool = False) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False, parallel: bool = False
+) -> Any:
     """Compile a scalar kernel or a batch loop with numba, cached on disk; releases the GIL while it runs.
 
     ``@kernel(fastmath=True)`` lets sums be reordered, for loops over floats that are to become vector instructions;
-    ``@kernel(parallel=True)`` runs its ``numba.prange`` on several threads.
+    ``@kernel(fastmath={"contract"})`` only lets ``a + b * c`` be rounded once; ``@kernel(parallel=True)`` runs its
+    ``numba.prange`` on several threads.
 
     What a kernel uses of other files is to be imported by name at the top of its own. A closure may hold kernels,
     numbers and arrays (``TypeError`` for anything else), which must not change afterwards.

@@ -1,94 +1,109 @@
-"""Embeddings of features, summed on a CPU by products that leave out numbers of actions where there are none.
+"""Embeddings of features, summed on a CPU over those that are not 0: in Hearts 46 of 2,121 at a position.
 
-They are most of the features (1,872 of 2,121 in Hearts), and zeros where the seat is not to act, at four positions of
-five. Left out are whole blocks, as torch's library adds up a product on most CPUs: so sums stay the same to the last
-bit there. Elsewhere they may differ from those of the whole product by rounding.
+A product of matrices would convert and multiply all the zeros too.
 
 Shape letters: ``N`` positions, in any leading dimensions; ``F`` features, ``E`` n_embd.
 """
 
-from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
+import numba
+import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from learner.model.shapes import filled_up
+from games.compiling import kernel
+from learner.model.threads import bounds_of
 
 _BLOCK = 192
-"""Columns, or in a gradient positions: MKL adds up so many at a time, in float32 on a processor with AVX2."""
-_FEW = 64
-"""Positions below which it is not worth it; products of very few are added up in another order."""
+"""Features, or in a gradient positions, that are added up on their own before they are added to the rest, as MKL does
+it on a processor with AVX2: there sums are those of its product to the last bit."""
+_FEW = 16
+"""Positions of which torch's product is made: MKL adds up those of two or three, a thread's part, in another order."""
 
 
-def left_out(choices: Mapping[str, int]) -> tuple[int, int]:
-    """The columns that are left out, from the first up to the second, by ``Architecture.choices``; 0, 0 for none."""
-    if not choices:
-        return 0, 0
-    behind = choices["offset"] + choices["actions"] * choices["numbers"]
-    first, last = -(-choices["offset"] // _BLOCK) * _BLOCK, behind // _BLOCK * _BLOCK
-    return (first, last) if first < last else (0, 0)
-
-
-def narrowed(table: torch.Tensor, choices: Mapping[str, int], dim: int) -> torch.Tensor:
-    """Features, or what belongs to each, without the columns ``left_out`` of dimension ``dim``."""
-    first, last = left_out(choices)
-    return torch.cat([table.narrow(dim, 0, first), table.narrow(dim, last, table.shape[dim] - last)], dim)
-
-
-def parted(features_NF: torch.Tensor, choices: Mapping[str, int]) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """``int64[...]`` each: the positions of ``uint8[N, F]`` that need all columns, and the others; None where it is not
-    worth it."""
-    first, last = left_out(choices)
-    if first == last or len(features_NF) < _FEW:
-        return None
-    act = features_NF[:, first:last].amax(1) != 0
-    return act.nonzero()[:, 0], act.logical_not_().nonzero()[:, 0]
-
-
-def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
-    """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``."""
-    if (
-        left_out(choices) == (0, 0) or features_NF.is_cuda or torch.compiler.is_exporting()
-    ):  # these want shapes that stay
+def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor) -> torch.Tensor:
+    """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``; on a CPU added up in
+    float32."""
+    few = features_NF.shape[:-1].numel() < _FEW
+    if few or features_NF.is_cuda or torch.compiler.is_exporting():
         return features_NF.to(weight_FE.dtype) @ weight_FE
-    sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2), weight_FE, choices)
+    sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2).contiguous(), weight_FE)
     return sums.view(*features_NF.shape[:-1], -1)
 
 
 class _Sums(torch.autograd.Function):
-    """Saves the features as they are, not as floats, which torch would get new memory for in every step."""
-
     @staticmethod
-    def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
+    def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(features)
-        ctx.choices, ctx.parts = choices, parted(features, choices)
-        if ctx.parts is None:
-            return features.to(weight.dtype) @ weight
-        acting, others = ctx.parts
-        narrow = narrowed(features, choices, 1), narrowed(weight, choices, 0)
-        sums = weight.new_empty(len(features), weight.shape[1])
-        sums.index_copy_(0, acting, _product(features.index_select(0, acting), weight))
-        return sums.index_copy_(0, others, _product(narrow[0].index_select(0, others), narrow[1]))
+        bounds, sums = bounds_of(len(features)), np.empty((len(features), weight.shape[1]), np.float32)
+        given = features.numpy(), weight.detach().float().numpy(), sums
+        if len(bounds) == 2:
+            _add_up(*given)
+        else:
+            _add_up_in_parts(*given, bounds)
+        return torch.from_numpy(sums).to(weight.dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, None]:
-        (features,), choices = ctx.saved_tensors, ctx.choices
-        in_blocks = len(features) >= 2 * _BLOCK and gradient.dtype == torch.float32  # bfloat16 would round each block
-        if ctx.parts is None or not in_blocks:
-            return None, features.to(gradient.dtype).t() @ gradient, None
-        first, last = left_out(choices)
-        others, (acting, _) = narrowed(features, choices, 1).to(gradient.dtype).t() @ gradient, ctx.parts
-        numbers = features[:, first:last].index_select(0, acting).to(gradient.dtype)
-        theirs = gradient.index_select(0, acting)
-        sums = gradient.new_zeros(last - first, gradient.shape[1])
-        ends = torch.searchsorted(acting, torch.arange(0, len(features) + _BLOCK, _BLOCK)).tolist()
-        for here, behind in pairwise(ends):  # the product over all positions adds them up by these blocks too
-            sums.addmm_(numbers[here:behind].t(), theirs[here:behind])
-        return None, torch.cat([others[:first], sums, others[first:]]), None
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
+        (features,) = ctx.saved_tensors
+        sums = np.zeros((features.shape[1], gradient.shape[1]), np.float32)
+        _add_up_gradient(features.numpy(), gradient.float().contiguous().numpy(), sums)
+        return None, torch.from_numpy(sums).to(gradient.dtype)
 
 
-def _product(features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    return (filled_up(features).to(weight.dtype) @ weight)[: len(features)]
+@kernel
+def _not_zero(numbers, places):
+    """Write the places of the numbers that are not 0, and return how many there are."""
+    some, count = np.uint8(0), 0
+    for place in range(len(numbers)):  # becomes vector instructions: most blocks are all zeros
+        some |= numbers[place]
+    if some != 0:
+        for place in range(len(numbers)):
+            places[count] = place
+            count += numbers[place] != 0
+    return count
+
+
+@kernel(parallel=True)
+def _add_up_in_parts(features, weight, sums, bounds):
+    for part in numba.prange(len(bounds) - 1):
+        first, last = bounds[part], bounds[part + 1]
+        _add_up(features[first:last], weight, sums[first:last])
+
+
+@kernel(fastmath={"contract"})
+def _add_up(features, weight, sums):
+    places, block = np.empty(_BLOCK, np.int64), np.empty(weight.shape[1], np.float32)
+    for n in range(len(features)):
+        row = sums[n]
+        row[:] = 0
+        for first in range(0, features.shape[1], _BLOCK):
+            numbers = features[n, first : first + _BLOCK]
+            count = _not_zero(numbers, places)
+            if count == 0:
+                continue
+            block[:] = 0
+            for i in range(count):
+                number, embedding = np.float32(numbers[places[i]]), weight[first + places[i]]
+                for e in range(len(block)):
+                    block[e] += number * embedding[e]
+            for e in range(len(block)):
+                row[e] += block[e]
+
+
+@kernel(fastmath={"contract"})
+def _add_up_gradient(features, gradient, sums):
+    places, block = np.empty(_BLOCK, np.int64), np.zeros_like(sums)
+    for start in range(0, len(features), _BLOCK):
+        for n in range(start, min(start + _BLOCK, len(features))):
+            row = gradient[n]
+            for first in range(0, features.shape[1], _BLOCK):
+                numbers = features[n, first : first + _BLOCK]
+                for i in range(_not_zero(numbers, places)):
+                    number, into = np.float32(numbers[places[i]]), block[first + places[i]]
+                    for e in range(len(row)):
+                        into[e] += number * row[e]
+        sums += block
+        block[:] = 0

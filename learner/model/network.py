@@ -165,7 +165,7 @@ class PolicyValueNet(nn.Module):
         if inputs.features is not None and self.arch.boards:
             x_NE = x_NE + self.board(inputs.features, dtype)
         elif inputs.features is not None:
-            x_NE += feature_sums(inputs.features, self.feature_embeddings.weight.to(dtype), self.arch.choices)
+            x_NE += feature_sums(inputs.features, self.feature_embeddings.weight.to(dtype))
         return x_NE  # type: ignore[no-any-return]
 
     def hidden(

@@ -38,7 +38,7 @@ def attend(
         before: ``int64[T]`` number of the row's slots that it attends to.
         own: ``int64[T]`` its own slot.
         heads: H.
-        bounds: ``int64[P + 1]`` the parts that threads take, cut between rows (``learner.inference.cpu.threads``).
+        bounds: ``int64[P + 1]`` the parts that threads take, cut between rows (``learner.model.threads``).
     """
     attended = np.empty((len(qkv), qkv.shape[1] // 3), qkv.dtype)
     attended[len(row) :] = 0

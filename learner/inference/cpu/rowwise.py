@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from games.compiling import kernel
-from learner.inference.cpu.threads import bounds_of
+from learner.model.threads import bounds_of
 
 _LOG2_E = math.log2(math.e)
 _IMPOSSIBLE = -1e30
@@ -88,20 +88,6 @@ def _embed(ids, positions, types, of_ids, of_positions, of_types, out):
             last, coming = of_types[types[t, 0]], of_types[behind + types[t, 1]]
             for e in range(len(row)):
                 row[e] = token[e] + position[e] + last[e] + coming[e]
-
-
-@kernel
-def convert(numbers, out):
-    """``uint8[T, N]`` as numbers of either type, which has all of them; rows behind them are filled with zeros."""
-    for t in range(len(numbers)):
-        given, row = numbers[t], out[t]
-        if row.itemsize == 2:
-            for n in range(len(row)):
-                row[n] = np.float32(given[n]).view(np.uint32) >> np.uint32(16)
-        else:
-            for n in range(len(row)):
-                row[n] = given[n]
-    out[len(numbers) :] = 0
 
 
 def add_and_normalise(

@@ -15,13 +15,12 @@ import torch.nn.functional as F
 
 from learner.inference.cpu.attention import attend
 from learner.inference.cpu.products import Product, rows_for
-from learner.inference.cpu.rowwise import add_and_normalise, convert, embed, expectations
-from learner.inference.cpu.threads import bounds_of
+from learner.inference.cpu.rowwise import add_and_normalise, embed, expectations
 from learner.inference.packing import Pass
-from learner.model.feature_sums import narrowed, parted
+from learner.model.feature_sums import feature_sums
 from learner.model.network import Block, PolicyValueNet
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
-from learner.model.shapes import few_sizes
+from learner.model.threads import bounds_of
 
 _BLOCK = 512
 """Tokens that go through all layers together, unless one row has more."""
@@ -56,9 +55,7 @@ class CpuTrunk:
         tables = (transformer.wte.weight, transformer.wpe.weight, types)
         self._embeddings = [table.detach().numpy() for table in tables]
         if arch.num_features and not arch.boards:
-            table, none = net.feature_embeddings.weight, torch.zeros(arch.n_embd)
-            self._features = Product(table, none, dtype)
-            self._features_narrowed = Product(narrowed(table, arch.choices, 0), none, dtype)
+            self._features = net.feature_embeddings.weight.to(dtype).float()
         self._outcome_hidden = Product(net.val_hidden.weight.t(), torch.zeros(arch.n_embd), dtype, gelu="none")
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
         # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
@@ -138,25 +135,7 @@ class CpuTrunk:
             return stream, torch.zeros(stream.shape, dtype=self._dtype)
         if self._net.arch.boards:
             return stream, self._net.board(inputs.features[part], self._dtype).to(self._dtype)
-        return stream, self._of_features(inputs.features[part])
-
-    def _of_features(self, features: torch.Tensor) -> torch.Tensor:
-        """``[T, E]``: summed embeddings of ``uint8[T, F]``, rows behind them undefined."""
-        parts, choices = parted(features, self._net.arch.choices), self._net.arch.choices
-        if parts is None:
-            return self._features(self._converted(features, rows_for(len(features), self._dtype)))
-        sums = torch.empty(len(features), self._norm.shape[1], dtype=self._dtype)
-        tables = (features, self._features), (narrowed(features, choices, 1), self._features_narrowed)
-        for rows, (table, product) in zip(parts, tables, strict=True):
-            given = self._converted(table.index_select(0, rows), few_sizes(len(rows)))
-            sums.index_copy_(0, rows, product(given)[: len(rows)])
-        return sums
-
-    def _converted(self, features: torch.Tensor, rows: int) -> torch.Tensor:
-        """``uint8[T, F]`` in the type of the products, with zeros up to so many rows."""
-        given = np.empty((rows, features.shape[1]), self.cache.dtype)
-        convert(features.numpy(), given)
-        return self._tensor(given)
+        return stream, feature_sums(inputs.features[part], self._features).to(self._dtype)
 
     def _normed(self, stream: np.ndarray, added: torch.Tensor, norm: np.ndarray, bounds: np.ndarray) -> torch.Tensor:
         """Add to the residual stream, and ``[T, E]`` the layer norm of the sum."""

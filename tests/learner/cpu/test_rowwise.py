@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from learner.inference.cpu.products import Product
 from learner.inference.cpu.rowwise import (
     add_and_normalise,
-    convert,
     embed,
     expectations,
     exponentials,
@@ -18,7 +17,7 @@ from learner.inference.cpu.rowwise import (
     narrow,
     widen,
 )
-from learner.inference.cpu.threads import bounds_of
+from learner.model.threads import bounds_of
 
 
 def bits(tensor):
@@ -34,14 +33,6 @@ def test_bfloat16_is_rounded_as_torch_rounds_it():
     back = np.empty(len(numbers), np.float32)
     widen(rounded, back)
     assert np.array_equal(back, numbers.bfloat16().float().numpy())
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_bytes_become_numbers_of_the_products_type_and_zeros_fill_up(dtype):
-    numbers = torch.arange(256, dtype=torch.uint8).view(4, 64)
-    converted = torch.full((6, 64), 9.0, dtype=dtype)
-    convert(numbers.numpy(), bits(converted))
-    assert torch.equal(converted, F.pad(numbers, (0, 0, 0, 2)).to(dtype))
 
 
 @pytest.mark.parametrize("typed", [False, True])
@@ -118,11 +109,11 @@ def test_a_build_of_torch_without_packed_products(monkeypatch):
 
 @pytest.mark.parametrize(("threads", "count", "parts"), [(1, 100, 1), (2, 7, 1), (2, 8, 2), (3, 100, 3), (3, 0, 1)])
 def test_rows_are_cut_for_as_many_threads_as_are_worth_it(threads, count, parts, monkeypatch):
-    monkeypatch.setattr("learner.inference.cpu.threads.num_threads", lambda: threads)
+    monkeypatch.setattr("learner.model.threads.num_threads", lambda: threads)
     bounds = bounds_of(count)
     assert len(bounds) == parts + 1 and bounds[0] == 0 and bounds[-1] == count and (np.diff(bounds) >= 0).all()
 
 
 def test_rows_are_cut_only_where_they_may_be(monkeypatch):
-    monkeypatch.setattr("learner.inference.cpu.threads.num_threads", lambda: 4)
+    monkeypatch.setattr("learner.model.threads.num_threads", lambda: 4)
     assert bounds_of(20, np.array([1, 9, 20])).tolist() == [0, 9, 20, 20, 20]
