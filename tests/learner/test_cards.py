@@ -29,9 +29,9 @@ class Figure:
 
 
 FIGURES = {
-    "hearts": Figure(("argmax_val:threshold=0.02:policy_weight=0.1", "hearts_rules"), 3.65),
-    "skat": Figure(("argmax_val:threshold=0.1:policy_weight=0.3", "skat_rules"), 20.05),
-    "crew": Figure(("argmax_val:policy_weight=0.3", "crew_rules"), 0.04),
+    "hearts": Figure(("argmax_val", "hearts_rules"), 3.65),
+    "skat": Figure(("argmax_val", "skat_rules"), 20.05),
+    "crew": Figure(("argmax_val", "crew_rules"), 0.04),
 }
 
 

@@ -28,18 +28,15 @@ NO_PASS = build_command("play", "game=hearts_no_pass").game
 
 
 @pytest.mark.parametrize(
-    ("game", "player"),
-    [
-        ("hearts", "argmax_val:threshold=0.02:policy_weight=0.1"),
-        ("skat", "argmax_val:threshold=0.1:policy_weight=0.3"),
-        ("crew", "argmax_val:threshold=0.05:policy_weight=0.3"),
-        ("openspiel:kuhn_poker", "argmax_val"),
-    ],
+    ("game", "threshold", "policy_weight"), [("hearts", 0.02, 0.1), ("skat", 0.1, 0.3), ("crew", 0.05, 0.3)]
 )
-def test_without_players_the_network_that_ships_plays_as_its_card_says(game: str, player: str) -> None:
+def test_without_players_the_network_that_ships_plays_as_its_card_says(
+    game: str, threshold: float, policy_weight: float
+) -> None:
     table = make_game(game)
     seated = _seated(PlayConfig(game=GameConfig(game)), table, f"kibitz:{game}")
-    assert [entrant.name for entrant in seated] == [f"{player}@kibitz:{game}"] * (table.num_players - 1)
+    assert [entrant.name for entrant in seated] == [f"argmax_val@kibitz:{game}"] * (table.num_players - 1)
+    assert {(each.settings.threshold, each.settings.policy_weight) for each in seated} == {(threshold, policy_weight)}
     given = _seated(PlayConfig(game=GameConfig(game), players=["random"]), table, "")
     assert {entrant.name for entrant in given} == {"random"}
 
@@ -68,7 +65,7 @@ def shard(tmp_path: Path) -> Path:
         ({"checkpoint": "/nowhere/at/all"}, "/nowhere/at/all: no such directory"),
         ({"players": ["random"], "checkpoint": "/nowhere/at/all"}, "/nowhere/at/all: no such directory"),
         ({"players": ["argmax_val@/nowhere/else"]}, "/nowhere/else: no such directory"),
-        ({"checkpoint": ""}, "player 'argmax_val:.*' needs a network: give checkpoint=DIR"),
+        ({"checkpoint": ""}, "player 'argmax_val' needs a network: give checkpoint=DIR"),
         ({"game": GameConfig("chess")}, "no game 'chess'"),
         ({"game": GameConfig("openspiel:kuhn_poker")}, "none ships for openspiel:kuhn_poker: give checkpoint=DIR"),
         ({"replay": "missing.parquet"}, "missing.parquet"),
