@@ -52,8 +52,8 @@ def keep_given(config: DictConfig, schema: Any, given: Any) -> None:
     for group in groups_that_keep(schema):
         settings = selected(given, group)
         if isinstance(settings, DictConfig):
-            names = flat(OmegaConf.to_container(settings))
-            config[group].given = sorted({*config[group].given, *names} - {"given"})
+            names: Any = OmegaConf.to_container(settings)
+            config[group].given = sorted({*config[group].given, *flat(names)} - {"given"})
 
 
 def schema_of_kind(field: dataclasses.Field[Any], given: Mapping[str, Any]) -> type:

@@ -26,7 +26,7 @@ def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor) -> torch.Te
     """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``; on a CPU added up in
     float32."""
     few = features_NF.shape[:-1].numel() < _FEW
-    if few or features_NF.is_cuda or torch.compiler.is_exporting():
+    if few or features_NF.device.type != "cpu" or torch.compiler.is_exporting():
         return features_NF.to(weight_FE.dtype) @ weight_FE
     sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2).contiguous(), weight_FE)
     return sums.view(*features_NF.shape[:-1], -1)

@@ -235,7 +235,7 @@ def check_networks(entrants: Iterable[Entrant], game: Game) -> list[tuple[Networ
     return [(kind, kind.load(path, game).arch) for kind, path in found]
 
 
-def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, str]]:
+def checkpoint_record(entrants: Sequence[Entrant]) -> dict[str, dict[str, Any]]:
     """``checkpoint_paths`` by distinct names, with the ``id`` of each network and the ``settings`` that it brought, if
     any: for the records."""
     from learner.model.checkpoint import checkpoint_id
