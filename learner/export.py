@@ -16,9 +16,8 @@ from cluster.reader import check_lasts, end_with_reader
 from games.game import Game
 from games.registry import recorded_game
 from learner import kinds
-from learner.model.checkpoint import Network, find, read_config, save_weights
+from learner.model.checkpoint import Network, find, read_config, read_players, save_weights
 from learner.model.network import PolicyValueNet
-from learner.model.players import read_players
 from learner.network_kind import NetworkKind
 
 

@@ -38,7 +38,7 @@ class SearchConfig:
     openspiel: OpenSpielConfig = field(default_factory=OpenSpielConfig)
     given: list[str] = field(default_factory=list)
     """Settings that the command or its presets give, as ``argmax_val.threshold``; filled in when they are composed
-    (``cluster.composing``). The others a network may bring (``learner.model.players``)."""
+    (``cluster.composing``). The others a network may bring (``learner.model.checkpoint.read_players``)."""
 
     def record(self) -> dict[str, Any]:
         """All settings of all players."""

@@ -38,9 +38,11 @@ NETWORKS = Path(__file__).parent.parent / "networks"
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PLAYERS_FILE = "players.json"
+_MOST_PLAYERS = 65_536
+"""Bytes of that file, which may be somebody else's."""
 
 Players = Mapping[str, Mapping[str, Any]]
-"""Kind of player -> setting -> value: what the network was measured with (``learner.model.players``)."""
+"""Kind of player -> setting -> value: what the network was measured with (``read_players``)."""
 NO_PLAYERS: Players = MappingProxyType({})
 
 
@@ -220,6 +222,28 @@ def _check_there(file: Path) -> None:
     if not file.is_file():
         holds = f"a checkpoint holds {CONFIG_FILE} and {WEIGHTS_FILE}"
         raise ValueError(f"{file}: no such file; {holds}; restore {file.parent} or remove it")
+
+
+def read_players(checkpoint: str | Path) -> Players:
+    """``players.json`` of a checkpoint: the settings that its network was measured with, by kind of player, as in
+    ``{"argmax_val": {"threshold": 0.02}}``; empty where it has none. A player of the network has them where nobody says
+    otherwise (``search.roster.registry``). ``ValueError`` naming the file where it is damaged or says something else.
+    """
+    directory = find(checkpoint)
+    file = directory / PLAYERS_FILE
+    if not file.is_file():
+        return {}
+    if file.stat().st_size > _MOST_PLAYERS:
+        raise ValueError(f"{file}: has more than {_MOST_PLAYERS:,} bytes; remove it, or restore {directory}")
+    if PLAYERS_FILE in read_digests(directory):
+        check_digests(directory, [PLAYERS_FILE])
+    try:
+        players = parse_json(file.read_text())
+        if not all(isinstance(part, dict) for part in (players, *players.values())):
+            raise ValueError("no settings by kind of player")
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{file}: cannot be read ({error}); remove it, or restore {directory}") from error
+    return dict(players)
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:

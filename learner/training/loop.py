@@ -61,7 +61,7 @@ def train(
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
             losses since the last call and the speed. An exception from it ends the training, which can be resumed.
-        players: settings that come with the network (``learner.model.players``).
+        players: settings that come with the network (``learner.model.checkpoint.read_players``).
 
     Returns:
         The last of these, with the number of ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, with

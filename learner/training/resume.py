@@ -76,7 +76,7 @@ class Kept:
     critic: Any = None
     """``Objective.critic``"""
     players: Players = field(default_factory=dict)
-    """See ``learner.model.players``."""
+    """See ``learner.model.checkpoint.read_players``."""
 
     def write(self, directory: Path) -> None:
         """Write all of it into an existing directory."""

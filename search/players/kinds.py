@@ -34,7 +34,8 @@ class PlayerKind:
     settings: type | None = None
     """Dataclass of its settings: defaults for all, a docstring under each, checks in ``__post_init__``."""
     of_network: tuple[str, ...] = ()
-    """Settings that a network may bring (``learner.model.players``): which play is best, not how long it takes."""
+    """Settings that a network may bring (``learner.model.checkpoint.read_players``): of how well it plays, not of how
+    long it takes."""
     needs_model: bool | None = False
     """Whether it uses a network; None where its settings decide, by a property ``needs_model``."""
     model_input: ModelInput = "histories"

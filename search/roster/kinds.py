@@ -128,7 +128,7 @@ def baseline(game: Game) -> str | None:
 
 
 def brought(search: SearchConfig, model_input: ModelInput) -> dict[str, dict[str, Any]]:
-    """What a network with this input that is measured with these settings brings (``learner.model.players``)."""
+    """What a network with this input that is measured with these settings brings (``PlayerKind.of_network``)."""
     asking = [kind for kind in BUILT_IN if kind.of_network and kind.model_input == model_input]
     return {kind.name: {key: getattr(getattr(search, kind.name), key) for key in kind.of_network} for kind in asking}
 

@@ -10,8 +10,7 @@ from cluster.merging import overridden
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig
-from learner.model.checkpoint import PLAYERS_FILE
-from learner.model.players import read_players
+from learner.model.checkpoint import PLAYERS_FILE, read_players
 from learner.model.runs import newest
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel

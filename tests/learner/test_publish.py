@@ -16,8 +16,7 @@ from huggingface_hub import constants
 
 from games.registry import make_game
 from learner import kinds
-from learner.model.checkpoint import checkpoint_id, find, save_weights
-from learner.model.players import read_players
+from learner.model.checkpoint import checkpoint_id, find, read_players, save_weights
 from learner.publish import main
 from tests.learner.material import tiny_net
 
@@ -27,7 +26,7 @@ GAME = make_game("hearts")
 def test_a_network_that_ships_keeps_its_card_and_loads(tmp_path: Path) -> None:
     assert main(["kibitz:skat", str(tmp_path / "out")]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "README.md", "config.json", "digests.json", "model.safetensors",
+        "README.md", "config.json", "digests.json", "model.safetensors", "players.json",
     }  # fmt: skip
     card = (tmp_path / "out" / "README.md").read_text()
     assert card.startswith("---\nlicense: apache-2.0\n") and card.endswith(

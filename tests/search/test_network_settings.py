@@ -10,8 +10,7 @@ from hydra import compose, initialize_config_module
 from cluster.cli import register
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from learner.model.checkpoint import PLAYERS_FILE, installed, save_weights
-from learner.model.players import read_players
+from learner.model.checkpoint import PLAYERS_FILE, installed, read_players, save_weights
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.players.config import ArgmaxValConfig

@@ -20,7 +20,7 @@ from cluster.watching.progress import OnProgress
 from games.hearts.game import HeartsGame
 from games.rng import derive
 from games.shards import read_shards
-from learner.model.players import read_players
+from learner.model.checkpoint import read_players
 from learner.training.data import load_data
 from learner.training.task import TrainingTask
 from search.kept import parts_of
