@@ -145,9 +145,9 @@ def paper_config(num_steps: int, **beyond: bool | str) -> GoMctsConfig:
 
 @functools.cache
 def plain_searches(game: Game, num_steps: int, **beyond: bool | str) -> list[tuple[int, dict]]:
-    """Action and tree of the plain algorithm at each of 8 histories; speculation and slots are nothing to it."""
+    """Action and tree of the plain algorithm at each of 5 histories; speculation and slots are nothing to it."""
     model, found = hash_model(game, nonsense=0.02), []
-    for history, seed in zip(decision_histories(game, count=8), derive_many(5, 8), strict=True):
+    for history, seed in zip(decision_histories(game, count=5), derive_many(5, 5), strict=True):
         reference = PlainGoMcts(game, model, paper_config(num_steps, **beyond), int(seed))
         found.append((reference.search(history), reference.tree))
     return found
@@ -170,7 +170,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     game: Game, num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]
 ) -> None:
     config = replace(paper_config(num_steps, **beyond), speculative=speculative)
-    histories = decision_histories(game, count=8)
+    histories = decision_histories(game, count=5)
     player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02), slots), config)
     turns = turns_at(game, histories, derive_many(5, len(histories)))
     player.start(game, len(histories))
