@@ -25,8 +25,9 @@ _FEW = 16
 def feature_sums(features_NF: torch.Tensor, weight_FE: torch.Tensor) -> torch.Tensor:
     """``[N, E]`` in the type of the weights: the product of ``uint8[N, F]`` and ``[F, E]``; on a CPU added up in
     float32."""
-    few = features_NF.shape[:-1].numel() < _FEW
-    if few or features_NF.device.type != "cpu" or torch.compiler.is_exporting():
+    # First whether it is exported: a graph must not depend on the number of positions.
+    elsewhere = torch.compiler.is_exporting() or features_NF.device.type != "cpu"
+    if elsewhere or features_NF.shape[:-1].numel() < _FEW:
         return features_NF.to(weight_FE.dtype) @ weight_FE
     sums: torch.Tensor = _Sums.apply(features_NF.flatten(0, -2).contiguous(), weight_FE)
     return sums.view(*features_NF.shape[:-1], -1)

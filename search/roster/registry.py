@@ -42,7 +42,7 @@ class Entrant:
     open: tuple[str, ...] = ()
     """Settings that nobody has given, so that its network may bring them."""
     brought: Mapping[str, Any] = field(default_factory=dict)
-    """Those that it has brought."""
+    """Those that it has brought, other than the defaults."""
 
     @property
     def needs_model(self) -> bool:
@@ -73,7 +73,7 @@ class Entrant:
         if others := [key for key in says if key not in self.kind.of_network]:
             can = f"a network brings {', '.join(self.kind.of_network)}"
             raise ValueError(f"{checkpoint}/{PLAYERS_FILE}: {self.kind.name}.{others[0]}: {can}; take it out")
-        brought = {key: value for key, value in says.items() if key in self.open}
+        brought = {key: says[key] for key in self.open if key in says and says[key] != getattr(self.settings, key)}
         try:
             settings = overridden(self.settings, brought, self.kind.name) if brought else self.settings
         except ValueError as error:

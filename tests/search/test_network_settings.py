@@ -132,4 +132,4 @@ def test_what_a_command_and_its_presets_give_is_known_also_where_it_is_the_defau
 def test_networks_that_ship_bring_settings_that_their_players_take(name: str) -> None:
     for kind, values in read_players(f"kibitz:{name}").items():
         (entrant,) = resolve([f"{kind}@kibitz:{name}"], make_game(name, {}))
-        assert entrant.brought == values
+        assert {key: getattr(entrant.settings, key) for key in values} == values

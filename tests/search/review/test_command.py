@@ -82,7 +82,7 @@ def test_a_shard_of_each_game_with_a_network_that_ships(name: str, tmp_path: Pat
     assert "random&lt;b&gt;" in page and "random<b>" not in page
 
 
-@pytest.mark.parametrize("judge", ["go_mcts:num_runs=20", "pimc:worlds=2:evaluator=playouts"])
+@pytest.mark.parametrize("judge", ["go_mcts:num_runs=20:policy_weight=0", "pimc:worlds=2:evaluator=playouts"])
 def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
     shard = shard_of("hearts", tmp_path / "played.parquet", 1)
     assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "0"]) == 0
