@@ -237,7 +237,7 @@ def test_new_children_of_one_parent_are_all_found_again() -> None:
 def test_a_search_stops_when_its_time_is_up() -> None:
     game = HeartsGame()
     turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
-    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.2))
+    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.5))
     player.start(game, 6)
     search = player.search(turns)
     assert 6 <= search.statistics.simulations < 10**6

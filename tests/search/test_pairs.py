@@ -1,7 +1,7 @@
 """Tournaments of pairs (paper 002, Figure 1): seatings, statistics by hand, records, and what cannot be played so."""
 
 import io
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: P
 def test_settings_of_players_newer_than_a_file_count_as_their_defaults_there(tmp_path: Path) -> None:
     path, one = str(tmp_path / "result.json"), tournament()
     result = played(one)
-    older = {key: value for key, value in asdict(SearchConfig()).items() if key != "hearts_complex"}
+    older = {key: value for key, value in SearchConfig().record().items() if key != "hearts_complex"}
     replace(result, settings={**result.settings, "search": older}).write(path)
     assert one.stored(path) is not None
     search = SearchConfig()
@@ -189,7 +189,7 @@ def test_settings_of_players_that_are_gone_since_a_file_must_have_their_defaults
     path, one = str(tmp_path / "result.json"), tournament()
     result = played(one)
     for kept in (False, True):
-        older = asdict(SearchConfig())
+        older = SearchConfig().record()
         older["go_mcts"]["keep_subtree"] = kept
         replace(result, settings={**result.settings, "search": older}).write(path)
         if not kept:
