@@ -4,7 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +178,7 @@ def test_results_that_fit_the_settings_do_not_get_their_game_made(name: str, mar
     config.game, config.evaluation.final = GameConfig(name), [MatchConfig(["random", "hearts_rules"], deals=2)]
     run = RunDirectory(config.run.dir)
     run.begin(config)
-    settings = {"iteration": config.selfplay.iterations, "search": asdict(config.search)}
+    settings = {"iteration": config.selfplay.iterations, "search": config.search.record()}
     players = [RandomPlayer("random"), RandomPlayer("hearts_rules")]
     result = run_tournament(ToyGame(), players, 2, seed=derive(config.run.seed, "evaluate", "final"))
     result = replace(result, game=name, settings=json.loads(json.dumps(settings)))
