@@ -127,7 +127,7 @@ def as_before(config: TrainConfig) -> dict[str, Any]:
 
 def with_removed(search: dict[str, Any]) -> dict[str, Any]:
     """Settings of players with the defaults of those that have been removed since."""
-    return {player: settings | REMOVED.get(player, {}) for player, settings in search.items()}
+    return {player: settings | REMOVED.get(player, {}) for player, settings in search.items() if player != "given"}
 
 
 @pytest.mark.parametrize("gate", [None, GateConfig(2, 0.5, "pairs")])
