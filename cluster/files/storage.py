@@ -40,7 +40,7 @@ _MAX_NAME = 200
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
-_QUERY = re.compile(r"^([^?]+://[^?]+?)/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
+_QUERY = re.compile(r"^([^?:]+://[^?]*[^?/])/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 """The options of a URI with names behind them."""
 
 

@@ -249,6 +249,8 @@ def test_names_may_stand_behind_the_options_of_a_uri() -> None:
     assert storage.parent(f"s3://bucket/run{options}/it/x.json") == f"s3://bucket/run/it{options}"
     assert storage.parent(f"s3://bucket/run/{options}/x.json") == f"s3://bucket/run{options}"
     assert storage.beside("what?/run", ".partial") == "what?/run.partial"
+    long = "s3://b" + "/" * 200_000 + "c"  # takes minutes where each slash is looked at from every other
+    assert storage.beside(long, ".partial") == f"{long}.partial"
 
 
 def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
