@@ -32,7 +32,6 @@ _FREE_TO_CHANGE = frozenset(
         "games",
         "games_per_table",
         "cluster",
-        "search.given",
         "game.options.boards_digest",
         *(f"engine.{key}" for key in FREE_ENGINE_KEYS),
     ]

@@ -39,7 +39,7 @@ class Entrant:
     """Directory, path or URI, of its network; empty if it uses none, or has not been given one yet."""
     explore: float = 0.0
     """Probability that an action is uniform over the legal ones."""
-    open: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
     """Settings that nobody has given, so that its network may bring them."""
     brought: Mapping[str, Any] = field(default_factory=dict)
     """Those that it has brought, other than the defaults."""
@@ -69,11 +69,11 @@ class Entrant:
 
     def _playing(self, checkpoint: str) -> "Entrant":
         """A copy with this network and the settings that it brings; ``ValueError`` for ones that cannot be."""
-        says = read_players(checkpoint).get(self.kind.name, {}) if checkpoint and self.open else {}
+        says = read_players(checkpoint).get(self.kind.name, {}) if checkpoint and self.unset else {}
         if others := [key for key in says if key not in self.kind.of_network]:
             can = f"a network brings {', '.join(self.kind.of_network)}"
             raise ValueError(f"{checkpoint}/{PLAYERS_FILE}: {self.kind.name}.{others[0]}: {can}; take it out")
-        brought = {key: says[key] for key in self.open if key in says and says[key] != getattr(self.settings, key)}
+        brought = {key: says[key] for key in self.unset if key in says and says[key] != getattr(self.settings, key)}
         try:
             settings = overridden(self.settings, brought, self.kind.name) if brought else self.settings
         except ValueError as error:
@@ -127,8 +127,8 @@ def resolve(
         if not kind.plays(game):
             others = ", ".join(kinds.names(game))
             raise ValueError(f"player {spec.kind!r} plays {kind.which} only, not {game.name}; choose {others}")
-        settings, open_ = _settings(spec, kind, search)
-        entrant = Entrant(spec.name, kind, settings, "", spec.explore, open_)
+        settings, unset = _settings(spec, kind, search)
+        entrant = Entrant(spec.name, kind, settings, "", spec.explore, unset)
         if spec.checkpoint:
             entrant = entrant._playing(newest(spec.checkpoint))
         if spec.checkpoint and not entrant.needs_model:

@@ -285,6 +285,7 @@ def test_shards_are_made_once_and_not_mixed_with_others(
         ("games=20", "there are games=50, the command says 20"),
         ("games=80", "there are games=50, the command says 80"),
         ("search.argmax_val.threshold=0.5", "made with search.argmax_val.threshold=0.05, the command says 0.5"),
+        ("search.argmax_val.threshold=0.05", "made with search.given=[], the command says ['argmax_val.threshold']"),
     ):
         given = [each for each in arguments if each.partition("=")[0] != change.partition("=")[0]]
         assert call(monkeypatch, "selfplay.generate", *given, change) == 2
