@@ -37,7 +37,7 @@ from selfplay.plan import plan_shards
 ITERATIONS, _FEWEST = 3, 3
 """Of a run; fewest trainings that give an interval."""
 ONE_PROCESS = ("learner.num_threads=1", "engine.device=cpu", "learner.device=cpu", "selfplay.gate=null")
-NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.5")
+NO_TARGETS = ("learner.policy_targets=none", "learner.policy_temperature=0.1")
 PLAIN = ("selfplay.branches=0", "learner.branch_weight=0", *NO_TARGETS)
 """Neither branches nor what reads them."""
 ADVANTAGE, OUTCOMES = "learner.policy_targets=advantage", "learner.outcome_weight=0.5"

@@ -164,8 +164,8 @@ class LearnerConfig:
     the policy that these values improve; ``gradient``: at
     actions whose probabilities shards have the clipped policy gradient of PPO (``learner.training.policy_gradient``);
     ``none``: neither."""
-    policy_temperature: float = 0.5
-    """Difference in points of the game that counts as 1 in ``policy_targets``."""
+    policy_temperature: float = 0.1
+    """Difference in the game's default utility that counts as 1 in ``policy_targets``."""
     policy_weight: float = 1.0
     """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
     policy_clip: float = 0.1

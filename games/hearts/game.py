@@ -8,7 +8,7 @@ from games.batches import Loops, rows
 from games.bits import holds, mark
 from games.compiled import CompiledGame, check_options
 from games.hearts import determinize, hidden, outcomes, state, view
-from games.hearts.cards import MAX_LENGTH, VOCABULARY
+from games.hearts.cards import MAX_LENGTH, PENALTY_CARDS, VOCABULARY
 from games.hearts.describe import describe
 from games.hearts.features import FEATURES, STATE_FEATURES, TOKEN_TYPES, next_type
 from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, PUBLIC
@@ -98,6 +98,12 @@ class HeartsGame(CompiledGame):
         possible = np.empty((len(views), self.outcomes.num_labels), np.bool_)
         outcomes.view_outcomes(views, self._shares, self._labels, possible)
         return possible
+
+    def indicators(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``Game.indicators``: who shot the moon, and who let another do it, 0 or 1."""
+        shot = states["public"]["taken"] & PENALTY_CARDS == PENALTY_CARDS
+        conceded = shot.any(axis=1, keepdims=True) & ~shot
+        return {"moon": shot.astype(np.float32), "conceded": conceded.astype(np.float32)}
 
     def points_so_far(self, states: np.ndarray) -> np.ndarray:
         """As ``Game.points_so_far``: hearts and the queen of spades; a moon and bonuses come at the end."""

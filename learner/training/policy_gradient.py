@@ -6,9 +6,9 @@ actions, the ratio r = pi(a) / b(a), the advantage A and the clip c the term of 
     -min(r A, clip(r, 1 - c, 1 + c) A) - entropy_weight H(pi) + magnet_weight KL(pi, magnet).
 
 The advantage is generalised advantage estimation over the seat's own decisions of a deal (Schulman et al., arXiv
-1506.02438): points come at the end alone, and the value of a decision is what the outcome head expects there, or a
-critic that is told the true state (``learner.training.critic``). Points are signed so that more is better, in units of
-``learner.policy_temperature``.
+1506.02438): the reward is the game's default utility, which comes at the end alone, in units of
+``learner.policy_temperature``. The value of a decision is what the outcome head expects there, or a critic that is told
+the true state (``learner.training.critic``).
 
 The magnet is a frozen earlier network, as in R-NaD (Perolat et al., arXiv 2206.15378): it keeps a policy that follows
 its own games from going round in circles.
@@ -92,7 +92,7 @@ class PolicyGradient:
     """The settings of ``learner.policy_targets=gradient`` in a game."""
 
     worth: torch.Tensor
-    """``float32[K]``: the observer's own points of every outcome label, more is better, in temperatures."""
+    """``float32[K]``: the default utility of every outcome label, in temperatures."""
     clip: float
     entropy_weight: float
     magnet_weight: float
@@ -107,8 +107,7 @@ class PolicyGradient:
             return None
         if not game.outcomes.exact:
             raise ValueError(f"learner.policy_targets=gradient: {game.name} has no exact outcome labels; give none")
-        sign = -1.0 if game.outcomes.lower_is_better else 1.0
-        worth = torch.from_numpy(sign * game.outcomes.points[:, 0].astype(np.float32)) / learner.policy_temperature
+        worth = torch.from_numpy(game.outcomes.utility()) / learner.policy_temperature
         kept = learner.policy_clip, learner.entropy_weight, learner.magnet_weight, learner.advantage_lambda
         return PolicyGradient(worth.to(device), *kept, learner.policy_weight)
 

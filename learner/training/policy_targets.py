@@ -1,10 +1,9 @@
 """Policy targets: at decisions with branches the next token is learned from the values of all actions.
 
 A branch tells what the seat made of the deal after an action. The value of an action is the mean over its branches of
-the seat's own points, signed so that more is better, or the value that a player gave it; in units of
-``learner.policy_temperature``. Branches hold every legal action of a decision, or all that the player considered, so no
-value has to be completed. What all actions have in common, such as the points made
-before, changes nothing.
+the game's default utility, or the value that a player gave it; in units of ``learner.policy_temperature``. Branches
+hold every legal action of a decision, or all that the player considered, so no value has to be completed. What all
+actions have in common, such as the points made before, changes nothing.
 
 With ``advantage`` the term of a decision is -sum over a of policy(a) (value(a) - baseline), with the policy normalised
 over the legal actions and baseline = sum over a of policy(a) value(a) without gradient: the policy gradient over all
@@ -62,7 +61,7 @@ class PolicyOperator:
     """The settings ``learner.policy_*`` in a game."""
 
     worth: np.ndarray
-    """``float64[K]``: the observer's own points of every outcome label, more is better, in temperatures."""
+    """``float64[K]``: the default utility of every outcome label, in temperatures."""
     weight: float
     temperature: float = 1.0
     """Of values that a player gave."""
@@ -73,8 +72,7 @@ class PolicyOperator:
         """None where the policy learns what was played."""
         if learner.policy_targets not in OF_BRANCHES:
             return None
-        sign = -1.0 if game.outcomes.lower_is_better else 1.0
-        worth = sign * game.outcomes.points[:, 0].astype(np.float64) / learner.policy_temperature
+        worth = game.outcomes.utility().astype(np.float64) / learner.policy_temperature
         improved = learner.policy_targets == "improved"
         return PolicyOperator(worth, learner.policy_weight, learner.policy_temperature, improved)
 

@@ -87,6 +87,7 @@ class OpenSpielBot(ChoosingPlayer):
                 self._counterpart.spiel.get_parameters(),
                 uct_num_runs=self._config.simulations,
                 uct_c_val=self._config.exploration,
+                iimc_num_worlds=self._config.worlds,
                 use_threads=False,
             )
         except pyspiel.SpielError as error:

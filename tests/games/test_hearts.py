@@ -81,6 +81,19 @@ def test_a_moon_is_scored_as_the_option_says() -> None:
     assert points_for(taken, moon="others_plus_26", avoid_all_tricks_bonus=True) == [26, 0, 26, 26]
 
 
+@pytest.mark.parametrize("options", [{}, {"jd_bonus": True, "moon": MOONS[1]}], ids=["default", "other scores"])
+def test_who_shot_the_moon_and_who_let_it_happen_is_shown(options: dict[str, bool | str]) -> None:
+    game = HeartsGame(**options)
+    states = finished(game, 5, 3)
+    hearts = [f"{rank}H" for rank in "23456789TJQKA"]
+    states["public"]["taken"][0] = [0, 0, cards("QS", "2C", *hearts), cards("JD")]
+    states["public"]["taken"][1] = [cards("QS"), 0, cards(*hearts), 0]
+    states["public"]["taken"][2] = [cards(*hearts[1:], "QS"), cards("2H"), 0, 0]
+    shown = game.indicators(states)
+    assert {name: each.tolist()[1:] for name, each in shown.items()} == {"moon": [[0] * 4] * 2, "conceded": [[0] * 4] * 2}
+    assert shown["moon"][0].tolist() == [0, 0, 1, 0] and shown["conceded"][0].tolist() == [1, 1, 0, 1]
+
+
 def test_bonuses_take_points_off() -> None:
     taken = [cards("QS", "2H", "3H"), ALL_CARDS & ~cards("QS", "2H", "3H", "JD"), cards("JD"), 0]
     assert points_for(taken) == [15, 11, 0, 0]

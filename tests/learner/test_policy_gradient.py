@@ -162,9 +162,11 @@ def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     found = losses(net, batch, gradient=gradient())
     assert found.terms is not None and batch.drawn is not None
     hidden = net.hidden(batch.tokens[:, :-1]).flatten(0, 1)[batch.prefixes[batch.drawn.at]]
-    values = net.outcome_logits(hidden).softmax(-1) @ (-torch.from_numpy(GAME.outcomes.points[:, 0]).float() / 2.0)
-    points = -torch.from_numpy(GAME.outcomes.points[:, 0]).float()[batch.outcome[batch.drawn.row]] / 2.0
-    torch.testing.assert_close(found.terms.loss, -(points - values), atol=1e-3, rtol=1e-3)
+    points = torch.from_numpy(GAME.outcomes.points)
+    worth = (points[:, 1:].mean(dim=1) - points[:, 0]) / 26 / 2.0  # equation 4, in temperatures
+    values = net.outcome_logits(hidden).softmax(-1) @ worth
+    ends = worth[batch.outcome[batch.drawn.row]]
+    torch.testing.assert_close(found.terms.loss, -(ends - values), atol=1e-3, rtol=1e-3)
     assert not found.terms.clipped.any()
 
 

@@ -44,16 +44,17 @@ def loaded(shard: str, label_weight: float = 0.0) -> TrainingData:
 # ---- values
 
 
-def test_values_are_the_means_of_own_points_with_the_sign_that_makes_more_better() -> None:
-    points = np.array([26, 0, 13, 0, 0, 0, 0, 0, 0, 0])
-    labels = [int(np.flatnonzero(GAME.outcomes.points[:, 0] == point)[0]) for point in points[:3]]
+def test_values_are_the_means_of_the_utility_in_which_a_moon_is_more_than_a_clean_hand() -> None:
+    """By hand, from equation 4: 1 for one's own moon, 26 / 3 / 26 for no points, (52 / 3 - 26) / 26 for another's."""
+    ends = [[0, 26, 26, 26], [0, 25, 1, 0], [26, 0, 26, 26]]
+    labels = [int(np.flatnonzero((GAME.outcomes.points == end).all(axis=1))[0]) for end in ends]
     row, place, token = np.array([1, 0, 0, 1, 1, 1]), np.array([2, 3, 3, 2, 2, 0]), np.array([7, 5, 6, 8, 7, 9])
     branches = Branches.of_rows(2, row, place, token, np.array([labels[i] for i in (0, 1, 0, 1, 2, 0)]))
     found = operator().targets(branches, np.array([5, 4]), 60)
     # Prefixes of the first sequence are 0 to 3, of the second 4 to 6; none stands before the first token.
     assert found.at.tolist() == [2, 5]
     assert [np.flatnonzero(row).tolist() for row in found.legal] == [[5, 6], [7, 8]]
-    expected = torch.tensor([[0.0, -26.0], [-(26.0 + 13.0) / 2, 0.0]]) / TEMPERATURE
+    expected = torch.tensor([[1 / 3, 1.0], [(1.0 - 1 / 3) / 2, 1 / 3]]) / TEMPERATURE
     torch.testing.assert_close(torch.stack([found.values[0, 5:7], found.values[1, 7:9]]), expected)
     assert not found.values[~found.legal].any()
 
@@ -108,7 +109,8 @@ def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: 
             value = []
             for action in actions:
                 ends = mine.outcome[(mine.place == place) & (mine.token == action)]
-                value.append(-float(np.mean([GAME.outcomes.points[end, 0] for end in ends])))
+                points = GAME.outcomes.points[ends]
+                value.append(float((points[:, 1:].mean(axis=1) - points[:, 0]).mean()) / 26)
             values = torch.tensor(value)
             policy = torch.exp(scores[actions]) / torch.exp(scores[actions]).sum()
             baseline = (policy * values).sum().detach()
@@ -267,7 +269,7 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
     data = load_data(ToyGame(), [toy], 1, CPU, policy_targets="advantage")
     assert data.valued is not None
     found = operator(game=ToyGame()).targets(data.valued, data.lengths, EOS + 1)
-    values = torch.tensor([2.0, 1.0]) / TEMPERATURE
+    values = torch.tensor([1.0, 0.0]) / TEMPERATURE  # both tricks or one
     torch.testing.assert_close(found.values[:, [TWO, FIVE]], values.expand(len(data.lengths), 2))
     start: Path | None = None
     for name, targets, right in (

@@ -176,9 +176,9 @@ class MirrorBot(pyspiel.Bot):
     """Stands in for xinxin, which builds of pyspiel seldom have: follows what it is told, as xinxin does, and plays its
     highest legal card."""
 
-    def __init__(self, params, uct_num_runs, uct_c_val, use_threads) -> None:
+    def __init__(self, params, uct_num_runs, uct_c_val, iimc_num_worlds, use_threads) -> None:
         super().__init__()
-        assert params["pass_cards"] and (uct_num_runs, uct_c_val, use_threads) == (7, 0.4, False)
+        assert params["pass_cards"] and (uct_num_runs, uct_c_val, iimc_num_worlds, use_threads) == (7, 0.4, 3, False)
         self._mirror = pyspiel.load_game("hearts", params).new_initial_state()
 
     def inform_action(self, state, player_id, action) -> None:
@@ -192,7 +192,7 @@ class MirrorBot(pyspiel.Bot):
 
 def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_its_seat_saw(monkeypatch) -> None:
     monkeypatch.setattr(pyspiel, "make_xinxin_bot", MirrorBot, raising=False)
-    players = players_of(HEARTS, "openspiel:xinxin:simulations=7", "hearts_rules")
+    players = players_of(HEARTS, "openspiel:xinxin:simulations=7:worlds=3", "hearts_rules")
     result = play_table(HEARTS, players, [[0, 1, 0, 1]] * 4, derive_many(5, 4), secret=1)
     assert result.decisions[0] == 4 * 2 * 16 - sum(state["public"]["direction"] == 0 for state in result.states) * 6
 
@@ -202,6 +202,7 @@ def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_it
     [
         ("openspiel:bluff", HEARTS, "player 'openspiel:bluff': openspiel.bot=bluff: must be one of is_mcts, xinxin"),
         ("openspiel:simulations=0", HEARTS, "openspiel.simulations=0: must be at least 1"),
+        ("openspiel:worlds=50", HEARTS, "openspiel.worlds=50: must be left out .it is 20. for another bot than xinxin"),
         ("openspiel", make_game("skat"), r"'openspiel' plays hearts, openspiel:\* only, not skat"),
         (
             "openspiel:xinxin",
