@@ -1,6 +1,6 @@
 """Games beside training against stages that take turns: ``python -m benchmarks.overlap [--full]``.
 
-Each case is a whole command, ``python -m selfplay`` with the networks and players of ``experiment=hearts_demo``: an
+Each case is a whole command, ``python -m selfplay`` with the networks and players of ``experiment=hearts_teacher``: an
 iteration 0 that is not timed, then four iterations without tournaments, timed from the command's start to its end.
 
 ``overlap``: one generator and the learner, a thread and a core each, at work at once. "Theirs" is the same run whose
@@ -27,7 +27,7 @@ from search.tournament.result import TournamentResult, lead
 
 ITERATIONS = 4
 RUN = (
-    "experiment=hearts_demo",
+    "experiment=hearts_teacher",
     "learner=small",  # with the next three lines: what the figures in docs/performance.md were measured with
     "learner.branch_weight=0.5",
     "initial_learner.learning_rate=2e-3",

@@ -129,7 +129,7 @@ def doctor(*arguments: str, **env: str) -> tuple[int, dict[tuple[str, str], list
 
 @pytest.mark.chaos  # for its length
 def test_a_laptop_and_a_run_that_fits_are_well_and_left_as_they_were(tmp_path: Path) -> None:
-    code, lines = doctor(*TINY, "experiment=hearts_demo", f"run.dir={tmp_path}/run")
+    code, lines = doctor(*TINY, "experiment=hearts_teacher", f"run.dir={tmp_path}/run")
     assert code == 0 and not any(status == "fail" for status, _ in lines)
     checks = ("run", "connect", "place", "memory", "token", "versions", "room", "ports", "storage", "device")
     assert all(("ok", check) in lines for check in checks), lines
@@ -139,7 +139,7 @@ def test_a_laptop_and_a_run_that_fits_are_well_and_left_as_they_were(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.chaos  # for its length
 def test_everything_that_is_wrong_with_a_laptop_is_named_at_once() -> None:
-    arguments = ("experiment=hearts_demo", "run.dir=/proc/run", "cluster.learner_gpus=1", "cluster.generators=1")
+    arguments = ("experiment=hearts_teacher", "run.dir=/proc/run", "cluster.learner_gpus=1", "cluster.generators=1")
     code, lines = doctor(*TINY, *arguments, "learner.min_rows=1000000", OMP_NUM_THREADS="2")
     assert code == 1
     assert "learner.min_rows=1000000" in lines["fail", "run"][0]

@@ -108,7 +108,7 @@ others: exit code, output and error output of each."""
 Answer = tuple[int, str, str]
 """Exit code, output and error output of a command."""
 SMALL_RUN = (
-    "experiment=hearts_demo",
+    "experiment=hearts_teacher",
     "game=toy",
     "model=first_card",
     "tracker=none",

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 _POLL_SECONDS = 0.02
 
 TINY = (
-    "experiment=hearts_demo",
+    "experiment=hearts_teacher",
     "cluster.learner_cpus=1",
     "cluster.evaluators=1",
     "model.n_layer=1",

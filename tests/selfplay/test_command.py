@@ -150,7 +150,7 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
     monkeypatch.chdir(tmp_path)
     given = not arguments or any(argument.startswith("run.dir=") for argument in arguments)
     where = [] if given else [f"run.dir={tmp_path}/run"]
-    experiment = [] if any(argument.startswith("experiment=") for argument in arguments) else ["experiment=hearts_demo"]
+    experiment = [] if any(argument.startswith("experiment=") for argument in arguments) else ["experiment=hearts_teacher"]
     assert call(monkeypatch, "selfplay", *experiment, *where, *arguments) == 2
     printed = capsys.readouterr()
     assert message in printed.err
@@ -188,7 +188,7 @@ def test_a_preset_of_a_network_of_the_users_own_says_its_kind_and_keys_of_it(
 ) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model/mine.yaml").write_text(preset)
-    line = ["--config-dir", str(tmp_path), "experiment=hearts_demo", "model=mine", f"run.dir={tmp_path}/run"]
+    line = ["--config-dir", str(tmp_path), "experiment=hearts_teacher", "model=mine", f"run.dir={tmp_path}/run"]
     assert call(monkeypatch, "selfplay", *line) == 2
     assert capsys.readouterr().err == f"error: model=mine: {message}\n"
     (tmp_path / "model/mine.yaml").write_text("kind: q_network\nwidth: 17")
@@ -218,7 +218,7 @@ def test_without_an_experiment_nothing_is_played(
 
 
 def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
-    config: TrainConfig = build_command("train", "experiment=hearts_demo", "learner=paper", "learner.batch_size=7")
+    config: TrainConfig = build_command("train", "experiment=hearts_teacher", "learner=paper", "learner.batch_size=7")
     first = config.first_learner
     assert (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
     assert (first.learning_rate, first.warmup_steps) == (4e-3, 100)
@@ -226,7 +226,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     assert config.initial_learner == {"learning_rate": 4e-3, "warmup_steps": 100, "label_weight": 0.0}
     said = "iteration 0 trains with initial_learner: learning_rate=0.004, warmup_steps=100, label_weight=0.0"
     assert check(config)[-1] == said
-    same: TrainConfig = build_command("train", "experiment=hearts_demo", "initial_learner.learning_rate=2e-3")
+    same: TrainConfig = build_command("train", "experiment=hearts_teacher", "initial_learner.learning_rate=2e-3")
     assert same.initial_learner == {"warmup_steps": 100, "label_weight": 0.0}
 
 
@@ -243,7 +243,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
 )
 def test_settings_for_iteration_0_that_make_no_sense_are_named(given: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        build_command("train", "experiment=hearts_demo", given)
+        build_command("train", "experiment=hearts_teacher", given)
 
 
 def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
@@ -416,7 +416,7 @@ def test_skat_paper_has_the_numbers_of_the_paper() -> None:
 
 
 def test_search_settings_of_the_crew_are_the_papers() -> None:
-    config: TrainConfig = build_command("train", "experiment=hearts_demo", "search=crew")
+    config: TrainConfig = build_command("train", "experiment=hearts_teacher", "search=crew")
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (50, 5, 0.1)
     assert (search.threshold, search.illegal_penalty, config.search.argmax_val.threshold) == (0.01, 0.01, 0.05)

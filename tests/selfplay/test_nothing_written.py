@@ -11,7 +11,7 @@ from tests.selfplay.commands import call
 
 GAME = HeartsGame()
 HEARTS = ("game=hearts", "engine.device=cpu")
-RUN = ("experiment=hearts_demo", "run.dir=OUT")
+RUN = ("experiment=hearts_teacher", "run.dir=OUT")
 PLAYERS = "players=[hearts_rules,random]"
 PIMC = "players=[pimc,random]"
 WEIGHED = "pimc:candidates=10000000000@NETWORK"

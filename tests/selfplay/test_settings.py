@@ -44,9 +44,9 @@ EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
     "skat_policies_demo": (POPULATION, None),
     "skat_policies": (POPULATION, None),
     "skat_policies_records": ({}, None),
-    "hearts_demo": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
+    "hearts_demo": ({"random": 1.0}, None),
     "hearts_paper": ({"random": 1.0}, None),
-    "hearts_small": ({"random": 1.0}, GateConfig(50)),
+    "hearts_teacher": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
     "hearts_strong": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(100)),
     "own": ({"random": 1.0}, GateConfig(50)),
     "samegame_demo": ({"mcts:simulations=16": 1.0}, None),
@@ -80,7 +80,7 @@ def test_a_preset_whose_later_iterations_learn_from_branches_may_end_with_the_fi
 
 
 def test_hearts_paper_still_has_every_rule_of_hearts_but_for_the_moon() -> None:
-    paper, hearts = (build_command("train", f"experiment={name}").game for name in ("hearts_paper", "hearts_small"))
+    paper, hearts = (build_command("train", f"experiment={name}").game for name in ("hearts_paper", "hearts_demo"))
     assert paper.name == hearts.name and paper.options == {**hearts.options, "moon": "shooter_minus_26"}
 
 
