@@ -15,10 +15,10 @@ from cluster.files import storage
 from cluster.foreign import printable
 from cluster.reader import end_with_reader
 from search.recorded import check_out
-from search.tournament.report import marked, wide_console
+from search.tournament.report import ahead_text, marked, matched, wide_console
 from search.tournament.result import TournamentResult
 from search.tournament.seatings import PAIRS
-from selfplay.report.contents import Run, ahead_text, labels, matched, read_run
+from selfplay.report.contents import Run, labels, read_run
 from selfplay.report.pictures import Line, Panel, draw_curves
 from selfplay.report.terminal import curve_table
 

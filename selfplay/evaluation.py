@@ -28,6 +28,7 @@ from search.roster.spec import labels
 from search.tournament.deals import Deals
 from search.tournament.evaluator import EvaluatorSettings
 from search.tournament.parts import Evaluate, Tournament, play_tournaments
+from search.tournament.report import ahead_text, matched
 from search.tournament.result import TournamentResult, lead
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -113,6 +114,7 @@ class Evaluation:
         for result in self._play(missing, iteration, path, f"iteration {iteration}: ", evaluate, metrics):
             against = f"points_ahead/{result.players[1]}" if len(result.players) > 1 else f"points/{result.players[0]}"
             metrics.log(iteration, {_on(result, against): lead(result)[0]})
+            print(f"iteration {iteration}: {matched(result)}: {ahead_text(result)}", file=sys.stderr)
 
     def play_final(self, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play the missing tournaments of ``final()``."""

@@ -23,5 +23,7 @@ class OpenSpielConfig:
         one_of("openspiel", self, ("is_mcts", "xinxin"), "bot")
         at_least("openspiel", self, 1, "simulations", "worlds")
         used = self.bot == "xinxin" or self.worlds == OpenSpielConfig.worlds
-        require(used, "openspiel", self, "worlds", f"left out (it is {OpenSpielConfig.worlds}) for another bot than xinxin")
+        require(
+            used, "openspiel", self, "worlds", f"left out (it is {OpenSpielConfig.worlds}) for another bot than xinxin"
+        )
         at_least("openspiel", self, 0, "exploration")

@@ -4,7 +4,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from search.tournament.result import Indicator, TournamentResult
+from search.tournament.result import Indicator, TournamentResult, lead
 from search.tournament.seatings import PAIRS
 
 _MOST_PAIRED = 4
@@ -117,6 +117,20 @@ def _pair(result: TournamentResult, k: int) -> list[list[str]]:
         ["95 % interval", *(interval(one.low, one.high) for one in compared)],
         ["Wilcoxon p", *(_probability(one.p_value) for one in compared)],
     ]
+
+
+def ahead_text(result: TournamentResult, column: int = -1) -> str:
+    """``lead`` as text."""
+    ahead, low, high = lead(result, column)
+    return f"{signed(ahead)} ({interval(low, high)})"
+
+
+def matched(result: TournamentResult) -> str:
+    """The first players of a tournament, and its deals."""
+    names = [marked(result, name) for name in result.players[:2]]
+    more = f" and {len(result.players) - 2} more" if len(result.players) > 2 else ""
+    pairs, dealt = " of pairs" if result.seating == PAIRS else "", f" of {result.dealt}" if result.dealt else ""
+    return f"{' against '.join(names)}{more}, {result.deals} deals{pairs}{dealt}"
 
 
 def signed(value: float) -> str:

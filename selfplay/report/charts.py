@@ -11,8 +11,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from search.tournament.report import matched
 from search.tournament.result import lead
-from selfplay.report.contents import STAGES, Run, matched, seconds_by_stage
+from selfplay.report.contents import STAGES, Run, seconds_by_stage
 
 Runs = Mapping[str, Run]
 """Label -> run; several runs have their labels in the legend."""

@@ -17,9 +17,7 @@ from cluster.foreign import parse_json
 from games.game import Game
 from games.registry import recorded_game
 from learner.model.checkpoint import WEIGHTS_FILE
-from search.tournament.report import interval, marked, signed
-from search.tournament.result import TournamentResult, lead
-from search.tournament.seatings import PAIRS
+from search.tournament.result import TournamentResult
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed
@@ -198,20 +196,6 @@ def labels(roots: Sequence[str]) -> list[str]:
     """The last part of every path if these are distinct, else the whole paths."""
     names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
-
-
-def ahead_text(result: TournamentResult, column: int = -1) -> str:
-    """``lead`` as text."""
-    ahead, low, high = lead(result, column)
-    return f"{signed(ahead)} ({interval(low, high)})"
-
-
-def matched(result: TournamentResult) -> str:
-    """The first players of a tournament, and its deals."""
-    names = [marked(result, name) for name in result.players[:2]]
-    more = f" and {len(result.players) - 2} more" if len(result.players) > 2 else ""
-    pairs, dealt = " of pairs" if result.seating == PAIRS else "", f" of {result.dealt}" if result.dealt else ""
-    return f"{' against '.join(names)}{more}, {result.deals} deals{pairs}{dealt}"
 
 
 def seconds_by_stage(log: Sequence[Logged]) -> dict[int, dict[str, float]]:

@@ -13,10 +13,20 @@ from cluster.files import storage
 from cluster.provenance import installed_version
 from learner import kinds
 from search.pictures.pages import templates
-from search.tournament.report import footer, indicator_rows, seat_rows, sections, signed, title, variant_rows
+from search.tournament.report import (
+    ahead_text,
+    footer,
+    indicator_rows,
+    matched,
+    seat_rows,
+    sections,
+    signed,
+    title,
+    variant_rows,
+)
 from search.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
-from selfplay.report.contents import Run, ahead_text, labels, matched, read_run, seconds_by_stage
+from selfplay.report.contents import Run, labels, read_run, seconds_by_stage
 from selfplay.report.deals import RECORDED, Deal, Own, sample_deals
 from selfplay.run_directory import RunDirectory
 

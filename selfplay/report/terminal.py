@@ -5,11 +5,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.files import storage
-from search.tournament.report import render
+from search.tournament.report import ahead_text, matched, render
 from search.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.report.contents import ahead_text, matched
 from selfplay.report.pictures import Panel, draw_curves
 from selfplay.run_directory import RunDirectory
 

@@ -90,7 +90,10 @@ def test_who_shot_the_moon_and_who_let_it_happen_is_shown(options: dict[str, boo
     states["public"]["taken"][1] = [cards("QS"), 0, cards(*hearts), 0]
     states["public"]["taken"][2] = [cards(*hearts[1:], "QS"), cards("2H"), 0, 0]
     shown = game.indicators(states)
-    assert {name: each.tolist()[1:] for name, each in shown.items()} == {"moon": [[0] * 4] * 2, "conceded": [[0] * 4] * 2}
+    assert {name: each.tolist()[1:] for name, each in shown.items()} == {
+        "moon": [[0] * 4] * 2,
+        "conceded": [[0] * 4] * 2,
+    }
     assert shown["moon"][0].tolist() == [0, 0, 1, 0] and shown["conceded"][0].tolist() == [1, 1, 0, 1]
 
 
