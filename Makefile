@@ -1,4 +1,4 @@
-# make train   the main job: the demo preset, from hands of a rule-based player to a tournament
+# make train   the main job: Hearts from random hands, by self-play, to a tournament
 # make test    the test suite
 # Both need nothing but Python 3.11 or newer with pip; the first call installs everything into .venv.
 
