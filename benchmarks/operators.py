@@ -1,11 +1,11 @@
 """What makes an iteration an improvement, at equal time: ``python -m benchmarks.operators GAME --out DIR``.
 
-Every operator starts from the same first network of ``experiment=GAME_demo`` and has three iterations, in one process
-and one thread, without Ray. The numbers of games are for about equal processor time; the seconds of each are shown, and
-comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of the first, and the scripted player,
-on deals that nothing has seen. Intervals are over trainings, one a seed; those over deals hold for these networks
-alone. The operator ``teacher``, more of that player's deals, is the control. The same command resumes; an iteration
-that was interrupted begins anew.
+Every operator starts from the same first network of ``experiment=GAME_demo`` (in Hearts ``hearts_teacher``) and has
+three iterations, in one process and one thread, without Ray. The numbers of games are for about equal processor time;
+the seconds of each are shown, and comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of
+the first, and the scripted player, on deals that nothing has seen. Intervals are over trainings, one a seed; those over
+deals hold for these networks alone. The operator ``teacher``, more of that player's deals, is the control. The same
+command resumes; an iteration that was interrupted begins anew.
 """
 
 import argparse
@@ -131,7 +131,8 @@ def configured(game: str, operator: Operator) -> TrainConfig:
     """The preset of the game's demo with an operator's iterations."""
     sizes = f"selfplay.games_per_iteration={operator.games}", f"selfplay.teacher_games={operator.teacher}"
     settings = [*ONE_PROCESS, *LESSONS[game].start, *sizes, *operator.settings]
-    return cli.configured("train", TrainConfig, [f"experiment={game}_demo", "run.dir=unused", *settings])
+    preset = "hearts_teacher" if game == "hearts" else f"{game}_demo"
+    return cli.configured("train", TrainConfig, [f"experiment={preset}", "run.dir=unused", *settings])
 
 
 def check_made_with(operator: Operator, game: str, directory: Path) -> None:

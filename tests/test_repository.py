@@ -30,7 +30,7 @@ COMMANDS = {
     "rating": ("search.rating.config", "RatingConfig", ["players=[random,hearts_rules]", "out=x"]),
     "tournament": ("search.tournament.config", "TournamentConfig", ["players=[random,random]"]),
     "values": ("search.values.config", "ValuesConfig", ["checkpoint=x"]),
-    "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_demo"]),
+    "train": ("selfplay.config", "TrainConfig", ["run.dir=x", "experiment=hearts_teacher"]),
 }
 """Top-level configuration -> the module and name of its schema, and what must be given."""
 LEFT_OPEN = {"experiment=skat_policies_records": "selfplay.initial.shards=DIR"}

@@ -33,8 +33,8 @@ class TableResult:
     fill: float
     """Mean share of the table's places that were taken, over its steps."""
     indicators: dict[str, np.ndarray]
-    """Name -> ``float32[G, P]``: what deals show beside points (``Game.indicators``), what players count, and each
-    seat's ``seconds``; NaN where nobody says it. Empty for games without indicators."""
+    """Name -> ``float32[G, P]``: what deals show beside points (``Game.indicators``), what players count, and in a
+    game of one seat its ``seconds``; NaN where nobody says it. Empty for games without indicators."""
     probabilities: np.ndarray | None = None
     """``float32[G, P, L]``: at the place of an action in its seat's history the probability with which a player that
     says so drew it, else 0; None unless asked for."""
@@ -76,7 +76,7 @@ def play_table(
     for player in players:
         player.start(game, size)
     decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
-    counted = {"seconds": np.zeros(seating.shape, np.float32)}
+    counted = {"seconds": np.zeros(seating.shape, np.float32)} if game.num_players == 1 else {}
     if len(to_play) < len(seeds):
         _count(players, counted, seating, np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
         on_progress(len(seeds) - len(to_play), 0)
@@ -92,8 +92,9 @@ def play_table(
         actions, chances = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
         if drawn is not None:
             drawn[deal, mover, turns.lengths] = chances
-        took = (seconds - before) / np.maximum(np.bincount(seating[deal, mover], minlength=len(players)), 1)
-        counted["seconds"][deal, mover] += took[seating[deal, mover]]
+        if "seconds" in counted:
+            took = (seconds - before) / np.maximum(np.bincount(seating[deal, mover], minlength=len(players)), 1)
+            counted["seconds"][deal, mover] += took[seating[deal, mover]]
         game.play(current, actions)
         states[deal] = current
         over = game.to_move(current) < 0

@@ -150,9 +150,8 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
     monkeypatch.chdir(tmp_path)
     given = not arguments or any(argument.startswith("run.dir=") for argument in arguments)
     where = [] if given else [f"run.dir={tmp_path}/run"]
-    experiment = (
-        [] if any(argument.startswith("experiment=") for argument in arguments) else ["experiment=hearts_teacher"]
-    )
+    preset = any(argument.startswith("experiment=") for argument in arguments)
+    experiment = [] if preset else ["experiment=hearts_teacher"]
     assert call(monkeypatch, "selfplay", *experiment, *where, *arguments) == 2
     printed = capsys.readouterr()
     assert message in printed.err
