@@ -116,7 +116,7 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
             "learner.optimizer=muon: a Q-network is trained with AdamW; give adamw",
         ),
         (["learner.optimizer=sgd"], "learner.optimizer=sgd: must be one of adamw, muon"),
-        (["learner.policy_temperature=3"], "learner.policy_temperature=3.0: must be left out (it is 0.5) without"),
+        (["learner.policy_temperature=3"], "learner.policy_temperature=3.0: must be left out (it is 0.1) without"),
         (["initial_learner.policy_weight=2"], "learner.policy_weight=2.0: must be left out (it is 1.0) without"),
         (
             ["learner.policy_targets=advantage", "learner.observation_weight=0"],
