@@ -96,10 +96,11 @@ def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
     assert result.indicators["moves"]["mcts"].mean == 1 and f"boards={path}" in title(result)
 
 
-def test_records_of_card_games_do_not_change() -> None:
+def test_records_of_hearts_show_moons_and_no_seconds() -> None:
     hearts = make_game("hearts")
     result = run_tournament(hearts, make_players(["random", "hearts_rules"], hearts, SearchConfig()), 2, seed=1)
-    assert not {"indicators", "dealing_options"} & result.record().keys() and "(" not in title(result)
+    assert list(result.indicators) == ["points", "moon", "conceded"]
+    assert "dealing_options" not in result.record() and "(" not in title(result)
 
 
 def test_a_list_of_deals_is_played_by_number() -> None:
