@@ -1,7 +1,7 @@
 """What makes an iteration an improvement, at equal time: ``python -m benchmarks.operators GAME --out DIR``.
 
-Every operator starts from the same first network of ``experiment=GAME_demo`` (in Hearts ``hearts_teacher``) and has
-three iterations, in one process and one thread, without Ray. The numbers of games are for about equal processor time;
+Every operator starts from the same first network of a preset whose first player is a teacher and has three
+iterations, in one process and one thread, without Ray. The numbers of games are for about equal processor time;
 the seconds of each are shown, and comparisons hold where these agree. Then the last network's ArgmaxVal* plays that of
 the first, and the scripted player, on deals that nothing has seen. Intervals are over trainings, one a seed; those over
 deals hold for these networks alone. The operator ``teacher``, more of that player's deals, is the control. The same
@@ -64,6 +64,7 @@ class Operator:
 class Lesson:
     """A game's first network and the operators tried on it."""
 
+    preset: str
     scripted: str
     start: tuple[str, ...]
     """Settings of all runs."""
@@ -74,6 +75,7 @@ class Lesson:
 
 LESSONS = {
     "hearts": Lesson(
+        "hearts_teacher",
         "hearts_rules",
         ("selfplay.games_per_shard=500", "selfplay.labels=''", "learner.label_weight=0"),
         250,
@@ -97,6 +99,7 @@ LESSONS = {
         },
     ),
     "crew": Lesson(
+        "crew_demo",
         "crew_rules",
         ("selfplay.games_per_shard=500", "selfplay.initial_games=6000"),
         2000,
@@ -131,8 +134,7 @@ def configured(game: str, operator: Operator) -> TrainConfig:
     """The preset of the game's demo with an operator's iterations."""
     sizes = f"selfplay.games_per_iteration={operator.games}", f"selfplay.teacher_games={operator.teacher}"
     settings = [*ONE_PROCESS, *LESSONS[game].start, *sizes, *operator.settings]
-    preset = "hearts_teacher" if game == "hearts" else f"{game}_demo"
-    return cli.configured("train", TrainConfig, [f"experiment={preset}", "run.dir=unused", *settings])
+    return cli.configured("train", TrainConfig, [f"experiment={LESSONS[game].preset}", "run.dir=unused", *settings])
 
 
 def check_made_with(operator: Operator, game: str, directory: Path) -> None:

@@ -16,6 +16,7 @@ from learner.config import OF_BRANCHES, LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
 from learner.q_network.architecture import state_features
+from learner.training.policy_targets import in_temperatures
 from learner.training.task import check_size
 from search.config import SearchConfig
 from search.players.choices import choice_places
@@ -57,7 +58,7 @@ def check(config: TrainConfig) -> list[str]:
         _check_rows(config, game)
         kind = networks.find(config.model.kind)
         _check_network(config, kind, game)
-        _check_targets(config, kind)
+        _check_targets(config, kind, game)
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players + check_first_network(config, game)
         memory += check_existing(config, game)
@@ -179,9 +180,9 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     check_size(game, config.model)
 
 
-def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
-    """``UserError`` for branches, labels or probabilities that no learner reads, or that a learner reads and no player
-    makes."""
+def _check_targets(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
+    """``ValueError`` for branches, labels or probabilities that no learner reads, or that a learner reads and no player
+    makes, or that it reads by a temperature that suits another game."""
     learners = {"initial_learner": config.first_learner, "learner": config.learner}
     readers = list(learners.values())  # also those of an iteration 0 that a first network takes the place of
     if config.selfplay.first_network:
@@ -209,6 +210,8 @@ def _check_targets(config: TrainConfig, kind: NetworkKind) -> None:
             one = " or ".join(f"{name}.{setting}" for setting in settings for name in reversed(learners))
             raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
     for group, learner in learners.items():
+        if learner.policy_targets != "none":
+            in_temperatures(game, learner)
         if config.selfplay.branch_values and learner.branch_weight:
             raise UserError(
                 f"{group}.branch_weight={learner.branch_weight}: branches of selfplay.branch_values have values and no "

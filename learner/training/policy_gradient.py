@@ -24,6 +24,7 @@ import torch
 
 from games.game import Game, Next
 from learner.config import LearnerConfig
+from learner.training.policy_targets import in_temperatures
 
 FIGURES = ("entropy", "clipped", "magnet_kl")
 """Means over decisions that a training shows beside its losses."""
@@ -107,7 +108,7 @@ class PolicyGradient:
             return None
         if not game.outcomes.exact:
             raise ValueError(f"learner.policy_targets=gradient: {game.name} has no exact outcome labels; give none")
-        worth = torch.from_numpy(game.outcomes.utility()) / learner.policy_temperature
+        worth = torch.from_numpy(in_temperatures(game, learner)).float()
         kept = learner.policy_clip, learner.entropy_weight, learner.magnet_weight, learner.advantage_lambda
         return PolicyGradient(worth.to(device), *kept, learner.policy_weight)
 

@@ -27,6 +27,22 @@ from games.game import Game
 from learner.config import OF_BRANCHES, LearnerConfig
 
 
+def in_temperatures(game: Game, learner: LearnerConfig) -> np.ndarray:
+    """``float64[K]``: the default utility of every outcome label in units of ``learner.policy_temperature``.
+
+    ``ValueError`` for a temperature above a quarter of what a deal can gain: a policy would learn next to nothing.
+    """
+    utility = game.outcomes.utility().astype(np.float64)
+    most = float(np.ptp(utility)) / 4
+    if learner.policy_temperature > most:
+        raise ValueError(
+            f"learner.policy_temperature={learner.policy_temperature}: must be at most {most:.3g} in {game.name}, a "
+            f"quarter of what lies between a deal's best and worst {game.outcomes.default_utility!r} utility, whose "
+            "unit it has"
+        )
+    return utility / learner.policy_temperature
+
+
 @dataclass(frozen=True)
 class PolicyTargets:
     """The decisions of a batch whose actions have values."""
@@ -72,8 +88,7 @@ class PolicyOperator:
         """None where the policy learns what was played."""
         if learner.policy_targets not in OF_BRANCHES:
             return None
-        worth = game.outcomes.utility().astype(np.float64) / learner.policy_temperature
-        improved = learner.policy_targets == "improved"
+        worth, improved = in_temperatures(game, learner), learner.policy_targets == "improved"
         return PolicyOperator(worth, learner.policy_weight, learner.policy_temperature, improved)
 
     def targets(self, branches: Branches, lengths: np.ndarray, num_tokens: int) -> PolicyTargets:

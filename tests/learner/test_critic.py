@@ -36,7 +36,7 @@ from tests.test_imports import imports, modules, source_of
 CPU, GAME = torch.device("cpu"), HeartsGame()
 LEARNER = LearnerConfig(
     policy_targets="gradient",
-    policy_temperature=13.0,
+    policy_temperature=0.4,
     critic_width=8,
     advantage_lambda=0.5,
     learning_rate=3e-3,

@@ -28,7 +28,7 @@ from search.players.table import play_table
 from tests.learner.material import TINY, shard_of, tiny_net, train
 
 CPU, GAME = torch.device("cpu"), HeartsGame()
-LEARNER = LearnerConfig(policy_targets="gradient", policy_temperature=2.0, policy_clip=0.2, num_epochs=1, batch_size=8)
+LEARNER = LearnerConfig(policy_targets="gradient", policy_temperature=0.25, policy_clip=0.2, num_epochs=1, batch_size=8)
 
 
 def gradient(config: LearnerConfig = LEARNER) -> PolicyGradient:
@@ -163,7 +163,7 @@ def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     assert found.terms is not None and batch.drawn is not None
     hidden = net.hidden(batch.tokens[:, :-1]).flatten(0, 1)[batch.prefixes[batch.drawn.at]]
     points = torch.from_numpy(GAME.outcomes.points)
-    worth = (points[:, 1:].mean(dim=1) - points[:, 0]) / 26 / 2.0  # equation 4, in temperatures
+    worth = (points[:, 1:].mean(dim=1) - points[:, 0]) / 26 / LEARNER.policy_temperature  # equation 4, in temperatures
     values = net.outcome_logits(hidden).softmax(-1) @ worth
     ends = worth[batch.outcome[batch.drawn.row]]
     torch.testing.assert_close(found.terms.loss, -(ends - values), atol=1e-3, rtol=1e-3)

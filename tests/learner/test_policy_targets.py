@@ -27,7 +27,7 @@ from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
 
 CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
-TEMPERATURE, WEIGHT = 3.0, 0.5
+TEMPERATURE, WEIGHT = 0.25, 0.5
 
 
 def operator(weight: float = WEIGHT, game: HeartsGame | ToyGame = GAME) -> PolicyOperator:
@@ -218,6 +218,12 @@ def test_off_they_are_not_recorded_and_on_a_training_goes_on_only_with_them(tmp_
 def test_values_out_of_range_are_named(change: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LearnerConfig(**change)
+
+
+def test_a_temperature_in_points_is_refused() -> None:
+    message = r"policy_temperature=3\.0: must be at most 0\.487 in hearts, a quarter of .* 'relative' utility"
+    with pytest.raises(ValueError, match=message):
+        PolicyOperator.of(GAME, LearnerConfig(policy_targets="advantage", policy_temperature=3.0))
 
 
 def test_shards_without_branches_are_refused(tmp_path: Path) -> None:

@@ -170,6 +170,13 @@ def test_probabilities_that_nobody_reads_are_refused(tmp_path: Path) -> None:
         check(config)
 
 
+def test_a_temperature_in_points_is_refused(tmp_path: Path) -> None:
+    config = gradient_config(str(tmp_path / "run"))
+    config.learner.policy_temperature = 30.0
+    with pytest.raises(UserError, match=r"policy_temperature=30\.0: must be at most"):
+        check(config)
+
+
 def test_the_first_network_cannot_learn_by_a_gradient(tmp_path: Path) -> None:
     config = gradient_config(str(tmp_path / "run"))
     config.initial_learner = {}

@@ -1,4 +1,4 @@
-"""The presets of Skat and The Crew, run from the first game to the last tournament with a tiny network."""
+"""The presets, run from the first game to the last tournament with a tiny network."""
 
 from pathlib import Path
 
@@ -67,6 +67,7 @@ def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path)
 
 
 INITIAL = {
+    "hearts_demo": {"random"},
     "skat_paper": {"random", "skat_rules"},
     "skat_demo": {"skat_rules:noise=0.7:explore=0.02"},
     "crew_paper": {"random"},
@@ -98,7 +99,8 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
     game, evaluation = make_game(name), Evaluation(config, run)
     final, curve = evaluation.final(), [evaluation.curve(iteration) for iteration in range(3)]
     assert evaluation.complete() and all(result for results in curve for result in results)
-    assert [result.matches for result in final if result] == ([4, 2] if cooperative else [12, 6])
+    seatings = 2 if cooperative else 2**game.num_players - 2
+    assert [result.matches for result in final if result] == [2 * seatings, seatings]
     shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(3)]
     assert set(shards[0].player) == INITIAL[experiment]
     assert all(name.startswith(f"{newest}@") for later in shards[1:] for name in later.player)
